@@ -1,0 +1,85 @@
+# Every command a person needs. `make` alone prints this help.
+# What each needs it installs: .venv from requirements.lock, crates from Cargo.lock, Go modules from go.sum.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+.PHONY: help
+help: ## Print this help
+	@echo "kpolicy: make <target>"; echo
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMPS)/python: requirements.lock build/venv.sh
+	@PYTHON=$(PYTHON) build/venv.sh $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/engine: $(STAMPS)/python $(RUST_SOURCES) pyproject.toml
+	@echo "building the engine (Rust, optimised; a minute or two when cold)"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+.PHONY: dev
+dev: $(STAMPS)/engine ## Build everything into .venv (then .venv/bin/kpolicy works)
+
+.PHONY: demo
+demo: dev ## Run the scheduler on an embedded control plane: no cluster needed, ends by itself
+	@$(BIN)/kpolicy demo
+
+.PHONY: test
+test: dev ## Run the tests (Rust and Python; no real cluster)
+	cargo test --workspace --locked --quiet
+	$(BIN)/pytest -q -m "not cluster" -n 2 tests
+
+.PHONY: e2e
+e2e: dev control-plane ## Test against a real kube-apiserver and etcd
+	$(BIN)/pytest -q -m cluster tests/cluster tests/e2e
+
+.PHONY: control-plane
+control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when cold, cached after)
+	@$(PYTHON) -m tests.cluster build
+
+.PHONY: cluster
+cluster: control-plane ## Run a real control plane for yourself until ctrl-C
+	@$(PYTHON) -m tests.cluster run --nodes 20
+
+.PHONY: bench
+bench: dev ## Measure the engine and its boundary with Python
+	$(BIN)/python -m benches
+
+.PHONY: lint
+lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m mypy.stubtest kpolicy._engine
+	$(BIN)/pytest -q tests/tree
+
+.PHONY: fmt
+fmt: $(STAMPS)/python ## Format Rust, Python and Go
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane; fi
+
+.PHONY: lock
+lock: $(STAMPS)/python ## Renew requirements.lock from pyproject.toml
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev \
+		--no-header --output-file requirements.lock pyproject.toml
+
+.PHONY: ci
+ci: lint test e2e ## Everything that must pass
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf $(VENV) target python/kpolicy/_engine*.so

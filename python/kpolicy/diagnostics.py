@@ -1,0 +1,72 @@
+"""Diagnostics: coded remarks about something a user wrote, as values.
+
+Owns the types `Span`, `Place`, `Severity`, `Diagnostic`. Assumes nothing. Must not know how a
+diagnostic is rendered, nor YAML, CEL or the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of code points, `start <= offset < end`, in one text."""
+
+    start: int
+    end: int
+
+    def shifted(self, by: int) -> Span:
+        return Span(self.start + by, self.end + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file: lines and columns count from 1, columns in code points, end exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A second remark of a diagnostic, with a place of its own where it has one."""
+
+    message: str
+    span: Span | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One remark: a stable code, one sentence, where, and what to do.
+
+    `span` is set while the text is known only by itself (an expression); the document layer turns
+    it into `place`. `field` is the path of the field, as in `spec.predicates[2].expression`.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str = ""
+    span: Span | None = None
+    place: Place | None = None
+    field: str = ""
+    notes: tuple[Note, ...] = ()
+
+    def at(self, place: Place | None, field: str = "") -> Diagnostic:
+        return replace(self, place=place, span=None, field=field or self.field)
+
+
+def has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)

@@ -1,0 +1,28 @@
+"""Which files the tree checks look at: those that git tracks or would track.
+
+Owns the listing. Must not judge.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout
+    names = sorted(set(listed.decode().split("\0")) - {""})
+    return tuple(path for name in names if (path := ROOT / name).is_file())
+
+
+def with_suffix(*suffixes: str) -> tuple[Path, ...]:
+    return tuple(path for path in tracked() if path.suffix in suffixes)

@@ -1,0 +1,44 @@
+"""Modules say what they own, and are named for it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.tree.sources import ROOT, with_suffix
+
+GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools", "shared"}
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_no_module_is_a_grab_bag() -> None:
+    paths = with_suffix(".py", ".rs", ".go")
+    assert len(paths) > 100
+    bags = [named(path) for path in paths if GRAB_BAGS & {path.stem, path.parent.name}]
+    assert bags == []
+
+
+def test_every_python_module_opens_with_what_it_owns() -> None:
+    paths = [path for path in with_suffix(".py") if path.read_text().strip()]
+    assert len(paths) > 60
+    silent = [named(path) for path in paths if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert silent == []
+
+
+def test_every_rust_module_opens_with_what_it_owns() -> None:
+    paths = with_suffix(".rs")
+    assert len(paths) > 40
+    assert [named(path) for path in paths if not path.read_text().startswith("//!")] == []
+
+
+def test_nothing_is_left_over() -> None:
+    words = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "unimple" + "mented!", "to" + "do!(")
+    paths = with_suffix(".py", ".rs", ".go", ".sh", ".yaml", ".toml")
+    assert len(paths) > 100
+    left = [
+        (named(path), word) for path in paths for word in words if word in path.read_text("utf-8")
+    ]
+    assert left == []
