@@ -1,0 +1,18 @@
+"""What can go wrong for the person who runs the harness: one clear line with what to do.
+
+Owns the exception types. Must not know how anything is built or started.
+"""
+
+from __future__ import annotations
+
+
+class ControlPlaneError(RuntimeError):
+    """The control plane could not be built, started or asked; the message says what to do."""
+
+
+class ModulesUnavailableError(ControlPlaneError):
+    """The Go modules cannot be fetched from here; another source may still do."""
+
+
+class PortTakenError(ControlPlaneError):
+    """Another process took a port between our choosing it and the component's listening."""

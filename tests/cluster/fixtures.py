@@ -1,0 +1,63 @@
+"""pytest plugin: the control plane's binary, one running control plane, a namespace for each test.
+
+Owns the fixtures and the building before any test's clock runs. tests/conftest.py names this module
+in `pytest_plugins`, so that every folder shares the one control plane of the session (of the
+worker, under xdist).
+A test that kills or reconfigures a component starts a `ControlPlane(control_plane_binary)` itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tests.cluster import build
+from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.control_plane import ControlPlane
+
+MARK = "cluster"
+NAME_LENGTH_MAX = 40
+_numbers = itertools.count(1)
+_built = cache(build.control_plane_binary)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build before the first test: minutes when cold, which no test's timeout should count."""
+    if session.config.option.collectonly:
+        return
+    if not any(item.get_closest_marker(MARK) for item in session.items):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    if capture is None:
+        _built()
+        return
+    with capture.global_and_fixture_disabled():
+        _built()
+
+
+@pytest.fixture(scope="session")
+def control_plane_binary() -> ControlPlaneBinary:
+    return _built()
+
+
+@pytest.fixture(scope="session")
+def control_plane(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
+    """etcd and kube-apiserver, shared by the session: leave no nodes behind, kill nothing."""
+    with ControlPlane(control_plane_binary) as plane:
+        yield plane
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own; its pods are gone afterwards."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:NAME_LENGTH_MAX]
+    name = f"{words.strip('-')}-{next(_numbers)}"
+    control_plane.admin.create_namespace(name)
+    yield name
+    control_plane.admin.delete(f"/api/v1/namespaces/{name}/pods")
+    control_plane.admin.delete(f"/api/v1/namespaces/{name}", missing_ok=True)
