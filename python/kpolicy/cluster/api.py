@@ -1,0 +1,227 @@
+"""The client: bytes to the API server, bytes back, over pooled connections.
+
+Owns requests, streams, byte caps, timeouts, and the mapping of everything that can go wrong to
+`failure` values. Assumes one event loop. Must not know what the bytes mean, except that a failure
+is a Status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from types import TracebackType
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable, status_of
+from kpolicy.cluster.limits import (
+    BODY_BYTES_MAX,
+    CONNECT_TIMEOUT_S,
+    CONNECTIONS_MAX,
+    REQUEST_TIMEOUT_S,
+    WATCH_BATCH_BYTES_MAX,
+)
+from kpolicy.cluster.sessions import Sessions
+from kpolicy.cluster.transport import error_text, transport_failure
+
+_log = logging.getLogger(__name__)
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+_UNAUTHORIZED = 401
+_SUCCESS = range(200, 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Stream:
+    """The body of an answer while it still comes."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def read(self) -> bytes | Unreachable:
+        """All that has come since, at least a byte; empty at the end."""
+        try:
+            return await self._response.content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            return Unreachable(Cause.LOST, error_text(error, "the connection was lost"), sent=True)
+
+    def close(self) -> None:
+        """Break it off; a `read` under way ends."""
+        self._response.close()
+
+
+class ApiClient:
+    """Requests to one API server. Close it, or use it as an async context."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        *,
+        user_agent: str = "kpolicy",
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        self.connection = connection
+        self._sessions = Sessions(
+            connection, clock, user_agent=user_agent, connections_max=connections_max
+        )
+        self._counts: dict[tuple[str, int], int] = {}
+
+    async def __aenter__(self) -> ApiClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def counts(self) -> Mapping[tuple[str, int], int]:
+        """Answers by verb and status code; code 0 counts requests without one."""
+        return self._counts
+
+    async def request(
+        self,
+        verb: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        *,
+        content_type: str = JSON,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+        body_bytes_max: int = BODY_BYTES_MAX,
+        traceparent: str | None = None,
+    ) -> Response | Failure:
+        """One request and its whole answer. A 401 is tried once more with renewed credentials."""
+        headers = {} if body is None else {"Content-Type": content_type}
+        if traceparent is not None:
+            headers["traceparent"] = traceparent
+        url = self._url(path, query)
+        answer = await self._attempt(
+            verb, url, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+        )
+        if isinstance(answer, Status) and answer.code == _UNAUTHORIZED:
+            used = headers.get("Authorization")
+            self.connection.authorization.refused()
+            if await self.connection.authorization.header() not in {used, ""}:
+                answer = await self._attempt(
+                    verb, url, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+                )
+        return answer
+
+    async def _attempt(
+        self,
+        verb: str,
+        url: URL,
+        body: bytes | None,
+        headers: dict[str, str],
+        *,
+        timeout_s: float,
+        body_bytes_max: int,
+    ) -> Response | Failure:
+        session = await self._sessions.ready(headers)
+        if isinstance(session, Unreachable):
+            return session
+        try:
+            async with session.request(
+                verb, url, data=body, headers=headers, timeout=_timeout(timeout_s),
+                proxy=self.connection.proxy, server_hostname=self.connection.server_name,
+                allow_redirects=False,
+            ) as response:  # fmt: skip
+                content = await _read(response, body_bytes_max)
+                self._count(verb, response.status)
+                if response.status not in _SUCCESS:
+                    retry_after = response.headers.get("Retry-After")
+                    return status_of(response.status, content or b"", retry_after)
+                if content is None:
+                    text = f"the answer is larger than {body_bytes_max} bytes"
+                    return Unreachable(Cause.OVERSIZED, text, sent=True)
+                return Response(response.status, response.headers, content)
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            self._count(verb, 0)
+            return transport_failure(error, timeout_s)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> AsyncIterator[Stream | Failure]:
+        """A watch: the timeout is that of the head; how long the body may take is the caller's."""
+        headers: dict[str, str] = {}
+        session = await self._sessions.ready(headers)
+        if isinstance(session, Unreachable):
+            yield session
+            return
+        response: aiohttp.ClientResponse | None = None
+        try:
+            answer: Stream | Failure
+            try:
+                async with asyncio.timeout(timeout_s):
+                    response = await session.get(
+                        self._url(path, query), headers=headers, timeout=_timeout(None),
+                        proxy=self.connection.proxy,
+                        server_hostname=self.connection.server_name,
+                        allow_redirects=False, read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
+                    )  # fmt: skip
+                    self._count("WATCH", response.status)
+                    answer = Stream(response)
+                    if response.status not in _SUCCESS:
+                        content = await _read(response, BODY_BYTES_MAX)
+                        retry_after = response.headers.get("Retry-After")
+                        answer = status_of(response.status, content or b"", retry_after)
+                        if answer.code == _UNAUTHORIZED:
+                            self.connection.authorization.refused()
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                self._count("WATCH", 0)
+                answer = transport_failure(error, timeout_s)
+            yield answer
+        finally:
+            if response is not None:
+                response.close()
+
+    async def close(self) -> None:
+        await self._sessions.close()
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
+        text = f"{self.connection.server}{path}"
+        return URL(f"{text}?{urlencode(query)}" if query else text, encoded=True)
+
+    def _count(self, verb: str, status: int) -> None:
+        key = (verb, status)
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+
+@lru_cache(maxsize=32)
+def _timeout(total_s: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total_s, sock_connect=CONNECT_TIMEOUT_S)
+
+
+async def _read(response: aiohttp.ClientResponse, bytes_max: int) -> bytes | None:
+    """The whole body, or None and a closed connection when it is larger than allowed."""
+    parts, size = [], 0
+    while chunk := await response.content.readany():
+        size += len(chunk)
+        if size > bytes_max:
+            response.close()
+            return None
+        parts.append(chunk)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

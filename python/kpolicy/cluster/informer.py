@@ -1,0 +1,169 @@
+"""Keep a sink up to date with one resource, for ever.
+
+Owns the life of list and watch: what follows a failure, back-off, and the rule that the version
+never goes back. Assumes that the sink takes differences out of a repeated list. Must not know what
+is watched. What to do next is decided by `plan`, which is pure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from random import Random
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.failure import Failure, Status
+from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
+from kpolicy.cluster.listing import Listed, read_list
+from kpolicy.cluster.plan import Plan, after_list, after_watch
+from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.resource_version import newer_of
+from kpolicy.cluster.sink import LinesRead, Sink
+from kpolicy.cluster.watch import WatchRequest, read_watch
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InformerStatistics:
+    resource: str
+    synced: bool = False
+    resource_version: str = ""
+    last_event_monotonic_ns: int = 0  # when bytes last came
+    bytes_read: int = 0
+    lists: int = 0  # lists that came to their end
+    relists: int = 0  # those after the first
+    reconnects: int = 0  # watches after the first
+    failures: int = 0
+    last_error: str = ""  # empties when bytes come again
+
+
+class Informer:
+    """Run it as a task. It ends only when cancelled."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        resource: Resource,
+        sink: Sink,
+        clock: Clock,
+        random: Random,
+        *,
+        watch_list: bool = False,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._plan = Plan(watch_list=watch_list)
+        self._statistics = InformerStatistics(resource.name)
+        self._synced = asyncio.Event()
+        self._watched = False
+
+    def statistics(self) -> InformerStatistics:
+        return self._statistics
+
+    async def wait_synced(self) -> None:
+        """Until the first list is whole in the sink."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        while True:
+            if self._plan.list_needed and not self._plan.watch_list:
+                await self._list()
+            else:
+                await self._watch()
+            if self._plan.error:
+                self._note_error(self._plan.error)
+            if self._plan.wait_s > 0:
+                await self._clock.sleep(self._plan.wait_s)
+
+    async def _list(self) -> None:
+        outcome = await read_list(
+            self._client,
+            self._resource,
+            self._sink,
+            seen=self._plan.resource_version,
+            not_older_than=self._plan.list_version,
+            page_objects=self._plan.page_objects,
+            refuse_stale=self._plan.refuse_stale,
+            pause=self._pause,
+        )
+        if isinstance(outcome, Listed):
+            self._note_bytes(outcome.bytes_read, outcome.resource_version)
+            self._note_list(outcome.resource_version)
+        self._plan = after_list(
+            self._plan, outcome, self._clock.monotonic_ns(), self._random.random()
+        )
+
+    async def _watch(self) -> None:
+        streamed = self._plan.list_needed
+        request = WatchRequest(
+            self._plan.list_version if streamed else self._plan.resource_version,
+            timeout_s=self._random.randint(WATCH_TIMEOUT_S_MIN, WATCH_TIMEOUT_S_MAX),
+            initial_events=streamed,
+        )
+        if self._watched:
+            self._statistics = replace(self._statistics, reconnects=self._statistics.reconnects + 1)
+        self._watched = True
+        began_ns = self._clock.monotonic_ns()
+        outcome = await read_watch(
+            self._client,
+            self._resource,
+            self._sink,
+            clock=self._clock,
+            request=request,
+            on_read=self._on_read,
+        )
+        now_ns = self._clock.monotonic_ns()
+        self._plan = after_watch(
+            self._plan, outcome, now_ns - began_ns, now_ns, self._random.random()
+        )
+
+    def _on_read(self, size: int, read: LinesRead) -> None:
+        if read.status is None:
+            self._note_bytes(size, read.resource_version)
+        if read.initial_events_ended:
+            self._note_list(read.resource_version)
+
+    async def _pause(self, failure: Failure) -> None:
+        """Between tries of one page: as after any failure, but the list goes on."""
+        at_least_s = (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
+        wait = self._plan.backoff.failed(
+            self._clock.monotonic_ns(), self._random.random(), at_least_s
+        )
+        self._plan = replace(self._plan, backoff=wait.backoff)
+        self._note_error(str(failure))
+        await self._clock.sleep(wait.seconds)
+
+    def _note_list(self, resource_version: str) -> None:
+        lists = self._statistics.lists + 1
+        self._statistics = replace(
+            self._statistics,
+            synced=True,
+            resource_version=resource_version,
+            lists=lists,
+            relists=lists - 1,
+        )
+        self._synced.set()
+
+    def _note_bytes(self, size: int, resource_version: str) -> None:
+        if self._statistics.last_error:
+            _log.info("%s: healthy again", self._resource.name)
+        self._statistics = replace(
+            self._statistics,
+            last_event_monotonic_ns=self._clock.monotonic_ns(),
+            bytes_read=self._statistics.bytes_read + size,
+            resource_version=newer_of(self._statistics.resource_version, resource_version),
+            last_error="",
+        )
+
+    def _note_error(self, error: str) -> None:
+        if error != self._statistics.last_error:  # the same again is counted, not logged
+            _log.warning("%s: %s", self._resource.name, error)
+        self._statistics = replace(
+            self._statistics, failures=self._statistics.failures + 1, last_error=error
+        )

@@ -1,0 +1,223 @@
+"""Leader election on a Lease, with a local fence.
+
+Owns acquiring, renewing, losing and releasing. Deadlines are monotonic and count from when a
+renewal was sent, not from when its answer came. Must not know what a leader does: whoever acts asks
+`fence` just before, and `lost` tells once and for all; a lost elector is not used again (the
+process ends and starts anew).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import Future
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import quote
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.failure import Failure, Status, TimedOut
+from kpolicy.cluster.lease_record import (
+    LeaseRecord,
+    LeaseTerms,
+    Observation,
+    held_lease,
+    new_lease,
+    read_lease,
+    released_lease,
+)
+from kpolicy.cluster.limits import LEASE_JITTER, LEASE_RELEASE_TIMEOUT_S, LEASE_REQUEST_TIMEOUT_S
+
+_log = logging.getLogger(__name__)
+
+_NOT_FOUND = 404
+_NOT_A_LEASE = Status(200, "Malformed", "the answer is not a Lease")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStatistics:
+    leading: bool
+    holder: str
+    transitions: int
+    renewals: int
+    last_error: str
+
+
+class Elector:
+    """Run it as a task; cancel it, then `release`, to stop.
+
+    `fence`, `acquired` and `lost` may be used from any thread and loop, so that an elector can run
+    in a thread of its own (`lease_thread`).
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Clock,
+        random: Random,
+        terms: LeaseTerms,
+        *,
+        namespace: str,
+        name: str,
+        identity: str,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._random = random
+        self._terms = terms
+        self._namespace = namespace
+        self._name = name
+        self._identity = identity
+        self._observed: Observation | None = None
+        self._read_first = True  # what we last observed may not be what the API server holds
+        self._fence_until_ns = 0  # one int: reading it needs no lock
+        self._renewals = 0
+        self._last_error = ""
+        self._acquired: Future[None] = Future()
+        self._lost: Future[None] = Future()
+
+    def fence(self) -> bool:
+        """Whether we may act now."""
+        return self._clock.monotonic_ns() < self._fence_until_ns
+
+    async def acquired(self) -> None:
+        await asyncio.shield(asyncio.wrap_future(self._acquired))
+
+    async def lost(self) -> None:
+        """Only after it was acquired; not by `release`."""
+        await asyncio.shield(asyncio.wrap_future(self._lost))
+
+    def statistics(self) -> LeaseStatistics:
+        record = self._observed.record if self._observed else None
+        return LeaseStatistics(
+            leading=self.fence(),
+            holder=record.holder if record else "",
+            transitions=record.transitions if record else 0,
+            renewals=self._renewals,
+            last_error=self._last_error,
+        )
+
+    async def run(self) -> None:
+        """Acquire, then renew until that fails for too long; returns when the lease is lost."""
+        while not await self._try():
+            await self._clock.sleep(self._retry_s())
+        _log.info("leading: %s holds %s/%s", self._identity, self._namespace, self._name)
+        _complete(self._acquired)
+        while self.fence():
+            left_s = (self._fence_until_ns - self._clock.monotonic_ns()) / NANOSECONDS
+            await self._clock.sleep(min(self._terms.retry_s, left_s))
+            if self.fence():
+                await self._renew()
+        self._fence_until_ns = 0
+        _log.error("leadership of %s/%s is lost: %s", self._namespace, self._name, self._last_error)
+        _complete(self._lost)
+
+    async def release(self) -> bool:
+        """Give it up so that another need not wait. Whatever we sent as leader must have ended."""
+        self._fence_until_ns = 0
+        if not self._acquired.done():
+            return False
+        if self._read_first:
+            answer = await self._read(LEASE_RELEASE_TIMEOUT_S)
+            if not isinstance(answer, Response) or not self._observe(answer):
+                return False
+        record = self._observed.record if self._observed else None
+        if record is None or record.holder != self._identity:
+            return False
+        body = released_lease(record, self._clock.now_ns())
+        answer = await self._client.request(
+            "PUT", self._path(), body=body, timeout_s=LEASE_RELEASE_TIMEOUT_S
+        )
+        return isinstance(answer, Response)
+
+    async def _renew(self) -> None:
+        """One try, which must not outlive the fence: it is then of no use and the loss is late."""
+        attempt = asyncio.ensure_future(self._try())
+        left_s = (self._fence_until_ns - self._clock.monotonic_ns()) / NANOSECONDS
+        deadline = asyncio.ensure_future(self._clock.sleep(left_s))
+        try:
+            await asyncio.wait({attempt, deadline}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            attempt.cancel()
+            deadline.cancel()
+        if attempt.done():
+            attempt.result()
+        else:
+            self._last_error = str(TimedOut(self._terms.renew_deadline_s))
+
+    async def _try(self) -> bool:
+        """Take the lease or renew it; true when it is ours by the API server's word."""
+        if self._read_first:
+            answer = await self._read(LEASE_REQUEST_TIMEOUT_S)
+            if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+                self._observed = None
+            elif not isinstance(answer, Response):
+                return self._fail(answer)
+            elif not self._observe(answer):
+                return self._fail(_NOT_A_LEASE)
+        observed = self._observed
+        if observed is None:
+            return await self._write("POST", None)
+        if not observed.may_take(self._identity, self._clock.monotonic_ns()):
+            self._fence_until_ns = 0  # we held it, and now someone else does
+            return self._fail_text(f"{observed.record.holder} holds it")
+        return await self._write("PUT", observed.record)
+
+    async def _write(self, verb: str, record: LeaseRecord | None) -> bool:
+        now_ns = self._clock.now_ns()
+        if record is None:
+            body = new_lease(self._namespace, self._name, self._identity, self._terms, now_ns)
+        else:
+            body = held_lease(record, self._identity, self._terms, now_ns)
+        self._read_first = True  # until the answer says how it went
+        sent_ns = self._clock.monotonic_ns()
+        path = self._path() if record else self._collection()
+        answer = await self._client.request(
+            verb, path, body=body, timeout_s=LEASE_REQUEST_TIMEOUT_S
+        )
+        if not isinstance(answer, Response):
+            return self._fail(answer)
+        if not self._observe(answer):
+            return self._fail(_NOT_A_LEASE)
+        self._fence_until_ns = sent_ns + round(self._terms.renew_deadline_s * NANOSECONDS)
+        self._read_first = False
+        self._renewals += 1
+        self._last_error = ""
+        return True
+
+    async def _read(self, timeout_s: float) -> Response | Failure:
+        return await self._client.request("GET", self._path(), timeout_s=timeout_s)
+
+    def _observe(self, answer: Response) -> bool:
+        record = read_lease(answer.body)
+        if record is None:
+            return False
+        now_ns = self._clock.monotonic_ns()
+        before = self._observed
+        self._observed = before.next(record, now_ns) if before else Observation(record, now_ns)
+        return True
+
+    def _fail(self, failure: Failure) -> bool:
+        return self._fail_text(str(failure))
+
+    def _fail_text(self, text: str) -> bool:
+        if text != self._last_error:
+            _log.info("lease %s/%s: %s", self._namespace, self._name, text)
+        self._last_error = text
+        return False
+
+    def _retry_s(self) -> float:
+        return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
+
+    def _collection(self) -> str:
+        namespace = quote(self._namespace, safe="")
+        return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+    def _path(self) -> str:
+        return f"{self._collection()}/{quote(self._name, safe='')}"
+
+
+def _complete(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

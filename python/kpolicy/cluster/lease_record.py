@@ -1,0 +1,147 @@
+"""A Lease as a value, and who may take it.
+
+Owns the reading and writing of `coordination.k8s.io/v1` Leases and the terms of an election. Pure.
+Times inside a Lease are other machines' clocks: they are written for people and never trusted; what
+counts is when we, by our own monotonic clock, saw the record change.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kpolicy.clock import NANOSECONDS
+from kpolicy.cluster import problem as code
+from kpolicy.cluster.limits import (
+    LEASE_DURATION_S,
+    LEASE_JITTER,
+    LEASE_RENEW_DEADLINE_S,
+    LEASE_RETRY_S,
+)
+from kpolicy.cluster.problem import ConnectionProblem, problem
+from kpolicy.cluster.timestamps import api_micro_time
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """Made by `checked`. Others wait `duration_s` before they take over; we give up acting after
+    `renew_deadline_s` without renewal: the difference is the time a bind sent last may take."""
+
+    duration_s: float
+    renew_deadline_s: float
+    retry_s: float
+
+    @classmethod
+    def checked(
+        cls,
+        duration_s: float = LEASE_DURATION_S,
+        renew_deadline_s: float = LEASE_RENEW_DEADLINE_S,
+        retry_s: float = LEASE_RETRY_S,
+    ) -> LeaseTerms | ConnectionProblem:
+        wrong = ""
+        if min(duration_s, renew_deadline_s, retry_s) <= 0:
+            wrong = "durations of leader election must be above 0"
+        elif duration_s < 1 or duration_s != int(duration_s):
+            wrong = f"leaseDuration {duration_s:g}s is not whole seconds, as the Lease stores it"
+        elif duration_s <= renew_deadline_s:
+            wrong = (
+                f"leaseDuration {duration_s:g}s must be above renewDeadline {renew_deadline_s:g}s"
+            )
+        elif renew_deadline_s <= LEASE_JITTER * retry_s:
+            wrong = (
+                f"renewDeadline {renew_deadline_s:g}s must be above"
+                f" {LEASE_JITTER:g} x retryPeriod {retry_s:g}s"
+            )
+        if wrong:
+            return problem(code.LEASE_TERMS_INVALID, wrong, "the defaults are 15s, 10s and 2s")
+        return cls(duration_s, renew_deadline_s, retry_s)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What the API server holds. `document` is kept whole, so that a write loses no field that is
+    not ours."""
+
+    holder: str
+    duration_s: float
+    transitions: int
+    resource_version: str
+    document: dict[str, Any]
+
+
+def read_lease(body: bytes) -> LeaseRecord | None:
+    """None for what is not a Lease."""
+    try:
+        document = json.loads(body)
+        spec = document.get("spec") or {}
+        return LeaseRecord(
+            holder=str(spec.get("holderIdentity") or ""),
+            duration_s=float(spec.get("leaseDurationSeconds") or 0),
+            transitions=int(spec.get("leaseTransitions") or 0),
+            resource_version=str(document["metadata"].get("resourceVersion") or ""),
+            document=document,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A record and when we first saw it as it is."""
+
+    record: LeaseRecord
+    since_ns: int
+
+    def next(self, record: LeaseRecord, monotonic_ns: int) -> Observation:
+        same = record.resource_version == self.record.resource_version
+        return Observation(record, self.since_ns if same else monotonic_ns)
+
+    def may_take(self, identity: str, monotonic_ns: int) -> bool:
+        """Nobody holds it, we do, or its holder has not renewed for as long as it promised to."""
+        if self.record.holder in {"", identity}:
+            return True
+        return monotonic_ns - self.since_ns >= self.record.duration_s * NANOSECONDS
+
+
+def new_lease(namespace: str, name: str, identity: str, terms: LeaseTerms, now_ns: int) -> bytes:
+    now = api_micro_time(now_ns)
+    return json.dumps(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "holderIdentity": identity,
+                "leaseDurationSeconds": int(terms.duration_s),
+                "acquireTime": now,
+                "renewTime": now,
+                "leaseTransitions": 0,
+            },
+        }
+    ).encode()
+
+
+def held_lease(record: LeaseRecord, identity: str, terms: LeaseTerms, now_ns: int) -> bytes:
+    """The record as ours: renewed when it was, taken over (a transition) when it was not. The
+    resourceVersion inside makes the write fail when somebody was faster."""
+    now = api_micro_time(now_ns)
+    document = copy.deepcopy(record.document)
+    spec = document.setdefault("spec", {})
+    if record.holder != identity:
+        spec["acquireTime"] = now
+        spec["leaseTransitions"] = record.transitions + 1
+    spec["holderIdentity"] = identity
+    spec["leaseDurationSeconds"] = int(terms.duration_s)
+    spec["renewTime"] = now
+    return json.dumps(document).encode()
+
+
+def released_lease(record: LeaseRecord, now_ns: int) -> bytes:
+    """Nobody's, free at once; the count of transitions stays."""
+    now = api_micro_time(now_ns)
+    document = copy.deepcopy(record.document)
+    spec = document.setdefault("spec", {})
+    spec |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
+    return json.dumps(document).encode()

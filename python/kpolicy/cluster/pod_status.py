@@ -1,0 +1,143 @@
+"""What a pod's status says about scheduling: PodScheduled=False, and the nominated node.
+
+Owns the patch, what was last written for each pod (so that the same is not written again), and a
+queue and workers apart from binds. Must not know why a pod was not placed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from json.encoder import encode_basestring_ascii
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
+from kpolicy.cluster.binding import pod_path
+from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
+from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
+from kpolicy.cluster.timestamps import api_time
+
+
+class ConditionReason(StrEnum):
+    UNSCHEDULABLE = "Unschedulable"  # the cluster has no place for it now
+    SCHEDULER_ERROR = "SchedulerError"  # we failed
+    SCHEDULING_GATED = "SchedulingGated"  # it asked not to be looked at yet
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """`nominated_node`: None leaves it as it is, empty clears it. `generation` is the pod's, and
+    goes into observedGeneration where it is known."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: ConditionReason
+    message: str
+    nominated_node: str | None = None
+    generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The last that was asked for a pod. `transition_ns` until a write of it has succeeded."""
+
+    digest: int
+    transition_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    condition: PodCondition
+    asked: _Asked
+
+
+class PodStatusWriter:
+    """Run it as a task."""
+
+    def __init__(
+        self, client: ApiClient, clock: Clock, *, cache_max: int = CONDITION_CACHE_MAX
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._cache_max = cache_max
+        # By uid. Hashes, for the messages of 100,000 pods are 100 MB.
+        self._last: OrderedDict[str, _Asked] = OrderedDict()
+        self._unchanged = 0
+        self._outbox: Outbox[_Patch] = Outbox(
+            self._send, capacity=CONDITION_QUEUE_MAX, workers=CONDITION_WORKERS
+        )
+
+    @property
+    def unchanged(self) -> int:
+        """How often nothing was written because it said so already."""
+        return self._unchanged
+
+    def set(self, condition: PodCondition) -> None:
+        """Write it unless it says what was written last; never waits."""
+        digest = hash((condition.reason, condition.message, condition.nominated_node))
+        before = self._last.get(condition.uid)
+        if before is not None and before.digest == digest:
+            self._unchanged += 1
+            return
+        # Only the first one is a transition; the time of it stays while just the message changes.
+        transition_ns = self._clock.now_ns() if before is None else before.transition_ns
+        asked = _Asked(digest, transition_ns)
+        if not self._outbox.offer(condition.uid, _Patch(condition, asked)):
+            return
+        self._last[condition.uid] = asked
+        self._last.move_to_end(condition.uid)
+        if len(self._last) > self._cache_max:
+            self._last.popitem(last=False)
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone, or on a node: what waits for it is not written any more."""
+        self._last.pop(uid, None)
+        self._outbox.withdraw(uid)
+
+    def statistics(self) -> OutboxStatistics:
+        return self._outbox.statistics()
+
+    async def run(self) -> None:
+        await self._outbox.run()
+
+    async def drain(self, seconds: float) -> bool:
+        return await self._outbox.drain(self._clock, seconds)
+
+    async def _send(self, patch: _Patch) -> bool:
+        condition = patch.condition
+        answer = await write(
+            self._client,
+            self._clock,
+            "PATCH",
+            f"{pod_path(condition.namespace, condition.name)}/status",
+            condition_body(condition, patch.asked.transition_ns),
+            content_type=STRATEGIC_MERGE_PATCH,
+        )
+        last = self._last.get(condition.uid)
+        if isinstance(answer, Response):
+            if last is not None:
+                self._last[condition.uid] = replace(last, transition_ns=None)
+            return True
+        if last == patch.asked:
+            del self._last[condition.uid]
+        return False
+
+
+def condition_body(condition: PodCondition, transition_ns: int | None) -> bytes:
+    """The uid makes the API server refuse it for another pod of the same name."""
+    json = encode_basestring_ascii
+    since = "" if transition_ns is None else f',"lastTransitionTime":"{api_time(transition_ns)}"'
+    observed = (
+        "" if condition.generation is None else f',"observedGeneration":{condition.generation}'
+    )
+    nominated = ""
+    if condition.nominated_node is not None:
+        node = json(condition.nominated_node) if condition.nominated_node else "null"
+        nominated = f',"nominatedNodeName":{node}'
+    return (
+        f'{{"metadata":{{"uid":{json(condition.uid)}}},"status":{{"conditions":['
+        f'{{"type":"PodScheduled","status":"False","reason":"{condition.reason}",'
+        f'"message":{json(condition.message)}{since}{observed}}}]{nominated}}}}}'
+    ).encode("ascii")

@@ -1,0 +1,116 @@
+"""Sessions: who we are and which certificates, at every request, over pooled connections.
+
+Owns the aiohttp session in force, its limits, and its replacement when certificates change.
+Assumes one event loop. Must not know requests. Environment proxies are not looked up: it would
+cost a thread hop per request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import aiohttp
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.failure import Cause, Unreachable
+from kpolicy.cluster.limits import (
+    KEEPALIVE_S,
+    RETIRED_SESSION_GRACE_S,
+    RETIRED_SESSIONS_MAX,
+    TOKEN_FILE_REREAD_S,
+)
+from kpolicy.cluster.problem import ConnectionProblem
+
+_log = logging.getLogger(__name__)
+
+
+class Sessions:
+    def __init__(
+        self, connection: Connection, clock: Clock, *, user_agent: str, connections_max: int
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._user_agent = user_agent
+        self._connections_max = connections_max
+        self._session: aiohttp.ClientSession | None = None
+        self._generation = 0
+        self._tls_check_ns = 0
+        self._closed = False
+        self._retired: dict[aiohttp.ClientSession, asyncio.Task[None]] = {}
+
+    async def ready(self, headers: dict[str, str]) -> aiohttp.ClientSession | Unreachable:
+        """The session to use now, and who we are put into `headers`."""
+        header = await self._connection.authorization.header()
+        if isinstance(header, ConnectionProblem):
+            return Unreachable(Cause.CREDENTIALS, str(header), sent=False)
+        if header:
+            headers["Authorization"] = header
+        if self._closed:
+            return Unreachable(Cause.CLOSED, "the client is closed", sent=False)
+        self._check_tls()
+        if self._session is None:
+            self._session = self._new_session()
+        return self._session
+
+    async def close(self) -> None:
+        """End all connections at once; requests under way end as unreachable."""
+        self._closed = True
+        for task in self._retired.values():
+            task.cancel()
+        sessions = [*self._retired, *([self._session] if self._session else [])]
+        self._retired.clear()
+        self._session = None
+        for session in sessions:
+            await session.close()
+
+    def _check_tls(self) -> None:
+        """Certificates are read again each minute; a change retires the session made with them."""
+        tls = self._connection.tls
+        if tls is None:
+            return
+        now_ns = self._clock.monotonic_ns()
+        if now_ns >= self._tls_check_ns:
+            self._tls_check_ns = now_ns + round(TOKEN_FILE_REREAD_S * NANOSECONDS)
+            wrong = tls.refresh(self._connection.authorization.certificate)
+            if wrong is not None:
+                _log.warning("%s; the certificates read before stay in use", wrong)
+        if tls.generation != self._generation:
+            self._generation = tls.generation
+            self._retire()
+
+    def _retire(self) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        grace_s = RETIRED_SESSION_GRACE_S if len(self._retired) < RETIRED_SESSIONS_MAX else 0.0
+        self._retired[session] = asyncio.get_running_loop().create_task(
+            self._end_retired(session, grace_s)
+        )
+
+    async def _end_retired(self, session: aiohttp.ClientSession, grace_s: float) -> None:
+        await self._clock.sleep(grace_s)
+        self._retired.pop(session, None)
+        await session.close()
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        context = self._connection.ssl_context
+        headers = [
+            ("User-Agent", self._user_agent),
+            ("Accept", "application/json"),
+            # Compressing lists costs both sides more than the bytes cost a cluster's network.
+            ("Accept-Encoding", "identity"),
+            *self._connection.headers,
+        ]
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=self._connections_max,
+                keepalive_timeout=KEEPALIVE_S,
+                ssl=True if context is None else context,
+            ),
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )

@@ -1,0 +1,52 @@
+"""Where watched bytes go: the border between this package and whoever decodes them.
+
+Owns the protocol and its records. Assumes that the sink reads the JSON, once, and reports the few
+words that list and watch need to go on. Python decodes no pod and no node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    continue_token: str
+    resource_version: str
+    remaining: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatus:
+    """The Status in an ERROR event."""
+
+    code: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinesRead:
+    """`resource_version`: the newest in these lines, bookmarks included; empty if none had one."""
+
+    resource_version: str
+    initial_events_ended: bool = False
+    status: WatchStatus | None = None
+
+
+class Sink(Protocol):
+    """One list at a time per resource; calls for one resource never overlap.
+
+    A `list_begin` while a list is open drops what the open one has named so far. What a finished
+    list has not named, and lines between its begin and end have not named, is gone at `list_end`.
+    """
+
+    async def list_begin(self, resource: str) -> None: ...
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead: ...
+
+    async def list_end(self, resource: str, resource_version: str) -> None: ...
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        """Whole lines of a watch. Between `list_begin` and `list_end` they are a streamed list."""

@@ -1,0 +1,218 @@
+"""A bind comes to exactly one outcome, and the outcome is what the API server holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kpolicy.cluster.binder import Binder
+from kpolicy.cluster.binding import (
+    AlreadyOurs,
+    Binding,
+    Bound,
+    Conflict,
+    Fenced,
+    Gone,
+    Overloaded,
+    Refused,
+    TakenByOther,
+    Unknown,
+)
+from kpolicy.testing import (
+    ControlPlane,
+    Drop,
+    FaultRule,
+    RequestFault,
+    ScriptedFaults,
+    node,
+    pod,
+)
+from tests.unit.cluster.canned import canned_server, replies, script, status_body
+from tests.unit.cluster.doubles import ImpatientClock, client
+
+
+@dataclass
+class Cluster:
+    control_plane: ControlPlane
+    binder: Binder
+    clock: ImpatientClock
+
+    def pod(self, name: str = "a") -> Mapping[str, Any]:
+        pods = self.control_plane.objects("Pod", "default")
+        return next(each for each in pods if each["metadata"]["name"] == name)
+
+    def binding(self, name: str = "a", to: str = "n1") -> Binding:
+        return Binding("default", name, self.pod(name)["metadata"]["uid"], to, {"k": 'v"é'})
+
+    def faults(self, *faults: FaultRule) -> None:
+        self.control_plane.faults = ScriptedFaults(faults)
+
+
+@asynccontextmanager
+async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n1"), node("n2"), pod("a"))
+        clock = ImpatientClock()
+        async with client(control_plane.url, clock) as api:
+            yield Cluster(control_plane, Binder(api, clock, fence, timeout_s=0.2), clock)
+
+
+def posts(fault: RequestFault, times: int | None = 1, skip: int = 0) -> FaultRule:
+    return FaultRule(fault, verb="create", subresource="binding", times=times, skip=skip)
+
+
+def reads(fault: RequestFault, times: int | None = 1) -> FaultRule:
+    return FaultRule(fault, verb="get", resource="pods", times=times)
+
+
+async def test_a_bind_is_written_with_its_annotations() -> None:
+    async with cluster() as it:
+        assert await it.binder.bind(it.binding()) == Bound()
+        assert it.pod()["spec"]["nodeName"] == "n1"
+        assert it.pod()["metadata"]["annotations"] == {"k": 'v"é'}
+
+
+async def test_the_same_again_is_already_ours_and_another_node_is_taken() -> None:
+    async with cluster() as it:
+        await it.binder.bind(it.binding())
+        assert await it.binder.bind(it.binding()) == AlreadyOurs()
+        assert await it.binder.bind(it.binding(to="n2")) == TakenByOther("n1")
+        assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_a_pod_of_the_same_name_is_not_ours() -> None:
+    async with cluster() as it:
+        other = Binding("default", "a", "another-uid", "n1")
+        assert await it.binder.bind(other) == Gone()
+        assert "nodeName" not in it.pod()["spec"]
+
+
+async def test_a_pod_that_is_not_there_is_gone() -> None:
+    async with cluster() as it:
+        assert await it.binder.bind(Binding("default", "nobody", "u", "n1")) == Gone()
+
+
+async def test_a_gated_pod_is_a_conflict() -> None:
+    async with cluster() as it:
+        it.control_plane.add(pod("g", scheduling_gates=["wait"]))
+        outcome = await it.binder.bind(it.binding("g"))
+        assert isinstance(outcome, Conflict)
+        assert "schedulingGates" in outcome.message
+
+
+async def test_an_answer_lost_after_the_write_is_found_out() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(drop=Drop.AFTER_COMMIT)))
+        assert await it.binder.bind(it.binding()) == AlreadyOurs()
+        assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_a_request_lost_before_the_write_is_sent_again() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT)))
+        assert await it.binder.bind(it.binding()) == Bound()
+        assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_an_answer_that_takes_too_long_is_found_out() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(delay_s=30), times=1))
+        assert await it.binder.bind(it.binding()) == Bound()
+
+
+async def test_what_cannot_be_found_out_is_unknown() -> None:
+    async with cluster() as it:
+        it.faults(
+            posts(RequestFault(drop=Drop.AFTER_COMMIT)),
+            reads(RequestFault(status=500), times=None),
+        )
+        assert isinstance(await it.binder.bind(it.binding()), Unknown)
+        assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_reads_are_tried_again_to_find_out() -> None:
+    async with cluster() as it:
+        it.faults(
+            posts(RequestFault(drop=Drop.AFTER_COMMIT)),
+            reads(RequestFault(status=500), times=2),
+        )
+        assert await it.binder.bind(it.binding()) == AlreadyOurs()
+
+
+async def test_a_busy_server_is_waited_for_as_it_asks() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(status=429, retry_after_s=2), times=2))
+        assert await it.binder.bind(it.binding()) == Bound()
+        assert it.clock.slept == [2.0, 2.0]
+
+
+async def test_a_server_busy_for_long_is_reported_not_waited_for() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(status=429, retry_after_s=30), times=None))
+        outcome = await it.binder.bind(it.binding())
+        assert isinstance(outcome, Overloaded)
+        assert outcome.retry_after_s == 30
+        assert it.clock.slept == []
+
+
+async def test_retries_end() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(status=503, retry_after_s=1), times=None))
+        assert isinstance(await it.binder.bind(it.binding()), Overloaded)
+        assert len([e for e in it.control_plane.audit() if e.subresource == "binding"]) == 3
+
+
+async def test_what_may_not_be_done_is_refused_at_once() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(status=403), times=None))
+        outcome = await it.binder.bind(it.binding())
+        assert isinstance(outcome, Refused)
+        assert outcome.code == 403
+        assert it.clock.slept == []
+
+
+async def test_without_leadership_nothing_is_sent() -> None:
+    async with cluster(fence=lambda: False) as it:
+        assert await it.binder.bind(it.binding()) == Fenced()
+        assert not [e for e in it.control_plane.audit() if e.subresource == "binding"]
+
+
+async def test_the_fence_is_asked_again_before_a_retry() -> None:
+    leading = [True, False]
+    async with cluster(fence=lambda: leading.pop(0)) as it:
+        it.faults(posts(RequestFault(status=429, retry_after_s=1), times=None))
+        assert isinstance(await it.binder.bind(it.binding()), Overloaded)
+        assert len([e for e in it.control_plane.audit() if e.subresource == "binding"]) == 1
+
+
+async def test_an_error_after_the_write_is_found_out() -> None:
+    bound = json.dumps({"metadata": {"uid": "u"}, "spec": {"nodeName": "n1"}}).encode()
+    answers = script(replies(500, status_body(500, "InternalError", "etcd")), replies(200, bound))
+    async with canned_server(answers) as server, client(server.url) as api:
+        outcome = await Binder(api, ImpatientClock()).bind(Binding("ns", "a", "u", "n1"))
+        assert outcome == AlreadyOurs()
+        assert [asked.verb for asked in server.asked] == ["POST", "GET"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"metadata":1}', b'{"metadata":{"uid":[]}'])
+async def test_an_answer_that_is_no_pod_settles_nothing(body: bytes) -> None:
+    answers = script(replies(500, b"?"), replies(200, body))
+    async with canned_server(answers) as server, client(server.url) as api:
+        outcome = await Binder(api, ImpatientClock()).bind(Binding("ns", "a", "u", "n1"))
+        assert isinstance(outcome, Unknown)
+
+
+async def test_many_at_once_are_each_bound_once() -> None:
+    async with cluster() as it:
+        it.control_plane.add(*(pod(f"p{n}") for n in range(200)))
+        bindings = [it.binding(f"p{n}", "n1") for n in range(200)]
+        outcomes = await asyncio.gather(*(it.binder.bind(each) for each in bindings))
+        assert outcomes == [Bound()] * 200
+        pods = it.control_plane.objects("Pod", "default")
+        assert sum(each["spec"].get("nodeName") == "n1" for each in pods) == 200

@@ -1,0 +1,261 @@
+"""At most one leads, by everyone's own clock; whoever cannot renew stops acting in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from kpolicy.clock import ManualClock
+from kpolicy.cluster.failure import Status
+from kpolicy.cluster.lease import Elector
+from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.testing import ControlPlane
+from tests.unit.cluster.doubles import client, eventually
+from tests.unit.cluster.lease_server import LOST, LeaseClient, LeaseServer
+
+TERMS = LeaseTerms(15, 10, 2)
+
+
+def elector(api: LeaseClient, identity: str, seed: int = 1) -> Elector:
+    return Elector(
+        api, api.clock, Random(seed), TERMS, namespace="ns", name="kpolicy", identity=identity
+    )
+
+
+@asynccontextmanager
+async def running(*electors: Elector) -> AsyncIterator[list[asyncio.Task[None]]]:
+    tasks = [asyncio.create_task(each.run()) for each in electors]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def renewed(one: Elector, times: int) -> None:
+    await eventually(lambda: one.statistics().renewals == times)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def server(clock: ManualClock) -> LeaseServer:
+    return LeaseServer(clock)
+
+
+async def test_the_first_leads_at_once_and_renews_every_two_seconds(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    one = elector(LeaseClient(server), "one")
+    assert not one.fence()
+    async with running(one):
+        await clock.settle()
+        await one.acquired()
+        assert one.fence()
+        await clock.advance(60)
+        assert one.fence()
+        assert server.writes == [("POST", "one")] + [("PUT", "one")] * 30
+        assert one.statistics().renewals == 31
+        assert one.statistics().transitions == 0
+
+
+async def test_the_second_waits_as_long_as_the_first_renews(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(one, two):
+        for _ in range(300):
+            await clock.advance(1)
+            assert [one.fence(), two.fence()] == [True, False]
+        assert two.statistics().holder == "one"
+
+
+async def test_when_the_first_cannot_renew_it_stops_before_the_second_begins(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    one, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(one, two) as tasks:
+        await clock.advance(20)
+        api.trouble = LOST
+        lost = asyncio.create_task(one.lost())
+        stopped = began = None
+        for tenth in range(300):
+            await clock.advance(0.1)
+            assert not (one.fence() and two.fence())
+            if stopped is None and not one.fence():
+                stopped = tenth / 10
+            if began is None and two.fence():
+                began = tenth / 10
+        assert stopped is not None
+        assert began is not None
+        assert stopped <= 10
+        assert began - stopped >= 4
+        assert began <= 17.5
+        assert lost.done()
+        assert tasks[0].done()
+        assert two.statistics().transitions == 1
+
+
+async def test_an_answer_that_never_comes_does_not_hold_up_the_loss(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    one = elector(api, "one")
+    async with running(one) as tasks:
+        await clock.advance(1)
+        api.answer_after_s = 1000
+        await clock.advance(9.5)
+        assert not one.fence()
+        assert tasks[0].done()
+        assert "no answer" in one.statistics().last_error
+
+
+async def test_the_fence_counts_from_the_sending_not_from_the_answer(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    one = elector(api, "one")
+    api.answer_after_s = 4
+    async with running(one):
+        await clock.advance(9)  # read, then written at 4, answered at 8
+        assert one.fence()
+        api.trouble = LOST
+        await clock.advance(4.9)
+        assert one.fence()
+        await clock.advance(0.2)
+        assert not one.fence()
+
+
+async def test_a_renewal_whose_answer_was_lost_is_found_by_reading(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    one = elector(api, "one")
+    async with running(one):
+        await clock.advance(1)
+        api.lose_answers = True
+        await clock.advance(2)
+        api.lose_answers = False
+        await clock.advance(30)
+        assert one.fence()
+        assert server.holder == "one"
+        assert one.statistics().transitions == 0
+
+
+async def test_a_lease_taken_by_another_is_lost_at_once(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    one = elector(LeaseClient(server), "one")
+    async with running(one) as tasks:
+        await clock.advance(1)
+        assert server.document is not None
+        server.document["spec"]["holderIdentity"] = "thief"
+        server.version += 1
+        server.document["metadata"]["resourceVersion"] = str(server.version)
+        await clock.advance(4.5)
+        assert tasks[0].done()
+        assert not one.fence()
+        assert "thief" in one.statistics().last_error
+
+
+async def test_steps_of_the_wall_clock_change_nothing(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    far = ManualClock(now_ns=0)  # another machine, decades behind
+    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server, far), "two", seed=2)
+    async with running(one, two):
+        for second in range(120):
+            if second in {30, 60}:
+                clock.step_wall(3600 if second == 30 else -7200)
+            await clock.advance(1)
+            await far.advance(1)
+            assert [one.fence(), two.fence()] == [True, False]
+
+
+async def test_release_lets_the_next_begin_without_waiting(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(one) as tasks:
+        await clock.advance(5)
+        tasks[0].cancel()
+        assert await one.release()
+    assert not one.fence()
+    assert server.holder == ""
+    assert server.document is not None
+    assert server.document["spec"]["leaseDurationSeconds"] == 1
+    async with running(two):
+        await clock.settle()
+        assert two.fence()
+        assert two.statistics().transitions == 1
+
+
+async def test_release_of_what_another_holds_touches_nothing(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(one) as tasks:
+        await clock.advance(1)
+        tasks[0].cancel()
+    async with running(two):
+        await clock.advance(20)
+        assert server.holder == "two"
+        assert not await one.release()
+        assert server.holder == "two"
+    assert not await elector(LeaseClient(server), "never led").release()
+
+
+@pytest.mark.parametrize("trouble", [LOST, Status(403, "Forbidden", "no"), Status(500, "", "x")])
+async def test_trouble_before_leading_is_waited_out(
+    trouble: Status, clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    api.trouble = trouble
+    one = elector(api, "one")
+    async with running(one):
+        await clock.advance(60)
+        assert not one.fence()
+        assert one.statistics().last_error == str(trouble)
+        assert 25 <= len(api.asked) <= 31  # every 2 to 2.4 s
+        api.trouble = None
+        await clock.advance(3)
+        assert one.fence()
+
+
+async def test_of_many_that_start_together_one_leads(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    electors = [elector(LeaseClient(server), f"e{n}", seed=n) for n in range(5)]
+    async with running(*electors):
+        for _ in range(60):
+            await clock.advance(1)
+            assert sum(each.fence() for each in electors) == 1
+
+
+async def test_a_real_lease_is_made_renewed_and_released() -> None:
+    clock = ManualClock()
+    async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
+        one = Elector(
+            api, clock, Random(1), TERMS, namespace="kube-system", name="kpolicy", identity="one"
+        )
+        task = asyncio.create_task(one.run())
+        await one.acquired()
+        for number in range(2, 5):
+            await eventually(lambda: clock.sleepers == 1)
+            await clock.jump()
+            await renewed(one, number)
+        [lease] = control_plane.objects("Lease")
+        assert lease["spec"]["holderIdentity"] == "one"
+        task.cancel()
+        assert await one.release()
+        [lease] = control_plane.objects("Lease")
+        assert not lease["spec"].get("holderIdentity")

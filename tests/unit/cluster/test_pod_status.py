@@ -1,0 +1,160 @@
+"""A pod's status says why it waits, is written when that changes, and for that pod only."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kpolicy.clock import ManualClock
+from kpolicy.cluster.pod_status import (
+    ConditionReason,
+    PodCondition,
+    PodStatusWriter,
+    condition_body,
+)
+from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, pod
+from tests.unit.cluster.doubles import client, eventually
+
+
+@dataclass
+class Statuses:
+    control_plane: ControlPlane
+    writer: PodStatusWriter
+    clock: ManualClock
+
+    def condition(self, message: str = "no place", **changes: Any) -> PodCondition:
+        uid = self.pod()["metadata"]["uid"]
+        made = PodCondition("default", "a", uid, ConditionReason.UNSCHEDULABLE, message)
+        return replace(made, **changes)
+
+    def pod(self) -> Mapping[str, Any]:
+        return self.control_plane.objects("Pod")[0]
+
+    def scheduled(self) -> Mapping[str, Any]:
+        conditions = self.pod()["status"]["conditions"]
+        [found] = [each for each in conditions if each["type"] == "PodScheduled"]
+        assert isinstance(found, Mapping)
+        return found
+
+    async def settled(self, written: int) -> None:
+        await eventually(lambda: self.writer.statistics().written == written)
+
+
+@asynccontextmanager
+async def writing(cache_max: int = 100) -> AsyncIterator[Statuses]:
+    clock = ManualClock()
+    async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
+        control_plane.add(pod("a"))
+        writer = PodStatusWriter(api, clock, cache_max=cache_max)
+        task = asyncio.create_task(writer.run())
+        try:
+            yield Statuses(control_plane, writer, clock)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_condition_is_written_with_the_nominated_node() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition(nominated_node="n1"))
+        await it.settled(1)
+        condition = it.scheduled()
+        assert condition["status"] == "False"
+        assert condition["reason"] == "Unschedulable"
+        assert condition["message"] == "no place"
+        assert condition["lastTransitionTime"] == "2023-11-14T22:13:20Z"
+        assert it.pod()["status"]["nominatedNodeName"] == "n1"
+        assert len(it.pod()["status"]["conditions"]) == 1
+
+
+async def test_the_same_is_not_written_twice() -> None:
+    async with writing() as it:
+        for _ in range(5):
+            it.writer.set(it.condition())
+        await it.settled(1)
+        it.writer.set(it.condition())
+        assert it.writer.unchanged == 5
+        assert it.writer.statistics().waiting == 0
+
+
+async def test_a_change_is_written_and_the_transition_time_stays() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition(nominated_node="n1"))
+        await it.settled(1)
+        await it.clock.advance(100)
+        it.writer.set(
+            it.condition("we failed", reason=ConditionReason.SCHEDULER_ERROR, nominated_node="")
+        )
+        await it.settled(2)
+        condition = it.scheduled()
+        assert (condition["reason"], condition["message"]) == ("SchedulerError", "we failed")
+        assert condition["lastTransitionTime"] == "2023-11-14T22:13:20Z"
+        assert "nominatedNodeName" not in it.pod()["status"]
+
+
+async def test_a_replaced_first_write_still_has_a_transition_time() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition("one"))
+        it.writer.set(it.condition("two"))
+        await it.settled(1)
+        assert it.scheduled()["message"] == "two"
+        assert it.scheduled()["lastTransitionTime"] == "2023-11-14T22:13:20Z"
+
+
+async def test_a_pod_made_anew_under_the_name_is_given_up_at_once() -> None:
+    async with writing() as it:
+        conflict = FaultRule(RequestFault(status=409), subresource="status", times=None)
+        it.control_plane.faults = ScriptedFaults([conflict])
+        it.writer.set(it.condition())
+        await eventually(lambda: it.writer.statistics().failed == 1)
+        assert [each.subresource for each in it.control_plane.audit()] == ["status"]
+
+
+async def test_what_could_not_be_written_is_written_when_it_comes_again() -> None:
+    async with writing() as it:
+        fault = FaultRule(RequestFault(status=403), subresource="status")
+        it.control_plane.faults = ScriptedFaults([fault])
+        it.writer.set(it.condition())
+        await eventually(lambda: it.writer.statistics().failed == 1)
+        it.writer.set(it.condition())
+        await it.settled(1)
+        assert it.scheduled()["message"] == "no place"
+
+
+async def test_a_pod_forgotten_is_written_anew() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition())
+        await it.settled(1)
+        it.writer.forget(it.condition().uid)
+        it.writer.set(it.condition())
+        await it.settled(2)
+
+
+async def test_memory_of_what_was_written_is_bounded() -> None:
+    async with writing(cache_max=1) as it:
+        it.writer.set(it.condition())
+        await it.settled(1)
+        it.writer.set(it.condition(uid="another", name="b"))
+        await eventually(lambda: it.writer.statistics().failed == 1)
+        it.writer.set(it.condition())
+        await it.settled(2)
+
+
+def test_generation_is_observed_where_it_is_known() -> None:
+    made = PodCondition("ns", "a", "u", ConditionReason.UNSCHEDULABLE, 'a "quoted"\nmessage')
+    condition = json.loads(condition_body(replace(made, generation=3), None))["status"]
+    assert condition["conditions"] == [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": 'a "quoted"\nmessage',
+            "observedGeneration": 3,
+        }
+    ]
+    assert "observedGeneration" not in condition_body(made, None).decode()
+    assert json.loads(condition_body(made, None))["metadata"] == {"uid": "u"}

@@ -1,0 +1,124 @@
+"""Certificates are read as PEM, renewed when their files change, and problems have words."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from kpolicy.clock import ManualClock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.failure import Cause, Unreachable
+from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.cluster.tls import TlsMaterial, TlsSource
+from tests.unit.cluster import certificates as pem
+from tests.unit.cluster.canned import Exchange, canned_server
+from tests.unit.cluster.doubles import connection
+
+
+def loaded(source: TlsSource) -> TlsMaterial:
+    material = TlsMaterial.load(source)
+    assert isinstance(material, TlsMaterial), material
+    return material
+
+
+@asynccontextmanager
+async def tls_server(folder: Path) -> AsyncIterator[tuple[str, list[str]]]:
+    """Asks for a client certificate and records the names in those it gets."""
+    (folder / "server.pem").write_bytes(pem.SERVER + pem.SERVER_KEY)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    context.load_verify_locations(cadata=pem.AUTHORITY.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    names: list[str] = []
+
+    async def handler(exchange: Exchange) -> None:
+        names.append(exchange.client_name)
+        await exchange.answer(200)
+
+    async with canned_server(handler, context) as server:
+        yield server.url, names
+
+
+async def test_the_server_is_verified_and_shown_our_certificate(tmp_path: Path) -> None:
+    material = loaded(TlsSource(pem.AUTHORITY, pem.ALICE, pem.ALICE_KEY))
+    async with (
+        tls_server(tmp_path) as (url, names),
+        ApiClient(connection(url, tls=material), ManualClock()) as api,
+    ):
+        assert isinstance(await api.request("GET", "/"), Response)
+    assert names == ["alice"]
+
+
+async def test_a_server_of_another_authority_is_refused(tmp_path: Path) -> None:
+    material = loaded(TlsSource(pem.OTHER_AUTHORITY))
+    async with (
+        tls_server(tmp_path) as (url, _),
+        ApiClient(connection(url, tls=material), ManualClock()) as api,
+    ):
+        answer = await api.request("POST", "/")
+    assert isinstance(answer, Unreachable)
+    assert (answer.cause, answer.sent) == (Cause.TLS, False)
+
+
+async def test_verification_can_be_left_out(tmp_path: Path) -> None:
+    material = loaded(TlsSource(pem.OTHER_AUTHORITY, verify=False))
+    async with (
+        tls_server(tmp_path) as (url, _),
+        ApiClient(connection(url, tls=material), ManualClock()) as api,
+    ):
+        assert isinstance(await api.request("GET", "/"), Response)
+
+
+async def test_a_changed_certificate_is_shown_within_a_minute(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "c.crt", tmp_path / "c.key"
+    certificate.write_bytes(pem.ALICE)
+    key.write_bytes(pem.ALICE_KEY)
+    clock = ManualClock()
+    material = loaded(TlsSource(pem.AUTHORITY, certificate, key))
+    async with (
+        tls_server(tmp_path) as (url, names),
+        ApiClient(connection(url, tls=material), clock) as api,
+    ):
+        await api.request("GET", "/")
+        certificate.write_bytes(pem.BOB)
+        await clock.advance(61)  # half way through a rotation: the old pair stays
+        assert isinstance(await api.request("GET", "/"), Response)
+        key.write_bytes(pem.BOB_KEY)
+        await clock.advance(61)
+        await api.request("GET", "/")
+        await clock.advance(61)  # the retired session is closed
+        await api.request("GET", "/")
+    assert names == ["alice", "alice", "bob", "bob"]
+
+
+def test_an_unchanged_source_keeps_the_context() -> None:
+    material = loaded(TlsSource(pem.AUTHORITY))
+    context = material.context
+    assert material.refresh() is None
+    assert material.context is context
+    assert material.generation == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "words"),
+    [
+        (TlsSource(b"junk"), "KPC107", "not a PEM certificate"),
+        (TlsSource(Path("/no/such/ca.crt")), "KPC107", "/no/such/ca.crt: No such file"),
+        (TlsSource(None, b"junk", b"junk"), "KPC108", "cannot be used"),
+        (TlsSource(None, pem.ALICE, pem.BOB_KEY), "KPC108", "cannot be used"),
+        (TlsSource(None, Path("/no/such"), pem.BOB_KEY), "KPC108", "/no/such: No such file"),
+        (TlsSource(None, Path("/dev/zero"), pem.BOB_KEY), "KPC108", "larger than"),
+    ],
+)
+def test_what_cannot_be_used_is_a_problem_of_one_line(
+    source: TlsSource, code: str, words: str
+) -> None:
+    wrong = TlsMaterial.load(source)
+    assert isinstance(wrong, ConnectionProblem)
+    assert wrong.code == code
+    assert words in wrong.message
+    assert "\n" not in str(wrong)
