@@ -1,0 +1,179 @@
+"""The embedded control plane: a store behind HTTP on the loopback, in this process.
+
+Owns the life of the server and what tests may ask of it besides HTTP. Assumes a running event loop.
+Must not know the scheduler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kpolicy.clock import Clock, SystemClock
+from kpolicy.testing import limits
+from kpolicy.testing.audit import AuditEntry, AuditLog
+from kpolicy.testing.calls import Target
+from kpolicy.testing.connection import Connection
+from kpolicy.testing.failures import Failure
+from kpolicy.testing.faults import FaultPolicy
+from kpolicy.testing.kubeconfig import kubeconfig
+from kpolicy.testing.kubelet import Kubelet, KubeletTimes
+from kpolicy.testing.resources import BY_KIND, Resource
+from kpolicy.testing.serving import Serving
+from kpolicy.testing.store import Record, Store
+
+HOST: Final = "127.0.0.1"
+
+_FIRST_OBJECTS: Final[tuple[Mapping[str, Any], ...]] = (
+    *(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in ("default", "kube-node-lease", "kube-public", "kube-system")
+    ),
+    *(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "preemptionPolicy": "PreemptLowerPriority",
+        }
+        for name, value in (
+            ("system-cluster-critical", 2_000_000_000),
+            ("system-node-critical", 2_000_001_000),
+        )
+    ),
+)
+
+
+class ControlPlane:
+    """`async with ControlPlane() as control_plane:` serves at `control_plane.url` until the end.
+
+    With `tokens` (bearer token -> user name) every request must carry one of them. `faults` can be
+    set and unset at any time.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        tokens: Mapping[str, str] | None = None,
+        kubelet: KubeletTimes | None = None,
+        faults: FaultPolicy | None = None,
+        clock: Clock | None = None,
+        seed: int = 0,
+        history_changes_max: int = limits.HISTORY_CHANGES_MAX,
+    ) -> None:
+        self._port = port
+        self._tokens = tokens
+        self._clock = clock or SystemClock()
+        self.store: Final = Store(self._clock, seed=seed, history_changes_max=history_changes_max)
+        self._audit = AuditLog()
+        self._serving = Serving(
+            self.store, self._clock, tokens=tokens, faults=faults, audit=self._audit
+        )
+        self._kubelet = None
+        if kubelet is not None:
+            self._kubelet = Kubelet(self.store, self._clock, kubelet)
+        self._server: asyncio.Server | None = None
+        self._connections: set[Connection] = set()
+        self.add(*_FIRST_OBJECTS)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Serve; after `stop`, again at the same port."""
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self._serving.handle, self._connections),
+            HOST,
+            self._port,
+            backlog=limits.BACKLOG_CONNECTIONS_MAX,
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+        if self._kubelet is not None:
+            self._kubelet.start()
+
+    async def stop(self) -> None:
+        """Break all connections; what is stored stays."""
+        if self._kubelet is not None:
+            await self._kubelet.stop()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        self._serving.stop()
+        self.cut_connections()
+        if server is not None:
+            await server.wait_closed()
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def faults(self) -> FaultPolicy | None:
+        return self._serving.faults
+
+    @faults.setter
+    def faults(self, faults: FaultPolicy | None) -> None:
+        self._serving.faults = faults
+
+    @property
+    def watches(self) -> int:
+        """How many watches are open."""
+        return self._serving.watches()
+
+    def cut_connections(self) -> None:
+        for connection in tuple(self._connections):
+            connection.cut()
+
+    def write_kubeconfig(self, path: Path | str) -> Path:
+        """With the first of the tokens, if there are any."""
+        token = next(iter(self._tokens), None) if self._tokens else None
+        target = Path(path)
+        target.write_text(kubeconfig(self.url, token), encoding="utf-8")
+        return target
+
+    def add(self, *objects: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Create objects as a client would, without HTTP and without an audit entry."""
+        return [self._added(each) for each in objects]
+
+    def objects(self, kind: str, namespace: str | None = None) -> list[Mapping[str, Any]]:
+        """What is stored of a kind, by namespace and name."""
+        resource = next(each for each in BY_KIND.values() if each.kind == kind)
+        return [each.object for each in self.store.records(resource, namespace)]
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        return self._audit.entries()
+
+    def _added(self, object_: Mapping[str, Any]) -> Mapping[str, Any]:
+        resource = BY_KIND.get((object_.get("apiVersion", ""), object_.get("kind", "")))
+        if resource is None:
+            raise ValueError(
+                f"no such kind here: {object_.get('apiVersion')} {object_.get('kind')}"
+            )
+        outcome = self._serving.writes.create_object(_place(resource, object_), dict(object_))
+        if isinstance(outcome, Failure):
+            raise ValueError(outcome.message)
+        assert isinstance(outcome, Record)
+        return outcome.object
+
+
+def _place(resource: Resource, object_: Mapping[str, Any]) -> Target:
+    namespace = (object_.get("metadata") or {}).get("namespace") or "default"
+    return Target(resource, namespace if resource.namespaced else "")

@@ -1,0 +1,103 @@
+"""Faults that can be asked for: what goes wrong with a request or an event of a watch.
+
+Owns the vocabulary (`RequestFault`, `WatchFault`), the interface `FaultPolicy`, and one policy that
+follows a script. Pure: a policy is asked and answers; what happens is done elsewhere. Must not know
+sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from kpolicy.testing.calls import Call
+
+
+class Drop(Enum):
+    NEVER = "never"
+    BEFORE_COMMIT = "before"  # the request is lost
+    AFTER_COMMIT = "after"  # the answer is lost
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFault:
+    """Waits, then refuses with a status, or lets through; `drop` breaks the connection."""
+
+    delay_s: float = 0.0
+    status: int | None = None
+    retry_after_s: int | None = None  # of 429 and 503; None: one second
+    drop: Drop = Drop.NEVER
+
+
+class WatchFault(Enum):
+    NONE = "none"
+    CLOSE = "close"  # the watch ends properly, before the event
+    BREAK = "break"  # the connection breaks, before the event
+    SILENCE = "silence"  # nothing comes any more, the connection stays
+    DUPLICATE = "duplicate"  # the event comes twice
+    DROP = "drop"  # the event is never told
+
+
+class FaultPolicy(Protocol):
+    """Asked for every request and for every event of every watch."""
+
+    def on_request(self, call: Call) -> RequestFault | None: ...
+
+    def on_watch_event(self, call: Call) -> WatchFault: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRule:
+    """A fault for calls that fit; empty fields fit everything.
+
+    `skip` calls that fit are let be first, then `times` get the fault (None: all).
+    """
+
+    fault: RequestFault | WatchFault
+    verb: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    user: str = ""
+    skip: int = 0
+    times: int | None = 1
+
+    def fits(self, call: Call) -> bool:
+        wanted = (
+            (self.verb, call.verb),
+            (self.resource, call.resource),
+            (self.subresource, call.subresource),
+            (self.namespace, call.namespace),
+            (self.name, call.name),
+            (self.user, call.user),
+        )
+        return all(want in ("", have) for want, have in wanted)
+
+
+class ScriptedFaults:
+    """The first rule that fits and is not used up decides."""
+
+    def __init__(self, rules: Sequence[FaultRule]) -> None:
+        self._rules = tuple(rules)
+        self._fitted = [0] * len(self._rules)
+
+    def on_request(self, call: Call) -> RequestFault | None:
+        for at, rule in enumerate(self._rules):
+            if isinstance(rule.fault, RequestFault) and rule.fits(call) and self._due(at):
+                return rule.fault
+        return None
+
+    def on_watch_event(self, call: Call) -> WatchFault:
+        for at, rule in enumerate(self._rules):
+            if isinstance(rule.fault, WatchFault) and rule.fits(call) and self._due(at):
+                return rule.fault
+        return WatchFault.NONE
+
+    def _due(self, at: int) -> bool:
+        rule = self._rules[at]
+        earlier = self._fitted[at] - rule.skip
+        self._fitted[at] += 1
+        return earlier >= 0 and (rule.times is None or earlier < rule.times)

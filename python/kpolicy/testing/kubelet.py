@@ -1,0 +1,230 @@
+"""A stand-in for all kubelets: bound pods run, finish when asked to, and end when deleted.
+
+Owns what a pod's status becomes and when. Assumes the store's changes as its only input; writes
+from a task of its own, never from within a change. Must not know how pods came to be bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.testing import limits
+from kpolicy.testing.conditions import with_condition
+from kpolicy.testing.deletion import AT_ONCE, carry_out
+from kpolicy.testing.failures import Failure
+from kpolicy.testing.resources import PODS
+from kpolicy.testing.store import Change, ChangeType, Record, Store
+from kpolicy.testing.timestamps import timestamp
+
+Object = Mapping[str, Any]
+
+# How long a pod runs before it has succeeded, as an annotation on it; without it, for ever.
+RUN_SECONDS_ANNOTATION: Final = "testing.kpolicy.dev/run-seconds"
+_POD_NETWORK: Final = 10 << 24
+_POD_ADDRESSES: Final = 1 << 24
+# Steps are due at multiples of this, so that a burst of pods wakes us seldom.
+_TICK_NS: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletTimes:
+    start_s: float = 0.5  # from bound to running
+    stop_s: float = 0.2  # from deleted to gone
+
+
+class Step(Enum):
+    START = "start"
+    FINISH = "finish"
+    STOP = "stop"
+
+
+def next_step(pod: Object, times: KubeletTimes) -> tuple[Step, float] | None:
+    """What is to happen to a pod next, and in how many seconds."""
+    if not pod["spec"].get("nodeName"):
+        return None
+    if pod["metadata"].get("deletionTimestamp"):
+        ended = pod["metadata"].get("deletionGracePeriodSeconds") == 0
+        return None if ended else (Step.STOP, times.stop_s)
+    phase = (pod.get("status") or {}).get("phase")
+    if phase == "Pending":
+        return Step.START, times.start_s
+    if phase == "Running":
+        run_s = _run_seconds(pod)
+        return None if run_s is None else (Step.FINISH, run_s)
+    return None
+
+
+def running(pod: Object, now: str, address: int) -> Object:
+    status = {
+        **(pod.get("status") or {}),
+        "phase": "Running",
+        "startTime": now,
+        "podIP": _address_text(address),
+        "podIPs": [{"ip": _address_text(address)}],
+        "containerStatuses": [
+            {
+                **_container_status(each),
+                "ready": True,
+                "started": True,
+                "state": {"running": {"startedAt": now}},
+            }
+            for each in pod["spec"]["containers"]
+        ],
+    }
+    return _with_conditions(pod, status, "True", now)
+
+
+def finished(pod: Object, now: str) -> Object:
+    status = {
+        **(pod.get("status") or {}),
+        "phase": "Succeeded",
+        "containerStatuses": [
+            {
+                **_container_status(each),
+                "ready": False,
+                "started": False,
+                "state": {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}},
+            }
+            for each in pod["spec"]["containers"]
+        ],
+    }
+    return _with_conditions(pod, status, "False", now)
+
+
+class Kubelet:
+    def __init__(self, store: Store, clock: Clock, times: KubeletTimes) -> None:
+        self._store = store
+        self._clock = clock
+        self._times = times
+        self._due: list[tuple[int, int, Step, str, str, str]] = []
+        self._order = itertools.count()
+        self._addresses = itertools.count(1)
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._stop_listening: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        for record in self._store.records(PODS):
+            self._plan(record)
+        self._stop_listening = self._store.listen(PODS, self._changed)
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._due.clear()
+
+    def _changed(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            return
+        step = next_step(change.record.object, self._times)
+        before = change.previous and next_step(change.previous.object, self._times)
+        if step != before:
+            self._plan(change.record)
+
+    def _plan(self, record: Record) -> None:
+        planned = next_step(record.object, self._times)
+        if planned is None or len(self._due) >= limits.KUBELET_STEPS_MAX:
+            return
+        step, after_s = planned
+        due_ns = self._clock.monotonic_ns() + round(after_s * NANOSECONDS)
+        due_ns += -due_ns % _TICK_NS
+        entry = (due_ns, next(self._order), step, record.namespace, record.name, record.uid)
+        heapq.heappush(self._due, entry)
+        if self._due[0] is entry:
+            self._woken.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            done = 0
+            now_ns = self._clock.monotonic_ns()
+            while self._due and self._due[0][0] <= now_ns and done < limits.KUBELET_STEPS_AT_ONCE:
+                _, _, step, namespace, name, uid = heapq.heappop(self._due)
+                self._do(step, namespace, name, uid)
+                done += 1
+            if done:
+                await asyncio.sleep(0)
+                continue
+            await self._rest((self._due[0][0] - now_ns) / NANOSECONDS if self._due else None)
+
+    async def _rest(self, seconds: float | None) -> None:
+        """Until something is due, or something nearer was planned."""
+        woken = asyncio.ensure_future(self._woken.wait())
+        waiting: set[asyncio.Future[Any]] = {woken}
+        if seconds is not None:
+            waiting.add(asyncio.ensure_future(self._clock.sleep(seconds)))
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    def _do(self, step: Step, namespace: str, name: str, uid: str) -> None:
+        held = self._store.read(PODS, namespace, name)
+        if held is None or held.uid != uid:
+            return
+        planned = next_step(held.object, self._times)
+        if planned is None or planned[0] is not step:
+            return
+        now = timestamp(self._clock.now_ns())
+        if step is Step.STOP:
+            carry_out(self._store, held, AT_ONCE, self._clock.now_ns())
+            return
+        new = (
+            running(held.object, now, next(self._addresses))
+            if step is Step.START
+            else finished(held.object, now)
+        )
+        outcome = self._store.change(PODS, namespace, name, lambda _: new, uid=uid)
+        assert not isinstance(outcome, Failure)
+
+
+def _run_seconds(pod: Object) -> float | None:
+    text = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _container_status(container: Object) -> dict[str, Any]:
+    image = container.get("image", "")
+    return {
+        "name": container["name"],
+        "image": image,
+        "imageID": image,
+        "containerID": f"testing://{container['name']}",
+        "restartCount": 0,
+        "lastState": {},
+    }
+
+
+def _with_conditions(pod: Object, status: Object, ready: str, now: str) -> Object:
+    reason = {} if ready == "True" else {"reason": "PodCompleted"}
+    status = with_condition(status, "Initialized", {"status": "True"}, now)
+    for type_ in ("Ready", "ContainersReady"):
+        status = with_condition(status, type_, {"status": ready, **reason}, now)
+    return {**pod, "status": status}
+
+
+def _address_text(number: int) -> str:
+    value = _POD_NETWORK + number % _POD_ADDRESSES
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
