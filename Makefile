@@ -39,7 +39,7 @@ test: dev ## Run the tests (Rust and Python; no real cluster)
 
 .PHONY: e2e
 e2e: dev control-plane ## Test against a real kube-apiserver and etcd
-	$(BIN)/pytest -q -m cluster tests/cluster tests/e2e
+	$(BIN)/pytest -q -m cluster tests/cluster tests/e2e tests/unit/testing
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when cold, cached after)
