@@ -1,0 +1,56 @@
+//! The cost an evaluation may still spend.
+
+use crate::error::{Fault, Kind};
+
+/// Units left; counted down by everything whose time depends on its operands.
+///
+/// One unit is about one node of an expression, ten bytes of text or one element of a loop.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    left: u64,
+    limit: u64,
+    lane: u64,
+}
+
+impl Budget {
+    pub const fn new(limit: u64) -> Self {
+        Self { left: limit, limit, lane: limit }
+    }
+
+    /// The same, with a limit of its own for what is evaluated lane by lane.
+    #[must_use]
+    pub const fn with_lane_limit(mut self, lane: u64) -> Self {
+        self.lane = lane;
+        self
+    }
+
+    /// The budget of one lane out of this one.
+    pub(crate) fn for_lane(&self) -> Self {
+        Self::new(self.lane.min(self.left))
+    }
+
+    /// Counts what a lane has spent.
+    pub(crate) fn settle(&mut self, lane: &Self) {
+        self.left = self.left.saturating_sub(lane.spent());
+    }
+
+    /// What has been spent so far.
+    pub const fn spent(&self) -> u64 {
+        self.limit - self.left
+    }
+
+    pub(crate) fn charge(&mut self, units: u64) -> Result<(), Fault> {
+        if let Some(left) = self.left.checked_sub(units) {
+            self.left = left;
+            return Ok(());
+        }
+        self.left = 0;
+        let message = format!("cost limit of {} units reached", self.limit);
+        Err(Fault::new(Kind::CostExceeded, message))
+    }
+
+    /// Charges for walking `bytes` of text.
+    pub(crate) fn charge_text(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.charge(1 + bytes as u64 / 10)
+    }
+}

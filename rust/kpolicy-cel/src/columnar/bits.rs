@@ -1,0 +1,165 @@
+//! Bit planes: one bit a lane, 64 lanes a word.
+
+/// A set of lanes. Bits beyond the last lane are zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    words: Vec<u64>,
+    lanes: usize,
+}
+
+impl Bits {
+    pub fn zeros(lanes: usize) -> Self {
+        Self { words: vec![0; lanes.div_ceil(64)], lanes }
+    }
+
+    pub fn ones(lanes: usize) -> Self {
+        Self::from_words(vec![u64::MAX; lanes.div_ceil(64)], lanes)
+    }
+
+    pub fn filled(value: bool, lanes: usize) -> Self {
+        if value { Self::ones(lanes) } else { Self::zeros(lanes) }
+    }
+
+    /// Words of a plane; missing words are zero, bits beyond the last lane are cleared.
+    pub fn from_words(mut words: Vec<u64>, lanes: usize) -> Self {
+        words.resize(lanes.div_ceil(64), 0);
+        let used = lanes % 64;
+        if used != 0
+            && let Some(last) = words.last_mut()
+        {
+            *last &= (1 << used) - 1;
+        }
+        Self { words, lanes }
+    }
+
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub fn get(&self, lane: usize) -> bool {
+        self.words.get(lane / 64).is_some_and(|word| word >> (lane % 64) & 1 == 1)
+    }
+
+    pub fn set(&mut self, lane: usize) {
+        if lane < self.lanes
+            && let Some(word) = self.words.get_mut(lane / 64)
+        {
+            *word |= 1 << (lane % 64);
+        }
+    }
+
+    pub fn any(&self) -> bool {
+        self.words.iter().any(|word| *word != 0)
+    }
+
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The lanes in the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                if left == 0 {
+                    return None;
+                }
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                Some(index * 64 + bit)
+            })
+        })
+    }
+
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a | b)
+    }
+
+    /// The lanes of `self` that are not in `other`.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a & !b)
+    }
+
+    #[must_use]
+    pub fn not(&self) -> Self {
+        Self::from_words(self.words.iter().map(|word| !word).collect(), self.lanes)
+    }
+
+    fn zip(&self, other: &Self, with: impl Fn(u64, u64) -> u64) -> Self {
+        let words = self.words.iter().zip(&other.words).map(|(a, b)| with(*a, *b)).collect();
+        Self { words, lanes: self.lanes }
+    }
+
+    /// The lanes for which `holds`, asked for every lane in order.
+    pub(crate) fn collect(lanes: usize, mut values: impl Iterator<Item = bool>) -> Self {
+        let mut words = Vec::with_capacity(lanes.div_ceil(64));
+        for start in (0..lanes).step_by(64) {
+            let mut word = 0;
+            for bit in 0..(lanes - start).min(64) {
+                word |= u64::from(values.next().unwrap_or(false)) << bit;
+            }
+            words.push(word);
+        }
+        Self { words, lanes }
+    }
+
+    /// The lanes whose item `holds`.
+    pub(crate) fn of_slice<T: Copy>(items: &[T], holds: impl Fn(T) -> bool) -> Self {
+        let mut words = Vec::with_capacity(items.len().div_ceil(LANES_PER_WORD));
+        let (chunks, rest) = items.as_chunks::<LANES_PER_WORD>();
+        for chunk in chunks {
+            let mut bytes = [0; LANES_PER_WORD];
+            for (byte, item) in bytes.iter_mut().zip(chunk) {
+                *byte = u8::from(holds(*item));
+            }
+            words.push(packed(&bytes));
+        }
+        if !rest.is_empty() {
+            words.push(slow(rest.iter().map(|item| holds(*item))));
+        }
+        Self { words, lanes: items.len() }
+    }
+
+    /// As [`Bits::of_slice`] over two slices; as many lanes as the shorter one has.
+    pub(crate) fn of_slices<A: Copy, B: Copy>(
+        a: &[A],
+        b: &[B],
+        holds: impl Fn(A, B) -> bool,
+    ) -> Self {
+        let lanes = a.len().min(b.len());
+        let mut words = Vec::with_capacity(lanes.div_ceil(LANES_PER_WORD));
+        for (a, b) in a.chunks(LANES_PER_WORD).zip(b.chunks(LANES_PER_WORD)) {
+            let mut bytes = [0; LANES_PER_WORD];
+            for ((byte, a), b) in bytes.iter_mut().zip(a).zip(b) {
+                *byte = u8::from(holds(*a, *b));
+            }
+            words.push(packed(&bytes));
+        }
+        Self { words, lanes }
+    }
+}
+
+const LANES_PER_WORD: usize = 64;
+
+/// Bytes of 0 and 1 as bits: a multiplication moves the low bits of eight bytes side by side.
+fn packed(bytes: &[u8; LANES_PER_WORD]) -> u64 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (groups, _) = bytes.as_chunks::<8>();
+    let bits = |group: &[u8; 8]| u64::from_le_bytes(*group).wrapping_mul(GATHER) >> 56;
+    groups.iter().rev().fold(0, |word, group| word << 8 | bits(group))
+}
+
+fn slow(values: impl Iterator<Item = bool>) -> u64 {
+    values.enumerate().fold(0, |word, (bit, value)| word | u64::from(value) << bit)
+}

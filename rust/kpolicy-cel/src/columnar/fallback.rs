@@ -1,0 +1,138 @@
+//! What has no kernel: the scalar evaluator, once for each class of lanes that read the same.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::bits::Bits;
+use super::machine::Machine;
+use super::vector::{NO_CLASS, Vector};
+use crate::facts::{Answer, Column, Columns, Facts, Read};
+use crate::ir::{Expression, Operation};
+use crate::scalar::Outcome;
+
+/// One lane of columns.
+struct Lane<'a> {
+    columns: &'a dyn Columns,
+    lane: usize,
+}
+
+impl Facts for Lane<'_> {
+    fn read(&self, read: &Read) -> Answer {
+        self.columns.read(self.lane, read)
+    }
+}
+
+/// The reads at and below a node, ascending; `None` when a fact is read with arguments that are
+/// not constant.
+pub(super) fn reads_below(expression: &Expression, index: u32) -> Option<Vec<u32>> {
+    let mut wanted = vec![false; index as usize + 1];
+    if let Some(last) = wanted.last_mut() {
+        *last = true;
+    }
+    let mut reads = Vec::new();
+    for at in (0..wanted.len()).rev() {
+        let (Some(true), Some(node)) = (wanted.get(at), expression.nodes.get(at)) else {
+            continue;
+        };
+        match &node.operation {
+            Operation::Fact { read, .. } | Operation::Present { read, .. } => reads.push((*read)?),
+            _ => {}
+        }
+        for arg in &node.args {
+            if let Some(flag) = wanted.get_mut(*arg as usize) {
+                *flag = true;
+            }
+        }
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    Some(reads)
+}
+
+impl<'a> Machine<'a> {
+    pub fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+        let classes = reads_below(self.expression, index).and_then(|reads| self.classes(&reads));
+        match classes {
+            Some(Classes::All) => match needed.iter().next() {
+                Some(lane) => Vector::Same(self.lane(index, lane)),
+                None => Vector::Each { classes: vec![NO_CLASS; self.lanes], outcomes: Vec::new() },
+            },
+            Some(Classes::By(ids)) => self.by_class(index, &ids, needed),
+            None => self.by_lane(index, needed),
+        }
+    }
+
+    fn lane(&mut self, index: u32, lane: usize) -> Outcome {
+        let mut budget = self.budget.for_lane();
+        let facts = Lane { columns: self.columns, lane };
+        let outcome = self.expression.evaluate_node(index, &facts, &mut budget);
+        self.budget.settle(&budget);
+        outcome
+    }
+
+    fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {
+        let mut classes = vec![NO_CLASS; self.lanes];
+        let mut outcomes = Vec::new();
+        let mut known: FxHashMap<u32, u32> = FxHashMap::default();
+        for lane in needed.iter() {
+            let (Some(id), Some(place)) = (ids.get(lane), classes.get_mut(lane)) else {
+                continue;
+            };
+            if let Some(class) = known.get(id) {
+                *place = *class;
+                continue;
+            }
+            *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
+            known.insert(*id, *place);
+            outcomes.push(self.lane(index, lane));
+        }
+        Vector::packed(classes, outcomes)
+    }
+
+    fn by_lane(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+        let mut classes = vec![NO_CLASS; self.lanes];
+        let mut outcomes = Vec::with_capacity(needed.count());
+        for lane in needed.iter() {
+            if let Some(place) = classes.get_mut(lane) {
+                *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
+                outcomes.push(self.lane(index, lane));
+            }
+        }
+        Vector::packed(classes, outcomes)
+    }
+
+    /// Lanes with equal ids read the same of `reads`; `None` when a read has no ids.
+    fn classes(&self, reads: &[u32]) -> Option<Classes<'a>> {
+        let mut classes = Classes::All;
+        for read in reads {
+            let read = self.expression.reads.get(*read as usize)?;
+            let ids = match self.columns.column(read) {
+                Column::Constant(_) => continue,
+                Column::Text { ids, .. } | Column::Classes(ids) => ids.get(..self.lanes)?,
+                _ => return None,
+            };
+            classes = match classes {
+                Classes::All => Classes::By(Cow::Borrowed(ids)),
+                Classes::By(before) => Classes::By(paired(&before, ids).into()),
+            };
+        }
+        Some(classes)
+    }
+}
+
+enum Classes<'a> {
+    /// All lanes are of one class.
+    All,
+    By(Cow<'a, [u32]>),
+}
+
+/// Ids of the pairs of ids that occur together.
+fn paired(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut id = |pair| {
+        let next = u32::try_from(pairs.len()).unwrap_or(NO_CLASS);
+        *pairs.entry(pair).or_insert(next)
+    };
+    a.iter().zip(b).map(|(a, b)| id((*a, *b))).collect()
+}

@@ -1,0 +1,164 @@
+//! Walks an expression once, every node for all lanes.
+
+use super::bits::Bits;
+use super::vector::Vector;
+use super::{blend, kernels};
+use crate::budget::Budget;
+use crate::error::Fault;
+use crate::facts::Columns;
+use crate::functions::Kernel;
+use crate::ir::{Expression, Node, Operation};
+use crate::types::Type;
+
+pub(super) struct Machine<'a> {
+    pub expression: &'a Expression,
+    pub columns: &'a dyn Columns,
+    pub budget: &'a mut Budget,
+    pub lanes: usize,
+    /// Results of shared nodes with the lanes they are good for.
+    memos: Vec<Option<(Bits, Vector<'a>)>>,
+    /// The lanes in which a read has no value, once it was asked for.
+    absent: Vec<Option<Bits>>,
+}
+
+/// Whether a node is done by combining the lanes of its operands.
+pub(super) fn has_kernel(expression: &Expression, node: &Node) -> bool {
+    match &node.operation {
+        Operation::And | Operation::Or | Operation::Conditional => true,
+        Operation::Call { overload, .. } => {
+            let simple = |arg: &u32| {
+                expression.node(*arg).is_some_and(|node| {
+                    matches!(node.kind, Type::Int | Type::Double | Type::Bool | Type::String)
+                })
+            };
+            match overload.family.kernel {
+                Kernel::None => false,
+                Kernel::In => node.args.first().is_some_and(simple),
+                _ => node.args.iter().all(simple),
+            }
+        }
+        _ => false,
+    }
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(
+        expression: &'a Expression,
+        columns: &'a dyn Columns,
+        budget: &'a mut Budget,
+    ) -> Self {
+        let memos = vec![None; expression.memos];
+        let absent = vec![None; expression.reads.len()];
+        Self { expression, columns, budget, lanes: columns.lanes(), memos, absent }
+    }
+
+    /// The node in the lanes of `needed`; other lanes hold anything.
+    pub fn vector(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+        let expression = self.expression;
+        let Some(node) = expression.node(index) else {
+            return Vector::Same(Err(Fault::invalid("no such node").at(index)));
+        };
+        let memo = node.memo.map(|memo| memo as usize);
+        if let Some(Some((lanes, kept))) = memo.and_then(|memo| self.memos.get(memo))
+            && !needed.minus(lanes).any()
+        {
+            return kept.clone();
+        }
+        if let Err(fault) = self.budget.charge(1 + self.lanes as u64 / 64) {
+            return Vector::Same(Err(fault.at(node.origin)));
+        }
+        let vector = self.operate(index, node, needed);
+        if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
+            *place = Some((needed.clone(), vector.clone()));
+        }
+        vector
+    }
+
+    fn operate(&mut self, index: u32, node: &'a Node, needed: &Bits) -> Vector<'a> {
+        let direct = match &node.operation {
+            Operation::Constant(constant) => {
+                let value = self.expression.constants.get(*constant as usize);
+                value.map(|value| Vector::Same(Ok(value.clone())))
+            }
+            Operation::Error(error) => Some(Vector::Same(Err((**error).clone()))),
+            Operation::Fact { read: Some(read), .. } => self.read(*read, node.origin, false),
+            Operation::Present { read: Some(read), .. } => self.read(*read, node.origin, true),
+            Operation::And => Some(self.absorbing(node, needed, false)),
+            Operation::Or => Some(self.absorbing(node, needed, true)),
+            Operation::Conditional => Some(self.conditional(node, needed)),
+            Operation::Call { overload, .. } if has_kernel(self.expression, node) => {
+                self.kernel(overload.family.kernel, node, needed)
+            }
+            _ => None,
+        };
+        direct.unwrap_or_else(|| self.fallback(index, needed))
+    }
+
+    /// The column of a read, or whether there is a value in each lane.
+    fn read(&mut self, index: u32, origin: u32, present: bool) -> Option<Vector<'a>> {
+        let (lanes, columns) = (self.lanes, self.columns);
+        let read = self.expression.reads.get(index as usize)?;
+        let kept = self.absent.get_mut(index as usize)?;
+        let column = columns.column(read);
+        let absent =
+            |ids: &[u32]| kept.get_or_insert_with(|| Bits::of_slice(ids, |id| id == 0)).clone();
+        if present {
+            Vector::presence(&column, lanes, absent)
+        } else {
+            Vector::of_column(column, lanes, read, origin, absent)
+        }
+    }
+
+    fn kernel(&mut self, kernel: Kernel, node: &'a Node, needed: &Bits) -> Option<Vector<'a>> {
+        match *node.args {
+            [a] => {
+                let a = self.vector(a, needed);
+                kernels::unary(kernel, &a, self.lanes)
+            }
+            [a, b] => {
+                let (a, b) = (self.vector(a, needed), self.vector(b, needed));
+                kernels::binary(kernel, &a, &b, self.lanes)
+            }
+            _ => None,
+        }
+    }
+
+    /// `&&` decides by false, `||` by true; lanes that are decided are not asked again.
+    fn absorbing(&mut self, node: &'a Node, needed: &Bits, decides: bool) -> Vector<'a> {
+        let mut open = needed.clone();
+        let mut settled = Bits::zeros(self.lanes);
+        let mut error = Bits::zeros(self.lanes);
+        for arg in &node.args {
+            if !open.any() {
+                break;
+            }
+            let (truth, failed) = self.vector(*arg, &open).planes(self.lanes);
+            let deciding = if decides { truth } else { truth.or(&failed).not() };
+            settled = settled.or(&deciding.and(&open));
+            error = error.or(&failed.and(&open));
+            open = open.minus(&deciding);
+        }
+        let error = error.minus(&settled);
+        let truth = if decides { settled } else { settled.or(&error).not() };
+        Vector::Bool { truth, error }
+    }
+
+    fn conditional(&mut self, node: &'a Node, needed: &Bits) -> Vector<'a> {
+        let [condition, yes, no] = *node.args else {
+            return Vector::Same(Err(Fault::no_such_overload().at(node.origin)));
+        };
+        let (truth, error) = self.vector(condition, needed).planes(self.lanes);
+        let for_yes = needed.and(&truth);
+        let for_no = needed.minus(&truth).minus(&error);
+        let failed = needed.and(&error).any();
+        if !failed && !for_no.any() {
+            return self.vector(yes, &for_yes);
+        }
+        if !failed && !for_yes.any() {
+            return self.vector(no, &for_no);
+        }
+        let yes = self.vector(yes, &for_yes);
+        let no = self.vector(no, &for_no);
+        blend::choose(&truth, &error, &yes, &no, needed, node.origin)
+    }
+}

@@ -1,0 +1,106 @@
+//! The columnar evaluator: one expression over all lanes at once.
+//!
+//! Owns what a filter and a score over lanes give. Booleans are two bit planes, numbers slices,
+//! strings ids. What has no kernel is evaluated by the scalar evaluator, once for each class of
+//! lanes that read the same, or lane by lane. The result is that of the scalar evaluator in every
+//! lane; which error a lane has is asked of the scalar evaluator when somebody wants to know.
+
+mod bits;
+mod blend;
+mod fallback;
+mod kernels;
+mod machine;
+mod vector;
+
+pub use bits::Bits;
+
+use crate::budget::Budget;
+use crate::facts::Columns;
+use crate::ir::{Expression, Operation};
+use fallback::reads_below;
+use machine::Machine;
+
+/// What a filter says of the lanes that were asked for: true, in error, or else false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask {
+    pub truth: Bits,
+    pub error: Bits,
+}
+
+/// A score of the lanes that were asked for; lanes in error and lanes not asked for hold 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    pub values: ScoreValues,
+    pub error: Bits,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScoreValues {
+    Int(Vec<i64>),
+    Double(Vec<f64>),
+}
+
+/// How much of an expression runs over columns.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ColumnarPlan {
+    /// Nodes (of the verified expression) that the scalar evaluator does once for each class of
+    /// lanes, with the reads that make the classes: they need a text or class column each.
+    pub classed: Vec<(u32, Vec<u32>)>,
+    /// Nodes that read facts with arguments that differ by lane: always lane by lane.
+    pub by_lane: Vec<u32>,
+}
+
+impl ColumnarPlan {
+    pub fn is_columnar(&self) -> bool {
+        self.by_lane.is_empty()
+    }
+}
+
+impl Expression {
+    /// The lanes of `selected` in which the expression is true, and those in which it errs.
+    pub fn filter(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Mask {
+        let mut machine = Machine::new(self, columns, budget);
+        let (truth, error) = machine.vector(self.root, selected).planes(selected.lanes());
+        Mask { truth: truth.and(selected), error: error.and(selected) }
+    }
+
+    /// The number the expression gives in each lane of `selected`.
+    pub fn score(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Score {
+        let mut machine = Machine::new(self, columns, budget);
+        machine.vector(self.root, selected).into_score(selected)
+    }
+
+    /// What falls out of the columnar path, and why.
+    pub fn columnar_plan(&self) -> ColumnarPlan {
+        let mut plan = ColumnarPlan::default();
+        let mut seen = vec![false; self.nodes.len()];
+        self.plan(self.root, &mut plan, &mut seen);
+        plan
+    }
+
+    fn plan(&self, index: u32, plan: &mut ColumnarPlan, seen: &mut [bool]) {
+        let (Some(node), Some(seen_before)) = (self.node(index), seen.get_mut(index as usize))
+        else {
+            return;
+        };
+        if std::mem::replace(seen_before, true) {
+            return;
+        }
+        let constant_read = matches!(
+            node.operation,
+            Operation::Fact { read: Some(_), .. }
+                | Operation::Present { read: Some(_), .. }
+                | Operation::Constant(_)
+                | Operation::Error(_)
+        );
+        if machine::has_kernel(self, node) {
+            node.args.iter().for_each(|arg| self.plan(*arg, plan, seen));
+        } else if !constant_read {
+            match reads_below(self, index) {
+                Some(reads) if reads.is_empty() => {}
+                Some(reads) => plan.classed.push((node.origin, reads)),
+                None => plan.by_lane.push(node.origin),
+            }
+        }
+    }
+}

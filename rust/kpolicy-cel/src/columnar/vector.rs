@@ -1,0 +1,238 @@
+//! A value in every lane.
+
+use std::borrow::Cow;
+
+use super::bits::Bits;
+use super::{Score, ScoreValues};
+use crate::error::{EvaluationError, Fault};
+use crate::facts::{Answer, Column, Dictionary, Read};
+use crate::scalar::{Outcome, told};
+use crate::value::Value;
+
+/// The outcomes of a node in all lanes. Lanes that were not asked for hold anything.
+#[derive(Clone)]
+pub(super) enum Vector<'a> {
+    /// The same in all lanes.
+    Same(Outcome),
+    Bool {
+        truth: Bits,
+        error: Bits,
+    },
+    Int {
+        values: Cow<'a, [i64]>,
+        error: Option<Bits>,
+    },
+    Double {
+        values: Cow<'a, [f64]>,
+        error: Option<Bits>,
+    },
+    /// Strings by id; lanes of id 0 are those in error.
+    Text {
+        ids: &'a [u32],
+        dictionary: &'a dyn Dictionary,
+        error: Bits,
+    },
+    /// The outcome of the class of a lane; [`NO_CLASS`] for lanes that were not asked for.
+    Each {
+        classes: Vec<u32>,
+        outcomes: Vec<Outcome>,
+    },
+}
+
+pub(super) const NO_CLASS: u32 = u32::MAX;
+
+impl<'a> Vector<'a> {
+    /// The lanes of a column of a fact; `None` when it has none. `absent` gives the lanes in which
+    /// the fact is not there.
+    pub fn of_column(
+        column: Column<'a>,
+        lanes: usize,
+        read: &Read,
+        origin: u32,
+        absent: impl FnOnce(&[u32]) -> Bits,
+    ) -> Option<Self> {
+        Some(match column {
+            Column::Constant(Answer::Unknown) | Column::Classes(_) | Column::Unavailable => {
+                return None;
+            }
+            Column::Constant(answer) => {
+                let outcome = told(&read.fact, &read.args, answer, false);
+                Self::Same(outcome.map_err(|fault| fault.at(origin)))
+            }
+            Column::Bool(words) => Self::Bool {
+                truth: Bits::from_words(words.into_owned(), lanes),
+                error: Bits::zeros(lanes),
+            },
+            Column::Int(values) => Self::Int { values: cut(values, lanes)?, error: None },
+            Column::Double(values) => Self::Double { values: cut(values, lanes)?, error: None },
+            Column::Text { ids, dictionary } => {
+                let ids = ids.get(..lanes)?;
+                Self::Text { ids, dictionary, error: absent(ids) }
+            }
+        })
+    }
+
+    /// Whether the fact is there, lane by lane.
+    pub fn presence(
+        column: &Column<'_>,
+        lanes: usize,
+        absent: impl FnOnce(&[u32]) -> Bits,
+    ) -> Option<Self> {
+        let truth = match column {
+            Column::Constant(Answer::Known(_))
+            | Column::Bool(_)
+            | Column::Int(_)
+            | Column::Double(_) => Bits::ones(lanes),
+            Column::Constant(Answer::Absent) => Bits::zeros(lanes),
+            Column::Text { ids, .. } | Column::Classes(ids) => absent(ids.get(..lanes)?).not(),
+            Column::Constant(_) | Column::Unavailable => return None,
+        };
+        Some(Self::Bool { truth, error: Bits::zeros(lanes) })
+    }
+
+    /// Packs outcomes by class into the narrowest form.
+    pub fn packed(classes: Vec<u32>, outcomes: Vec<Outcome>) -> Self {
+        let is = |test: fn(&Value) -> bool| outcomes.iter().flatten().all(test);
+        if outcomes.iter().flatten().next().is_none() {
+            return Self::Each { classes, outcomes };
+        }
+        if is(|value| matches!(value, Value::Bool(_))) {
+            let of = |class: &u32| outcomes.get(*class as usize);
+            let lanes = classes.len();
+            let truth = |class: &u32| matches!(of(class), Some(Ok(Value::Bool(true))));
+            return Self::Bool {
+                truth: Bits::collect(lanes, classes.iter().map(truth)),
+                error: errors(&classes, &outcomes),
+            };
+        }
+        if is(|value| matches!(value, Value::Int(_))) {
+            let values = numbers(&classes, &outcomes, |value| match value {
+                Value::Int(value) => *value,
+                _ => 0,
+            });
+            return Self::Int { values, error: Some(errors(&classes, &outcomes)) };
+        }
+        if is(|value| matches!(value, Value::Double(_))) {
+            let values = numbers(&classes, &outcomes, |value| match value {
+                Value::Double(value) => *value,
+                _ => 0.0,
+            });
+            return Self::Double { values, error: Some(errors(&classes, &outcomes)) };
+        }
+        Self::Each { classes, outcomes }
+    }
+
+    /// The outcome in one lane; `None` where it was not asked for.
+    pub fn outcome(&self, lane: usize, origin: u32) -> Option<Outcome> {
+        let failed = || Err(Fault::invalid("an operand of this lane failed").at(origin));
+        let erring = |error: &Option<Bits>| error.as_ref().is_some_and(|error| error.get(lane));
+        match self {
+            Self::Same(outcome) => Some(outcome.clone()),
+            Self::Bool { error, .. } if error.get(lane) => Some(failed()),
+            Self::Bool { truth, .. } => Some(Ok(Value::Bool(truth.get(lane)))),
+            Self::Int { error, .. } | Self::Double { error, .. } if erring(error) => Some(failed()),
+            Self::Int { values, .. } => values.get(lane).map(|value| Ok(Value::Int(*value))),
+            Self::Double { values, .. } => values.get(lane).map(|value| Ok(Value::Double(*value))),
+            Self::Text { ids, dictionary, .. } => ids.get(lane).map(|id| match id {
+                0 => failed(),
+                id => Ok(Value::from(dictionary.text(*id))),
+            }),
+            Self::Each { classes, outcomes } => {
+                classes.get(lane).and_then(|class| outcomes.get(*class as usize)).cloned()
+            }
+        }
+    }
+
+    /// As a condition: the lanes where it is true, and where it is an error or no bool.
+    pub fn planes(self, lanes: usize) -> (Bits, Bits) {
+        match self {
+            Self::Bool { truth, error } => (truth, error),
+            Self::Same(Ok(Value::Bool(value))) => (Bits::filled(value, lanes), Bits::zeros(lanes)),
+            Self::Each { classes, outcomes } => {
+                let is = |class: &u32, wanted: bool| matches!(outcomes.get(*class as usize), Some(Ok(Value::Bool(b))) if *b == wanted);
+                let truth = Bits::collect(lanes, classes.iter().map(|class| is(class, true)));
+                let falsity = Bits::collect(lanes, classes.iter().map(|class| is(class, false)));
+                let error = truth.or(&falsity).not();
+                (truth, error)
+            }
+            _ => (Bits::zeros(lanes), Bits::ones(lanes)),
+        }
+    }
+
+    pub fn into_score(self, selected: &Bits) -> Score {
+        let lanes = selected.lanes();
+        let (mut values, error) = match self {
+            Self::Int { values, error } => (ScoreValues::Int(values.into_owned()), error),
+            Self::Double { values, error } => (ScoreValues::Double(values.into_owned()), error),
+            Self::Same(Ok(Value::Int(value))) => (ScoreValues::Int(vec![value; lanes]), None),
+            Self::Same(Ok(Value::Double(value))) => (ScoreValues::Double(vec![value; lanes]), None),
+            other => mixed(&other, selected),
+        };
+        let error = error.unwrap_or_else(|| Bits::zeros(lanes)).and(selected);
+        match &mut values {
+            ScoreValues::Int(values) => blank(values, &selected.minus(&error)),
+            ScoreValues::Double(values) => blank(values, &selected.minus(&error)),
+        }
+        Score { values, error }
+    }
+}
+
+/// Numbers of both kinds, as doubles.
+#[expect(clippy::cast_precision_loss)]
+fn mixed(vector: &Vector<'_>, selected: &Bits) -> (ScoreValues, Option<Bits>) {
+    let mut values = vec![0.0; selected.lanes()];
+    let mut error = Bits::zeros(selected.lanes());
+    for lane in selected.iter() {
+        let number = match vector.outcome(lane, 0) {
+            Some(Ok(Value::Int(value))) => Some(value as f64),
+            Some(Ok(Value::Uint(value))) => Some(value as f64),
+            Some(Ok(Value::Double(value))) => Some(value),
+            _ => None,
+        };
+        match (number, values.get_mut(lane)) {
+            (Some(number), Some(place)) => *place = number,
+            _ => error.set(lane),
+        }
+    }
+    (ScoreValues::Double(values), Some(error))
+}
+
+fn blank<T: Default>(values: &mut [T], keep: &Bits) {
+    if keep.count() == values.len() {
+        return;
+    }
+    for (lane, value) in values.iter_mut().enumerate() {
+        if !keep.get(lane) {
+            *value = T::default();
+        }
+    }
+}
+
+fn cut<T: Clone>(values: Cow<'_, [T]>, lanes: usize) -> Option<Cow<'_, [T]>> {
+    match values {
+        Cow::Borrowed(values) => values.get(..lanes).map(Cow::Borrowed),
+        Cow::Owned(mut values) => {
+            values.truncate(lanes);
+            (values.len() == lanes).then_some(Cow::Owned(values))
+        }
+    }
+}
+
+fn errors(classes: &[u32], outcomes: &[Result<Value, EvaluationError>]) -> Bits {
+    let erring = |class: &u32| matches!(outcomes.get(*class as usize), Some(Err(_)));
+    Bits::collect(classes.len(), classes.iter().map(erring))
+}
+
+fn numbers<T: Copy + Default>(
+    classes: &[u32],
+    outcomes: &[Outcome],
+    of: impl Fn(&Value) -> T,
+) -> Cow<'static, [T]>
+where
+    [T]: ToOwned<Owned = Vec<T>>,
+{
+    let by_class: Vec<T> =
+        outcomes.iter().map(|outcome| outcome.as_ref().map_or(T::default(), &of)).collect();
+    let value = |class: &u32| by_class.get(*class as usize).copied().unwrap_or_default();
+    Cow::Owned(classes.iter().map(value).collect())
+}

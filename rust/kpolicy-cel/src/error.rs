@@ -1,0 +1,128 @@
+//! What can go wrong: a refusal of an expression, or an error while evaluating it.
+//!
+//! Owns the error values and their stable kinds. Must not know where an expression came from.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The kind of an evaluation error; stable, part of the machine-readable output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A map has no such key, an object no such field.
+    NoSuchKey,
+    /// No overload for the types met at run time.
+    NoSuchOverload,
+    /// An index outside a list or a string, a bound outside its range.
+    OutOfRange,
+    /// A number left its range.
+    Overflow,
+    DivideByZero,
+    /// A text does not denote a value: number, duration, quantity, pattern, …
+    Malformed,
+    /// A key was given twice.
+    DuplicateKey,
+    /// An operand must not have this value.
+    InvalidArgument,
+    /// The cost limit was reached.
+    CostExceeded,
+    /// A fact was not known.
+    UnknownFact,
+}
+
+impl Kind {
+    /// The name in machine-readable output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoSuchKey => "no_such_key",
+            Self::NoSuchOverload => "no_such_overload",
+            Self::OutOfRange => "out_of_range",
+            Self::Overflow => "overflow",
+            Self::DivideByZero => "divide_by_zero",
+            Self::Malformed => "malformed",
+            Self::DuplicateKey => "duplicate_key",
+            Self::InvalidArgument => "invalid_argument",
+            Self::CostExceeded => "cost_exceeded",
+            Self::UnknownFact => "unknown_fact",
+        }
+    }
+}
+
+/// An error without a place: what a function or a fact reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: Kind,
+    pub message: Arc<str>,
+}
+
+impl Fault {
+    pub fn new(kind: Kind, message: impl Into<Arc<str>>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn no_such_overload() -> Self {
+        Self::new(Kind::NoSuchOverload, "no such overload")
+    }
+
+    pub(crate) fn no_such_key(key: &dyn fmt::Display) -> Self {
+        Self::new(Kind::NoSuchKey, format!("no such key: {key}"))
+    }
+
+    pub(crate) fn overflow(what: &str) -> Self {
+        Self::new(Kind::Overflow, format!("{what} overflow"))
+    }
+
+    pub(crate) fn malformed(message: impl Into<Arc<str>>) -> Self {
+        Self::new(Kind::Malformed, message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<Arc<str>>) -> Self {
+        Self::new(Kind::InvalidArgument, message)
+    }
+
+    pub(crate) fn out_of_range(message: impl Into<Arc<str>>) -> Self {
+        Self::new(Kind::OutOfRange, message)
+    }
+
+    /// The error with the node that raised it.
+    pub fn at(self, node: u32) -> EvaluationError {
+        EvaluationError { kind: self.kind, message: self.message, node }
+    }
+}
+
+/// An error while evaluating.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvaluationError {
+    pub kind: Kind,
+    pub message: Arc<str>,
+    /// Index of the node in the verified expression (its span is `spans[node]`).
+    pub node: u32,
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
+/// Why an expression was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Stable code, one of `IR0xx` in `docs/internals/expressions.md`.
+    pub code: &'static str,
+    pub message: String,
+    /// The node it is about, if any.
+    pub node: Option<u32>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node {
+            Some(node) => write!(formatter, "{}: node {node}: {}", self.code, self.message),
+            None => write!(formatter, "{}: {}", self.code, self.message),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,131 @@
+//! What the world answers to an expression: the two traits the host implements.
+//!
+//! Owns [`Read`], [`Answer`], [`Facts`] (one lane at a time) and [`Columns`] (all lanes at once).
+//! Assumes that one world does not change during an evaluation, and that `Facts` and `Columns` of
+//! one world give the same answers. Must not know what a fact means.
+//!
+//! A fact is named by its path from a root (`node.free`, `pod.priority`, `node.domain.pods.count`)
+//! and takes the arguments of the whole path, in order. An entry of a map fact has the name of the
+//! map with `[]` behind it: `node.labels['zone']` is `node.labels[]` with the argument `"zone"`.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::error::Fault;
+use crate::value::Value;
+
+/// A fact with the arguments it is asked with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The path of the fact, for example `node.free`.
+    pub fact: Arc<str>,
+    /// The arguments, for example `["cpu"]`.
+    pub args: Vec<Value>,
+    /// Where the read stands in [`crate::Expression::reads`], so that a host can resolve each read
+    /// once per expression; [`Read::DYNAMIC`] when the arguments were only known while evaluating.
+    pub index: u32,
+}
+
+impl Read {
+    /// The index of a read that is not in the expression's list.
+    pub const DYNAMIC: u32 = u32::MAX;
+
+    /// The only argument as text, for facts keyed by one string (a label, a resource).
+    pub fn key(&self) -> Option<&str> {
+        match self.args.as_slice() {
+            [Value::String(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a read.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// The value.
+    Known(Value),
+    /// There is no such entry or field: `in` and `has()` are false, reading is an error.
+    Absent,
+    /// Not known at this binding time; folding leaves the read in place, evaluating is an error.
+    Unknown,
+    /// The fact itself cannot be told.
+    Failed(Fault),
+}
+
+impl<T: Into<Value>> From<T> for Answer {
+    fn from(value: T) -> Self {
+        Self::Known(value.into())
+    }
+}
+
+/// One world: a pod, a pod and a node, or the parameters only.
+pub trait Facts {
+    /// What is known of `read`.
+    fn read(&self, read: &Read) -> Answer;
+}
+
+/// A world without facts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFacts;
+
+impl Facts for NoFacts {
+    fn read(&self, _: &Read) -> Answer {
+        Answer::Unknown
+    }
+}
+
+/// Many worlds that differ in what they read by lane: all nodes for one pod.
+pub trait Columns {
+    /// How many lanes there are.
+    fn lanes(&self) -> usize;
+
+    /// All lanes of `read`; [`Column::Unavailable`] when it is only answered lane by lane.
+    fn column(&self, read: &Read) -> Column<'_>;
+
+    /// What one lane answers. Must agree with [`Columns::column`].
+    fn read(&self, lane: usize, read: &Read) -> Answer;
+}
+
+/// One read over all lanes. Slices, borrowed or made for the call, hold at least as many entries as there are lanes.
+pub enum Column<'a> {
+    /// The same in every lane.
+    Constant(Answer),
+    /// Booleans, 64 lanes a word, lane 0 the lowest bit of word 0.
+    Bool(Cow<'a, [u64]>),
+    Int(Cow<'a, [i64]>),
+    Double(Cow<'a, [f64]>),
+    /// Strings by id; id 0 is [`Answer::Absent`].
+    Text {
+        ids: &'a [u32],
+        dictionary: &'a dyn Dictionary,
+    },
+    /// Lanes of equal id give equal answers, for facts of any type that many lanes share (taint
+    /// sets, image sets). An expression over it is evaluated in one lane of each id.
+    Classes(&'a [u32]),
+    /// No column: [`Columns::read`] is asked for each lane that matters.
+    Unavailable,
+}
+
+/// The strings behind the ids of a [`Column::Text`]. Equal strings have equal ids.
+pub trait Dictionary {
+    /// The string of an id that occurs in a column (never 0).
+    fn text(&self, id: u32) -> &str;
+
+    /// The id of a string, if any column may hold it.
+    fn id(&self, text: &str) -> Option<u32>;
+}
+
+/// A value with members that are only worked out when asked for: a pod of a loop over
+/// `node.pods`, a domain held in a variable.
+pub trait Object: Debug + Send + Sync {
+    /// The name of its type in the catalogue, for example `Pod`.
+    fn type_name(&self) -> &str;
+
+    /// What it answers to a member (`labels`, `request`) with arguments. An entry of a map member
+    /// is asked for as `labels[]`.
+    fn member(&self, name: &str, args: &[Value]) -> Answer;
+
+    /// A key that is equal exactly when two objects of the same type are the same.
+    fn identity(&self) -> u64;
+}

@@ -1,0 +1,191 @@
+//! Kubernetes' list library, and the list extension of CEL.
+
+use std::cmp::Ordering;
+
+use super::arithmetic::add;
+use super::numeric::{count, position};
+use super::{Call, Family, family};
+use crate::error::Fault;
+use crate::value::{Value, equal, order};
+
+/// The longest list `lists.range` makes.
+const RANGE_MAX: usize = 10_000;
+/// The deepest `flatten` goes.
+const FLATTEN_MAX: usize = 64;
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("is_sorted", is_sorted, &[("list", "list", "bool")]),
+    family("sum", sum, &[("list", "list", "dyn")]),
+    family("list_min", |call| extreme(call, Ordering::Less), &[("list", "list", "dyn")]),
+    family("list_max", |call| extreme(call, Ordering::Greater), &[("list", "list", "dyn")]),
+    family("list_index_of", |call| find(call, false), &[("list", "list dyn", "int")]),
+    family("list_last_index_of", |call| find(call, true), &[("list", "list dyn", "int")]),
+    family("includes", includes, &[("list", "list dyn", "bool")]),
+    family("distinct", distinct, &[("list", "list", "list")]),
+    family("flatten", flatten, &[("list", "list", "list"), ("list_depth", "list int", "list")]),
+    family("lists_range", range, &[("int64", "int", "list")]),
+    family("list_reverse", reverse, &[("list", "list", "list")]),
+    family("slice", slice, &[("list", "list int int", "list")]),
+    family("sort", sort, &[("list", "list", "list")]),
+    family("list_first", |call| end(call, <[Value]>::first), &[("list", "list", "optional")]),
+    family("list_last", |call| end(call, <[Value]>::last), &[("list", "list", "optional")]),
+];
+
+fn items<'a>(call: &mut Call<'a>) -> Result<&'a [Value], Fault> {
+    match call.args {
+        [Value::List(items), ..] => {
+            call.budget.charge(1 + items.len() as u64)?;
+            Ok(items)
+        }
+        _ => Err(Fault::no_such_overload()),
+    }
+}
+
+/// The order of two items, which must be of one comparable type.
+fn ordering(a: &Value, b: &Value) -> Result<Ordering, Fault> {
+    if std::mem::discriminant(a) != std::mem::discriminant(b) {
+        return Err(Fault::no_such_overload());
+    }
+    order(a, b).map(|order| order.unwrap_or(Ordering::Equal)).ok_or_else(Fault::no_such_overload)
+}
+
+fn is_sorted(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let mut sorted = true;
+    for pair in items(call)?.windows(2) {
+        if let [a, b] = pair {
+            sorted &= ordering(a, b)?.is_le();
+        }
+    }
+    Ok(Value::Bool(sorted))
+}
+
+fn sum(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let all = items(call)?;
+    let Some((first, rest)) = all.split_first() else {
+        return Ok(Value::Int(0));
+    };
+    if !matches!(first, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_)) {
+        return Err(Fault::no_such_overload());
+    }
+    rest.iter().try_fold(first.clone(), |total, item| {
+        let args = [total, item.clone()];
+        add(&mut Call { args: &args, pattern: None, budget: call.budget })
+    })
+}
+
+fn extreme(call: &mut Call<'_>, wanted: Ordering) -> Result<Value, Fault> {
+    let all = items(call)?;
+    let Some((mut best, rest)) = all.split_first() else {
+        return Err(Fault::invalid("the list is empty"));
+    };
+    for item in rest {
+        if ordering(item, best)? == wanted {
+            best = item;
+        }
+    }
+    Ok(best.clone())
+}
+
+fn find(call: &mut Call<'_>, last: bool) -> Result<Value, Fault> {
+    let all = items(call)?;
+    let [_, wanted] = call.args else {
+        return Err(Fault::no_such_overload());
+    };
+    let found = if last {
+        all.iter().rposition(|item| equal(item, wanted))
+    } else {
+        all.iter().position(|item| equal(item, wanted))
+    };
+    Ok(found.map_or(Value::Int(-1), count))
+}
+
+fn includes(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let all = items(call)?;
+    match call.args {
+        [_, wanted] => Ok(Value::Bool(all.iter().any(|item| equal(item, wanted)))),
+        _ => Err(Fault::no_such_overload()),
+    }
+}
+
+fn distinct(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let all = items(call)?;
+    let mut kept: Vec<Value> = Vec::new();
+    for item in all {
+        call.budget.charge(1 + kept.len() as u64)?;
+        if !kept.iter().any(|other| equal(other, item)) {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn flatten(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let depth = match call.args {
+        [_] => 1,
+        [_, depth] => {
+            position(depth)?.ok_or_else(|| Fault::invalid("level must be non-negative"))?
+        }
+        _ => return Err(Fault::no_such_overload()),
+    };
+    let mut flat = items(call)?.to_vec();
+    for _ in 0..depth.min(FLATTEN_MAX) {
+        if !flat.iter().any(|item| matches!(item, Value::List(_))) {
+            break;
+        }
+        let mut next = Vec::new();
+        for item in flat {
+            match item {
+                Value::List(inner) => {
+                    call.budget.charge(1 + inner.len() as u64)?;
+                    next.extend(inner.iter().cloned());
+                }
+                other => next.push(other),
+            }
+        }
+        flat = next;
+    }
+    Ok(Value::list(flat))
+}
+
+fn range(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let [count] = call.args else {
+        return Err(Fault::no_such_overload());
+    };
+    let length = position(count)?.unwrap_or(0);
+    if length > RANGE_MAX {
+        return Err(Fault::invalid(format!("lists.range: more than {RANGE_MAX} items")));
+    }
+    call.budget.charge(length as u64)?;
+    Ok(Value::list((0_i64..).take(length).map(Value::Int).collect()))
+}
+
+fn reverse(call: &mut Call<'_>) -> Result<Value, Fault> {
+    Ok(Value::list(items(call)?.iter().rev().cloned().collect()))
+}
+
+fn slice(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let all = items(call)?;
+    let [_, from, to] = call.args else {
+        return Err(Fault::no_such_overload());
+    };
+    let outside = || Fault::out_of_range("slice: the bounds are outside the list");
+    let (from, to) = (position(from)?.ok_or_else(outside)?, position(to)?.ok_or_else(outside)?);
+    all.get(from..to).map(|part| Value::list(part.to_vec())).ok_or_else(outside)
+}
+
+fn sort(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let all = items(call)?;
+    call.budget.charge(all.len() as u64)?;
+    for pair in all.windows(2) {
+        if let [a, b] = pair {
+            ordering(a, b)?;
+        }
+    }
+    let mut sorted = all.to_vec();
+    sorted.sort_by(|a, b| order(a, b).flatten().unwrap_or(Ordering::Equal));
+    Ok(Value::list(sorted))
+}
+
+fn end(call: &mut Call<'_>, of: fn(&[Value]) -> Option<&Value>) -> Result<Value, Fault> {
+    Ok(of(items(call)?).cloned().map_or(Value::NONE, Value::some))
+}

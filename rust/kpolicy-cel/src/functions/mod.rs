@@ -1,0 +1,201 @@
+//! The functions an expression may call, by overload id.
+//!
+//! Owns the table that joins the families, one family of functions a file. Assumes that operands
+//! arrive evaluated. A function checks the types it meets itself: the static types of an
+//! expression only choose among overloads and kernels.
+
+mod arithmetic;
+mod collections;
+mod convert;
+mod encoders;
+mod format;
+mod lists;
+mod logic;
+mod math;
+mod numeric;
+mod optionals;
+mod quantities;
+mod regexes;
+mod scoring;
+mod selectors;
+mod sets;
+mod strings;
+mod text;
+mod times;
+
+use std::sync::OnceLock;
+
+use regex::{Regex, RegexBuilder};
+use rustc_hash::FxHashMap;
+
+use crate::budget::Budget;
+use crate::error::Fault;
+use crate::value::Value;
+
+pub(crate) use collections::select;
+pub(crate) use numeric::double_to_int;
+pub(crate) use scoring::ratio_of;
+
+/// The operands of one call.
+pub(crate) struct Call<'a> {
+    pub args: &'a [Value],
+    /// The compiled pattern, when the pattern operand is constant.
+    pub pattern: Option<&'a Regex>,
+    pub budget: &'a mut Budget,
+}
+
+type Apply = fn(&mut Call<'_>) -> Result<Value, Fault>;
+
+/// How a function is done for all lanes at once, where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// One lane, or one lane of each class, at a time.
+    None,
+    Not,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    In,
+    ToDouble,
+    ToInt,
+    Ratio,
+}
+
+/// Overloads of one function that share an implementation.
+///
+/// The id of an overload is the name of the family, `_`, and its suffix. The bare name of the
+/// family is the overload for operands whose types are only known while evaluating.
+pub(crate) struct Family {
+    pub name: &'static str,
+    pub apply: Apply,
+    pub kernel: Kernel,
+    /// Index of the operand that is a regular expression.
+    pub pattern: Option<usize>,
+    /// Suffix, heads of the operand types, head of the result type.
+    pub overloads: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const fn family(
+    name: &'static str,
+    apply: Apply,
+    overloads: &'static [(&'static str, &'static str, &'static str)],
+) -> Family {
+    Family { name, apply, kernel: Kernel::None, pattern: None, overloads }
+}
+
+impl Family {
+    const fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
+    }
+
+    const fn with_pattern(mut self, operand: usize) -> Self {
+        self.pattern = Some(operand);
+        self
+    }
+}
+
+/// One overload.
+pub(crate) struct Overload {
+    pub id: String,
+    pub family: &'static Family,
+    /// Heads of the operand types; `None` for the overload that takes any number of any type.
+    pub params: Option<Vec<&'static str>>,
+    pub result: &'static str,
+}
+
+impl std::fmt::Debug for Overload {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.id)
+    }
+}
+
+impl Overload {
+    /// Whether a call may have so many operands.
+    pub fn takes(&self, count: usize) -> bool {
+        if let Some(params) = &self.params {
+            return params.len() == count;
+        }
+        let arity = |row: &(&str, &'static str, &str)| row.1.split_whitespace().count();
+        self.family.overloads.iter().any(|row| arity(row) == count)
+    }
+}
+
+static FAMILIES: &[&[Family]] = &[
+    arithmetic::FAMILIES,
+    collections::FAMILIES,
+    convert::FAMILIES,
+    encoders::FAMILIES,
+    format::FAMILIES,
+    lists::FAMILIES,
+    logic::FAMILIES,
+    math::FAMILIES,
+    optionals::FAMILIES,
+    quantities::FAMILIES,
+    regexes::FAMILIES,
+    scoring::FAMILIES,
+    selectors::FAMILIES,
+    sets::FAMILIES,
+    strings::FAMILIES,
+    text::FAMILIES,
+    times::FAMILIES,
+];
+
+fn table() -> &'static FxHashMap<String, Overload> {
+    static TABLE: OnceLock<FxHashMap<String, Overload>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let families = FAMILIES.iter().flat_map(|families| families.iter());
+        families.flat_map(rows).map(|overload| (overload.id.clone(), overload)).collect()
+    })
+}
+
+fn rows(family: &'static Family) -> Vec<Overload> {
+    let mut rows =
+        vec![Overload { id: family.name.to_owned(), family, params: None, result: "dyn" }];
+    rows.extend(family.overloads.iter().map(|(suffix, params, result)| Overload {
+        id: format!("{}_{suffix}", family.name),
+        family,
+        params: Some(params.split_whitespace().collect()),
+        result,
+    }));
+    rows
+}
+
+pub(crate) fn find(id: &str) -> Option<&'static Overload> {
+    table().get(id)
+}
+
+/// A line for each overload, sorted: `id(operands) result`. What the front end's own table is
+/// compared with.
+pub fn overloads() -> Vec<String> {
+    let families = FAMILIES.iter().flat_map(|families| families.iter());
+    let mut lines: Vec<String> = families
+        .flat_map(rows)
+        .filter_map(|row| {
+            let params = row.params?;
+            Some(format!("{}({}) {}", row.id, params.join(" "), row.result))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The size a compiled pattern may take.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// Compiles RE2 syntax, in time linear in the text it will meet.
+pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_BYTES_MAX)
+        .dfa_size_limit(PATTERN_BYTES_MAX)
+        .nest_limit(64)
+        .build()
+        .map_err(|_| Fault::malformed(format!("invalid regular expression: {pattern}")))
+}

@@ -1,0 +1,45 @@
+//! Kubernetes' regex library: `find`, `findAll`.
+
+use super::{Call, Family, compile_pattern, family};
+use crate::error::Fault;
+use crate::value::Value;
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("find", find, &[("string", "string string", "string")]).with_pattern(1),
+    family(
+        "find_all",
+        find_all,
+        &[("string", "string string", "list"), ("string_limit", "string string int", "list")],
+    )
+    .with_pattern(1),
+];
+
+/// Up to `limit` matches.
+fn matches(call: &mut Call<'_>, limit: usize) -> Result<Vec<Value>, Fault> {
+    let [Value::String(text), Value::String(pattern), ..] = call.args else {
+        return Err(Fault::no_such_overload());
+    };
+    call.budget.charge(1 + text.len() as u64 * (1 + pattern.len() as u64 / 4) / 10)?;
+    let made;
+    let compiled = if let Some(compiled) = call.pattern {
+        compiled
+    } else {
+        made = compile_pattern(pattern)?;
+        &made
+    };
+    Ok(compiled.find_iter(text).take(limit).map(|found| Value::from(found.as_str())).collect())
+}
+
+fn find(call: &mut Call<'_>) -> Result<Value, Fault> {
+    Ok(matches(call, 1)?.pop().unwrap_or_else(|| Value::from("")))
+}
+
+/// A negative limit is none.
+fn find_all(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let limit = match call.args {
+        [_, _, Value::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
+        [_, _] => usize::MAX,
+        _ => return Err(Fault::no_such_overload()),
+    };
+    matches(call, limit).map(Value::list)
+}

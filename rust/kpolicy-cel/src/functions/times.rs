@@ -1,0 +1,53 @@
+//! Parts of timestamps and durations.
+
+use super::{Call, Family, family};
+use crate::error::Fault;
+use crate::value::{Civil, Value, zone_offset};
+
+const TIME: &[(&str, &str, &str)] =
+    &[("timestamp", "timestamp", "int"), ("timestamp_zone", "timestamp string", "int")];
+const BOTH: &[(&str, &str, &str)] = &[
+    ("timestamp", "timestamp", "int"),
+    ("timestamp_zone", "timestamp string", "int"),
+    ("duration", "duration", "int"),
+];
+
+pub(super) const FAMILIES: &[Family] = &[
+    family("get_full_year", |call| part(call, |at| at.year, None), TIME),
+    family("get_month", |call| part(call, |at| at.month - 1, None), TIME),
+    family("get_date", |call| part(call, |at| at.day, None), TIME),
+    family("get_day_of_month", |call| part(call, |at| at.day - 1, None), TIME),
+    family("get_day_of_week", |call| part(call, |at| at.weekday, None), TIME),
+    family("get_day_of_year", |call| part(call, |at| at.day_of_year, None), TIME),
+    family("get_hours", |call| part(call, |at| at.hour, Some((3_600_000_000_000, 0))), BOTH),
+    family("get_minutes", |call| part(call, |at| at.minute, Some((60_000_000_000, 0))), BOTH),
+    family("get_seconds", |call| part(call, |at| at.second, Some((1_000_000_000, 0))), BOTH),
+    family(
+        "get_milliseconds",
+        |call| part(call, |at| at.nanos / 1_000_000, Some((1_000_000, 1000))),
+        BOTH,
+    ),
+];
+
+/// `of` of a timestamp; of a duration the whole of it in units of so many nanoseconds, modulo the
+/// second number when there is one.
+fn part(
+    call: &mut Call<'_>,
+    of: fn(Civil) -> i64,
+    in_duration: Option<(i128, i128)>,
+) -> Result<Value, Fault> {
+    match (call.args, in_duration) {
+        ([Value::Timestamp(time)], _) => Ok(Value::Int(of(time.civil(0)))),
+        ([Value::Timestamp(time), Value::String(zone)], _) => {
+            let offset = zone_offset(zone, time.seconds())
+                .ok_or_else(|| Fault::invalid(format!("unknown time zone: {zone}")))?;
+            Ok(Value::Int(of(time.civil(offset))))
+        }
+        ([Value::Duration(duration)], Some((unit, modulo))) => {
+            let units = duration.nanos() / unit;
+            let units = if modulo == 0 { units } else { units % modulo };
+            i64::try_from(units).map(Value::Int).map_err(|_| Fault::overflow("duration"))
+        }
+        _ => Err(Fault::no_such_overload()),
+    }
+}

@@ -1,0 +1,154 @@
+//! The verified expression: nodes in single-assignment order, constants and reads interned.
+//!
+//! Owns the types. Only `verify` and `fold` make expressions, so that every [`Expression`] in the
+//! process satisfies: operands come before their users, depth and slots are within bounds, and no
+//! slot is read outside the loop that binds it.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::error::EvaluationError;
+use crate::facts::Read;
+use crate::functions::Overload;
+use crate::types::Type;
+use crate::value::Value;
+
+/// The most nodes of an expression.
+pub const NODES_MAX: usize = 8192;
+/// The deepest path from the root to a leaf; bounds the recursion of the evaluators.
+pub const DEPTH_MAX: usize = 200;
+/// The most variables bound at once.
+pub const SLOTS_MAX: usize = 64;
+/// The most reads of an expression.
+pub const READS_MAX: usize = 1024;
+
+/// What a loop makes of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopKind {
+    All,
+    Exists,
+    ExistsOne,
+    Filter,
+    /// A list of results; with three operands the middle one selects.
+    Map,
+    /// A map with the same keys and new values; with three operands the middle one selects.
+    TransformMap,
+    /// A map of the entries that the body gives; with three operands the middle one selects.
+    TransformMapEntry,
+    /// The range ordered by the body.
+    SortBy,
+    /// An optional of the body over the value inside, if any.
+    OptionalMap,
+    /// As `OptionalMap`, the body being an optional itself.
+    OptionalFlatMap,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Constant(u32),
+    /// What folding found to be an error wherever it is reached.
+    Error(Arc<EvaluationError>),
+    /// A fact; `read` when its arguments are constant.
+    Fact {
+        fact: Arc<str>,
+        read: Option<u32>,
+    },
+    /// Whether a fact is there.
+    Present {
+        fact: Arc<str>,
+        read: Option<u32>,
+    },
+    /// A member of an object: operand 0 is the object, the others are arguments.
+    Member(Arc<str>),
+    PresentMember(Arc<str>),
+    Call {
+        overload: &'static Overload,
+        pattern: Option<Arc<Regex>>,
+    },
+    And,
+    Or,
+    Conditional,
+    /// `a.or(b)` and `a.orValue(b)` of optionals: the second only when the first is empty.
+    OrOptional,
+    OrValue,
+    /// One flag an item: an optional that is left out when empty.
+    List(Box<[bool]>),
+    /// Keys and values in turn, one flag an entry.
+    Map(Box<[bool]>),
+    Field(Arc<str>),
+    Has(Arc<str>),
+    OptionalField(Arc<str>),
+    Slot(u8),
+    Loop {
+        kind: LoopKind,
+        first: u8,
+        second: Option<u8>,
+    },
+    Bind(u8),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub operation: Operation,
+    pub args: Box<[u32]>,
+    pub kind: Type,
+    /// The node of the expression as verified, for error places.
+    pub origin: u32,
+    /// Slots read but not bound below.
+    pub free: u64,
+    /// Where the result is kept when several nodes use it.
+    pub memo: Option<u32>,
+}
+
+/// An expression that is safe to evaluate.
+#[derive(Clone, Debug, Default)]
+pub struct Expression {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) constants: Vec<Value>,
+    pub(crate) root: u32,
+    pub(crate) reads: Vec<Read>,
+    pub(crate) slots: usize,
+    pub(crate) memos: usize,
+}
+
+impl Expression {
+    /// The facts read with constant arguments, in order of their index.
+    pub fn reads(&self) -> &[Read] {
+        &self.reads
+    }
+
+    /// Names of facts whose arguments are only known while evaluating, sorted.
+    pub fn dynamic_facts(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.nodes
+                .iter()
+                .filter_map(|node| match &node.operation {
+                    Operation::Fact { fact, read: None }
+                    | Operation::Present { fact, read: None } => Some(&**fact),
+                    _ => None,
+                })
+                .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The static type of the result.
+    pub fn result_type(&self) -> &Type {
+        self.node(self.root).map_or(&Type::Dyn, |node| &node.kind)
+    }
+
+    /// The result, when it does not depend on anything that is still unknown.
+    pub fn constant(&self) -> Option<Result<&Value, &EvaluationError>> {
+        match &self.node(self.root)?.operation {
+            Operation::Constant(index) => self.constants.get(*index as usize).map(Ok),
+            Operation::Error(error) => Some(Err(error)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn node(&self, index: u32) -> Option<&Node> {
+        self.nodes.get(index as usize)
+    }
+}

@@ -1,0 +1,36 @@
+//! kpolicy-cel: the intermediate form of expressions, its verifier and its evaluators.
+//!
+//! Owns what an expression means once it is compiled: values, functions, error absorption, cost,
+//! one world at a time ([`Expression::evaluate`]) or all lanes at once ([`Expression::filter`],
+//! [`Expression::score`]). Assumes nothing of the bytes it is given. Must not know Kubernetes
+//! objects, Python, the clock or the source text of expressions.
+
+mod budget;
+mod builder;
+mod columnar;
+mod error;
+mod facts;
+mod fold;
+mod functions;
+mod interface;
+mod ir;
+mod loops;
+mod scalar;
+mod types;
+mod value;
+mod verify;
+
+pub use budget::Budget;
+pub use columnar::{Bits, ColumnarPlan, Mask, Score, ScoreValues};
+pub use error::{EvaluationError, Fault, Kind, Refusal};
+pub use facts::{Answer, Column, Columns, Dictionary, Facts, NoFacts, Object, Read};
+pub use fold::Residual;
+pub use functions::overloads;
+pub use interface::evaluate_json;
+pub use ir::{DEPTH_MAX, Expression, NODES_MAX, READS_MAX, SLOTS_MAX};
+pub use types::Type;
+pub use value::{
+    Civil, Duration, Key, Map, Operator, Quantity, Requirement, Selector, Timestamp, Value, equal,
+    from_json, order, to_json,
+};
+pub use verify::FORMAT;

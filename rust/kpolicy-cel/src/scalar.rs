@@ -1,0 +1,322 @@
+//! The scalar evaluator: one world, one value.
+//!
+//! Owns the order of evaluation, the absorption of errors by `&&`, `||` and `?:`, and memoising.
+//! Recursion is bounded by the depth of a verified expression, time by the budget.
+
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::error::{EvaluationError, Fault, Kind};
+use crate::facts::{Answer, Facts, Read};
+use crate::functions::{self, Call};
+use crate::ir::{Expression, Node, Operation};
+use crate::value::{Key, Map, Value};
+
+pub(crate) type Outcome = Result<Value, EvaluationError>;
+
+impl Expression {
+    /// The value in one world, or the error that was not absorbed.
+    pub fn evaluate(&self, facts: &dyn Facts, budget: &mut Budget) -> Outcome {
+        self.evaluate_node(self.root, facts, budget)
+    }
+
+    /// The value of one node that reads no slot.
+    pub(crate) fn evaluate_node(
+        &self,
+        node: u32,
+        facts: &dyn Facts,
+        budget: &mut Budget,
+    ) -> Outcome {
+        let mut machine = Machine {
+            expression: self,
+            facts,
+            budget,
+            slots: vec![Ok(Value::Null); self.slots],
+            memos: vec![None; self.memos],
+        };
+        machine.value(node)
+    }
+}
+
+pub(crate) struct Machine<'a> {
+    expression: &'a Expression,
+    facts: &'a dyn Facts,
+    pub budget: &'a mut Budget,
+    slots: Vec<Outcome>,
+    memos: Vec<Option<Outcome>>,
+}
+
+impl<'a> Machine<'a> {
+    pub fn value(&mut self, index: u32) -> Outcome {
+        let expression = self.expression;
+        let Some(node) = expression.node(index) else {
+            return Err(Fault::invalid("no such node").at(index));
+        };
+        let memo = node.memo.map(|memo| memo as usize);
+        if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
+            return kept.clone();
+        }
+        let outcome = self.operate(node);
+        if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
+            *place = Some(outcome.clone());
+        }
+        outcome
+    }
+
+    fn operate(&mut self, node: &'a Node) -> Outcome {
+        let place = |fault: Fault| fault.at(node.origin);
+        self.budget.charge(1).map_err(place)?;
+        match &node.operation {
+            Operation::Constant(index) => {
+                let value = self.expression.constants.get(*index as usize);
+                value.cloned().ok_or_else(|| place(Fault::invalid("no such constant")))
+            }
+            Operation::Error(error) => Err((**error).clone()),
+            Operation::Slot(slot) => {
+                let value = self.slots.get(usize::from(*slot)).cloned();
+                value.unwrap_or_else(|| Err(place(Fault::invalid("no such slot"))))
+            }
+            Operation::Fact { fact, read } => self.ask(node, fact, *read, false),
+            Operation::Present { fact, read } => self.ask(node, fact, *read, true),
+            Operation::Member(name) | Operation::PresentMember(name) => self.member(node, name),
+            Operation::Call { overload, pattern } => {
+                let values = self.operands(&node.args)?;
+                let args = values.as_slice();
+                let mut call = Call { args, pattern: pattern.as_deref(), budget: self.budget };
+                (overload.family.apply)(&mut call).map_err(place)
+            }
+            Operation::And => self.absorbing(node, false),
+            Operation::Or => self.absorbing(node, true),
+            Operation::Conditional => self.conditional(node),
+            Operation::OrOptional | Operation::OrValue => self.or_else(node),
+            Operation::List(optional) => self.list(node, optional),
+            Operation::Map(optional) => self.map(node, optional),
+            Operation::Field(name) => self.field(node, name),
+            Operation::Has(name) => self.has(node, name),
+            Operation::OptionalField(name) => self.optional_field(node, name),
+            Operation::Loop { kind, first, second } => self.looped(node, *kind, *first, *second),
+            Operation::Bind(slot) => {
+                let value = self.operand(node, 0);
+                if let Err(error) = &value
+                    && error.kind == Kind::CostExceeded
+                {
+                    return value;
+                }
+                self.set(*slot, value);
+                self.operand(node, 1)
+            }
+        }
+    }
+
+    pub(crate) fn operand(&mut self, node: &Node, position: usize) -> Outcome {
+        match node.args.get(position) {
+            Some(index) => self.value(*index),
+            None => Err(Fault::no_such_overload().at(node.origin)),
+        }
+    }
+
+    fn operands(&mut self, args: &[u32]) -> Result<Operands, EvaluationError> {
+        Ok(match args {
+            [a] => Operands::One([self.value(*a)?]),
+            [a, b] => Operands::Two([self.value(*a)?, self.value(*b)?]),
+            _ => Operands::Many(args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?),
+        })
+    }
+
+    pub(crate) fn set(&mut self, slot: u8, value: Outcome) {
+        if let Some(place) = self.slots.get_mut(usize::from(slot)) {
+            *place = value;
+        }
+    }
+
+    fn ask(&mut self, node: &Node, fact: &Arc<str>, read: Option<u32>, present: bool) -> Outcome {
+        let place = |fault: Fault| fault.at(node.origin);
+        if let Some(read) = read.and_then(|read| self.expression.reads.get(read as usize)) {
+            return told(&read.fact, &read.args, self.facts.read(read), present).map_err(place);
+        }
+        let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
+        let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
+        told(fact, &read.args, self.facts.read(&read), present).map_err(place)
+    }
+
+    fn member(&mut self, node: &Node, name: &str) -> Outcome {
+        let place = |fault: Fault| fault.at(node.origin);
+        let mut values = node
+            .args
+            .iter()
+            .map(|arg| self.value(*arg))
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter();
+        let object = values.next();
+        let args: Vec<Value> = values.collect();
+        let Some(Value::Object(object)) = object else {
+            return Err(place(Fault::no_such_overload()));
+        };
+        let present = matches!(node.operation, Operation::PresentMember(_));
+        told(name, &args, object.member(name, &args), present).map_err(place)
+    }
+
+    /// `&&` and `||` of any number of operands: one that decides wins over errors.
+    fn absorbing(&mut self, node: &Node, decides: bool) -> Outcome {
+        let mut error = None;
+        for arg in &node.args {
+            match self.value(*arg) {
+                Ok(Value::Bool(value)) if value == decides => return Ok(Value::Bool(decides)),
+                Ok(Value::Bool(_)) => {}
+                Ok(_) => {
+                    error.get_or_insert_with(|| Fault::no_such_overload().at(node.origin));
+                }
+                Err(cost) if cost.kind == Kind::CostExceeded => return Err(cost),
+                Err(other) => {
+                    error.get_or_insert(other);
+                }
+            }
+        }
+        error.map_or(Ok(Value::Bool(!decides)), Err)
+    }
+
+    fn conditional(&mut self, node: &Node) -> Outcome {
+        match self.operand(node, 0)? {
+            Value::Bool(true) => self.operand(node, 1),
+            Value::Bool(false) => self.operand(node, 2),
+            _ => Err(Fault::no_such_overload().at(node.origin)),
+        }
+    }
+
+    fn or_else(&mut self, node: &Node) -> Outcome {
+        match self.operand(node, 0)? {
+            Value::Optional(None) => self.operand(node, 1),
+            Value::Optional(Some(inner)) => Ok(match node.operation {
+                Operation::OrValue => (*inner).clone(),
+                _ => Value::Optional(Some(inner)),
+            }),
+            _ => Err(Fault::no_such_overload().at(node.origin)),
+        }
+    }
+
+    fn list(&mut self, node: &Node, optional: &[bool]) -> Outcome {
+        let mut items = Vec::with_capacity(node.args.len());
+        for (arg, optional) in node.args.iter().zip(optional) {
+            let value = self.value(*arg)?;
+            if let Some(value) = given(value, *optional).map_err(|fault| fault.at(node.origin))? {
+                items.push(value);
+            }
+        }
+        Ok(Value::list(items))
+    }
+
+    fn map(&mut self, node: &Node, optional: &[bool]) -> Outcome {
+        let place = |fault: Fault| fault.at(node.origin);
+        let mut entries = Vec::with_capacity(optional.len());
+        for (pair, optional) in node.args.chunks(2).zip(optional) {
+            let [key, value] = pair else {
+                return Err(place(Fault::no_such_overload()));
+            };
+            let key = self.value(*key)?;
+            let value = self.value(*value)?;
+            let key = match key {
+                Value::Double(_) => None,
+                other => Key::of(&other),
+            };
+            let key = key.ok_or_else(|| place(Fault::invalid("unsupported key type")))?;
+            if let Some(value) = given(value, *optional).map_err(place)? {
+                entries.push((key, value));
+            }
+        }
+        let map = Map::new(entries);
+        map.map(Value::map).map_err(|key| place(duplicate(&key)))
+    }
+
+    fn field(&mut self, node: &Node, name: &str) -> Outcome {
+        let operand = self.operand(node, 0)?;
+        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
+        match (&operand, found) {
+            (Value::Optional(_), found) => Ok(found.map_or(Value::NONE, Value::some)),
+            (_, Some(value)) => Ok(value),
+            (_, None) => Err(Fault::no_such_key(&name).at(node.origin)),
+        }
+    }
+
+    fn has(&mut self, node: &Node, name: &str) -> Outcome {
+        let operand = self.operand(node, 0)?;
+        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
+        Ok(Value::Bool(found.is_some()))
+    }
+
+    fn optional_field(&mut self, node: &Node, name: &str) -> Outcome {
+        let operand = self.operand(node, 0)?;
+        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
+        Ok(found.map_or(Value::NONE, Value::some))
+    }
+}
+
+pub(crate) fn duplicate(key: &Key) -> Fault {
+    Fault::new(Kind::DuplicateKey, format!("duplicate key: {key}"))
+}
+
+/// What an answer means to who reads a fact, or to who asks whether it is there.
+pub(crate) fn told(
+    fact: &str,
+    args: &[Value],
+    answer: Answer,
+    present: bool,
+) -> Result<Value, Fault> {
+    match (answer, present) {
+        (Answer::Known(_), true) => Ok(Value::Bool(true)),
+        (Answer::Known(value), false) => Ok(value),
+        (Answer::Absent, true) => Ok(Value::Bool(false)),
+        (Answer::Absent, false) => Err(match args.last().and_then(Key::of) {
+            Some(key) if fact.ends_with("[]") => Fault::no_such_key(&key),
+            _ => Fault::no_such_key(&fact.rsplit('.').next().unwrap_or(fact)),
+        }),
+        (Answer::Unknown, _) => Err(unknown(fact)),
+        (Answer::Failed(fault), _) => Err(fault),
+    }
+}
+
+fn unknown(fact: &str) -> Fault {
+    Fault::new(Kind::UnknownFact, format!("`{fact}` is not known here"))
+}
+
+/// What is inside an optional item of a literal, or the item itself.
+fn given(value: Value, optional: bool) -> Result<Option<Value>, Fault> {
+    match (value, optional) {
+        (value, false) => Ok(Some(value)),
+        (Value::Optional(inner), true) => Ok(inner.map(|inner| (*inner).clone())),
+        _ => Err(Fault::no_such_overload()),
+    }
+}
+
+/// The field `name` of a map, an object, or of what is inside an optional.
+fn chosen(operand: &Value, name: &str) -> Result<Option<Value>, Fault> {
+    match operand {
+        Value::Optional(None) => Ok(None),
+        Value::Optional(Some(inner)) => match &**inner {
+            Value::Optional(_) => Err(Fault::no_such_overload()),
+            inner => chosen(inner, name),
+        },
+        Value::Object(object) => match object.member(name, &[]) {
+            Answer::Known(value) => Ok(Some(value)),
+            Answer::Absent => Ok(None),
+            Answer::Unknown => Err(unknown(name)),
+            Answer::Failed(fault) => Err(fault),
+        },
+        other => functions::select(other, name),
+    }
+}
+
+enum Operands {
+    One([Value; 1]),
+    Two([Value; 2]),
+    Many(Vec<Value>),
+}
+
+impl Operands {
+    fn as_slice(&self) -> &[Value] {
+        match self {
+            Self::One(values) => values,
+            Self::Two(values) => values,
+            Self::Many(values) => values,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The values of CEL: one type, cheap to clone.
+//!
+//! Owns [`Value`] and its names of types. Equality, order and conversion to JSON have files of
+//! their own. Assumes nothing of who makes values: a value is always well formed.
+
+mod compare;
+mod duration;
+mod json;
+mod map;
+mod quantity;
+mod selector;
+mod timestamp;
+mod zone;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use compare::integer_to_double;
+pub use compare::{equal, order};
+pub use duration::Duration;
+pub(crate) use json::{decode_base64, encode_base64};
+pub use json::{from_json, to_json};
+pub use map::{Key, Map};
+pub use quantity::Quantity;
+pub use selector::{Operator, Requirement, Selector};
+pub use timestamp::{Civil, Timestamp};
+pub(crate) use zone::zone_offset;
+
+use crate::facts::Object;
+
+/// A value. Cloning copies at most a pointer and a count.
+#[derive(Clone)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Arc<str>),
+    Bytes(Arc<[u8]>),
+    List(Arc<Vec<Value>>),
+    Map(Arc<Map>),
+    Timestamp(Timestamp),
+    Duration(Duration),
+    /// A type as a value, by its name (`type(1) == int`).
+    Type(Arc<str>),
+    Optional(Option<Arc<Value>>),
+    Quantity(Arc<Quantity>),
+    Selector(Arc<Selector>),
+    /// A value of the host, see [`Object`].
+    Object(Arc<dyn Object>),
+}
+
+impl Value {
+    /// The name `type()` gives.
+    pub fn type_name(&self) -> &str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Type(_) => "type",
+            Self::Optional(_) => "optional_type",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Selector(_) => "kpolicy.Selector",
+            Self::Object(object) => object.type_name(),
+        }
+    }
+
+    pub fn string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
+    }
+
+    pub fn list(items: Vec<Value>) -> Self {
+        Self::List(Arc::new(items))
+    }
+
+    pub fn map(map: Map) -> Self {
+        Self::Map(Arc::new(map))
+    }
+
+    pub fn some(value: Value) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    pub const NONE: Value = Self::Optional(None);
+
+    /// Whether it is the zero value of its type: what `optional.ofNonZeroValue` leaves out.
+    pub fn is_zero(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(value) => !value,
+            Self::Int(value) => *value == 0,
+            Self::Uint(value) => *value == 0,
+            Self::Double(value) => *value == 0.0,
+            Self::String(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::List(items) => items.is_empty(),
+            Self::Map(map) => map.is_empty(),
+            Self::Timestamp(time) => *time == Timestamp::EPOCH,
+            Self::Duration(duration) => *duration == Duration::ZERO,
+            Self::Optional(inner) => inner.is_none(),
+            Self::Quantity(quantity) => quantity.sign() == 0,
+            Self::Type(_) | Self::Selector(_) | Self::Object(_) => false,
+        }
+    }
+
+    /// Bytes held, roughly; what a budget charges for making it.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::List(items) => items.len() * 16,
+            Self::Map(map) => map.len() * 32,
+            _ => 8,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Uint(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Double(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl From<Arc<str>> for Value {
+    fn from(value: Arc<str>) -> Self {
+        Self::String(value)
+    }
+}
+
+/// Equality of representation, for constants and tests: `1` and `1.0` differ and `NaN` is itself.
+/// What `==` means in CEL is [`equal`].
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Uint(a), Self::Uint(b)) => a == b,
+            (Self::Double(a), Self::Double(b)) => a.to_bits() == b.to_bits(),
+            (Self::String(a), Self::String(b)) | (Self::Type(a), Self::Type(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::List(a), Self::List(b)) => a == b,
+            (Self::Map(a), Self::Map(b)) => a == b,
+            (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
+            (Self::Duration(a), Self::Duration(b)) => a == b,
+            (Self::Optional(a), Self::Optional(b)) => a == b,
+            (Self::Quantity(a), Self::Quantity(b)) => a == b,
+            (Self::Selector(a), Self::Selector(b)) => a == b,
+            (Self::Object(a), Self::Object(b)) => {
+                a.type_name() == b.type_name() && a.identity() == b.identity()
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object(object) => write!(formatter, "{object:?}"),
+            other => write!(formatter, "{}", to_json(other)),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A small world for the tests: nodes as lanes, one pod; and a seeded source of chance.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use kpolicy_cel::{Answer, Column, Columns, Dictionary, Facts, Map, Read, Value};
+
+/// Steele's splitmix64.
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap_or(0)
+    }
+
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        let at = self.below(items.len());
+        &items[at]
+    }
+}
+
+pub struct Names(pub Vec<&'static str>);
+
+impl Dictionary for Names {
+    fn text(&self, id: u32) -> &str {
+        self.0[id as usize - 1]
+    }
+
+    fn id(&self, text: &str) -> Option<u32> {
+        let at = self.0.iter().position(|name| *name == text)?;
+        u32::try_from(at + 1).ok()
+    }
+}
+
+/// Lanes with labels, taints, numbers and flags.
+pub struct World {
+    pub names: Names,
+    pub labels: BTreeMap<&'static str, Vec<u32>>,
+    pub free: Vec<i64>,
+    pub used: Vec<i64>,
+    pub load: Vec<f64>,
+    pub ready: Vec<bool>,
+    pub taints: Vec<u32>,
+    pub taint_sets: Vec<Vec<&'static str>>,
+    /// Answered lane by lane only.
+    pub rack: Vec<i64>,
+}
+
+pub const NAMES: [&str; 6] = ["spot", "ssd", "zone-a", "zone-b", "", "9"];
+
+impl World {
+    pub fn random(chance: &mut Chance) -> Self {
+        let lanes = 1 + chance.below(200);
+        let mut ids = |bound: usize| -> Vec<u32> {
+            (0..lanes).map(|_| u32::try_from(chance.below(bound)).unwrap_or(0)).collect()
+        };
+        let labels = BTreeMap::from([("a", ids(7)), ("b", ids(4)), ("c", ids(2))]);
+        let taints = ids(4);
+        let extremes = [0, 1, -1, 5, 100, 4000, i64::MAX, i64::MIN, i64::MAX / 2];
+        let doubles = [0.0, 0.5, 1.0, -2.25, 1e300, f64::NAN, f64::INFINITY, 4000.0];
+        Self {
+            names: Names(NAMES.to_vec()),
+            labels,
+            free: (0..lanes).map(|_| *chance.pick(&extremes)).collect(),
+            used: (0..lanes).map(|_| *chance.pick(&extremes[..6])).collect(),
+            load: (0..lanes).map(|_| *chance.pick(&doubles)).collect(),
+            ready: (0..lanes).map(|_| chance.below(2) == 0).collect(),
+            taints,
+            taint_sets: vec![vec![], vec!["spot"], vec!["ssd", "spot"]],
+            rack: (0..lanes).map(|_| *chance.pick(&extremes[..5])).collect(),
+        }
+    }
+}
+
+impl Columns for World {
+    fn lanes(&self) -> usize {
+        self.free.len()
+    }
+
+    fn column(&self, read: &Read) -> Column<'_> {
+        match &*read.fact {
+            "node.labels[]" => match read.key().and_then(|key| self.labels.get(key)) {
+                Some(ids) => Column::Text { ids, dictionary: &self.names },
+                None => Column::Constant(Answer::Absent),
+            },
+            "node.free" => Column::Int(Cow::Borrowed(&self.free)),
+            "node.used" => Column::Int(Cow::Owned(self.used.clone())),
+            "node.load" => Column::Double(Cow::Borrowed(&self.load)),
+            "node.ready" => {
+                let mut words = vec![0_u64; self.ready.len().div_ceil(64)];
+                for (lane, ready) in self.ready.iter().enumerate() {
+                    words[lane / 64] |= u64::from(*ready) << (lane % 64);
+                }
+                Column::Bool(Cow::Owned(words))
+            }
+            "node.taints" => Column::Classes(&self.taints),
+            "cluster.nodes" => Column::Constant(Answer::from(3_i64)),
+            _ => Column::Unavailable,
+        }
+    }
+
+    fn read(&self, lane: usize, read: &Read) -> Answer {
+        match &*read.fact {
+            "node.labels[]" => match read.key().and_then(|key| self.labels.get(key)) {
+                Some(ids) if ids[lane] != 0 => Answer::from(self.names.text(ids[lane])),
+                _ => Answer::Absent,
+            },
+            "node.free" => Answer::from(self.free[lane]),
+            "node.used" => Answer::from(self.used[lane]),
+            "node.load" => Answer::from(self.load[lane]),
+            "node.ready" => Answer::from(self.ready[lane]),
+            "node.rack" => Answer::from(self.rack[lane]),
+            "cluster.nodes" => Answer::from(3_i64),
+            "node.taints" => match self.taints[lane] {
+                0 => Answer::Absent,
+                id => {
+                    let set = &self.taint_sets[id as usize - 1];
+                    let taint =
+                        |key: &&str| Value::map(Map::of_strings([("key", Value::from(*key))]));
+                    Answer::Known(Value::list(set.iter().map(taint).collect()))
+                }
+            },
+            _ => Answer::Unknown,
+        }
+    }
+}
+
+/// What is known of the pod.
+pub struct Pod;
+
+impl Facts for Pod {
+    fn read(&self, read: &Read) -> Answer {
+        match (&*read.fact, read.key()) {
+            ("pod.priority", _) => Answer::from(5_i64),
+            ("pod.share", _) => Answer::from(0.5),
+            ("pod.labels[]", Some("a")) => Answer::from("spot"),
+            ("pod.labels[]", Some("b")) => Answer::from("9"),
+            ("pod.labels[]", Some(_)) => Answer::Absent,
+            ("pod.hostNetwork", _) => Answer::from(true),
+            ("pod.names", _) => Answer::Known(Value::list(vec!["spot".into(), "ssd".into()])),
+            _ => Answer::Unknown,
+        }
+    }
+}
+
+/// The pod and one lane.
+#[allow(dead_code, reason = "not every test asks lane by lane")]
+pub struct Lane<'a>(pub &'a World, pub usize);
+
+impl Facts for Lane<'_> {
+    fn read(&self, read: &Read) -> Answer {
+        match Pod.read(read) {
+            Answer::Unknown => self.0.read(self.1, read),
+            answer => answer,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A place in a JSON text, moved value by value.
+//!
+//! Owns the outer structure of lists and events, so that one bad value inside costs itself only:
+//! a value that does not fit is skipped from where it began. Assumes UTF-8. Must not know any field.
+
+use serde::de::{Deserialize, IgnoredAny};
+
+use crate::wire::scalar::Text;
+
+/// The text is not JSON from `at` on.
+#[derive(Debug)]
+pub struct Syntax {
+    pub at: usize,
+    pub message: String,
+}
+
+impl std::fmt::Display for Syntax {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} at byte {}", self.message, self.at)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// Where inside an array or object: before its first member or behind one.
+pub struct Members {
+    close: u8,
+    is_first: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next byte that is not white space.
+    pub fn peek(&mut self) -> Option<u8> {
+        let rest = self.rest().as_bytes();
+        let spaces = rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count();
+        self.at += spaces;
+        rest.get(spaces).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Syntax> {
+        if self.take(byte) {
+            return Ok(());
+        }
+        let message = match self.peek() {
+            None => format!("the text ends where `{}` is due", char::from(byte)),
+            Some(_) => format!("`{}` is due", char::from(byte)),
+        };
+        Err(self.syntax(message))
+    }
+
+    pub fn syntax(&self, message: impl Into<String>) -> Syntax {
+        Syntax { at: self.at, message: message.into() }
+    }
+
+    pub fn object(&mut self) -> Result<Members, Syntax> {
+        self.expect(b'{')?;
+        Ok(Members { close: b'}', is_first: true })
+    }
+
+    pub fn array(&mut self) -> Result<Members, Syntax> {
+        self.expect(b'[')?;
+        Ok(Members { close: b']', is_first: true })
+    }
+
+    /// The next value as `decode` reads it from at most `bytes_max` bytes. Where that fails the
+    /// cursor has not moved.
+    pub fn read<T>(
+        &mut self,
+        bytes_max: usize,
+        decode: impl FnOnce(&mut Json<'a>) -> Result<T, serde_json::Error>,
+    ) -> Result<T, serde_json::Error> {
+        let mut json = serde_json::Deserializer::from_str(prefix(self.rest(), bytes_max));
+        let value = decode(&mut json)?;
+        self.at += json.into_iter::<IgnoredAny>().byte_offset();
+        Ok(value)
+    }
+
+    /// The next value if it has the type, otherwise it is skipped.
+    pub fn value<T: Deserialize<'a>>(&mut self) -> Result<Option<T>, Syntax> {
+        if let Ok(value) = self.read(usize::MAX, |json| T::deserialize(json)) {
+            return Ok(Some(value));
+        }
+        self.skip().map(|_| None)
+    }
+
+    /// The next value as it is written.
+    pub fn skip(&mut self) -> Result<&'a str, Syntax> {
+        self.peek();
+        let from = self.at;
+        match self.read(usize::MAX, |json| IgnoredAny::deserialize(json)) {
+            Ok(IgnoredAny) => Ok(self.text.get(from..self.at).unwrap_or_default()),
+            Err(error) => Err(self.syntax(without_position(&error))),
+        }
+    }
+}
+
+/// What `read` hands to its caller.
+pub type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
+
+impl Members {
+    /// Whether another member follows; the cursor stands at it.
+    pub fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Syntax> {
+        if std::mem::take(&mut self.is_first) {
+            return Ok(!cursor.take(self.close));
+        }
+        if cursor.take(b',') {
+            return Ok(true);
+        }
+        cursor.expect(self.close).map(|()| false)
+    }
+
+    /// The key of the next field; the cursor stands at its value.
+    pub fn next_key<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Syntax> {
+        if !self.next(cursor)? {
+            return Ok(None);
+        }
+        let key = cursor.read(usize::MAX, |json| Text::deserialize(json));
+        let key = key.map_err(|error| cursor.syntax(without_position(&error)))?;
+        cursor.expect(b':')?;
+        Ok(Some(key))
+    }
+}
+
+/// The message of an error without the line and column, which count from where reading began.
+pub fn without_position(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(end) = text.rfind(" at line ") {
+        text.truncate(end);
+    }
+    text
+}
+
+fn prefix(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    // A character takes at most four bytes.
+    (bytes_max.saturating_sub(3)..=bytes_max).rev().find_map(|end| text.get(..end)).unwrap_or(text)
+}

@@ -1,0 +1,78 @@
+//! What a body said besides its objects.
+//!
+//! Owns `Feed`, one form for pages and watches, and the `Status` of the API.
+
+use kpolicy_engine::model::Kind;
+
+use crate::cursor::Syntax;
+use crate::unreadable::{Code, Unread, Unreadable};
+use crate::wire::scalar::Text;
+use crate::wire::wire;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Feed {
+    /// Of the list, or of the newest event; empty where nothing said it.
+    pub resource_version: String,
+    pub continue_token: String,
+    pub remaining_item_count: i64,
+    /// A bookmark with `k8s.io/initial-events-end` was among the events.
+    pub initial_events_ended: bool,
+    /// The body or an event was a failure, or a list broke off: what was read must not be taken for
+    /// the whole.
+    pub status: Option<Status>,
+    pub unreadable: Vec<Unreadable>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    pub code: i32,
+    pub reason: String,
+    pub message: String,
+}
+
+/// The code of a failure that names none, and of a body that is not JSON.
+const CODE_UNKNOWN: i32 = 500;
+
+wire! {
+    #[derive(Debug)]
+    pub struct StatusWire<'a> {
+        "code" => code: i32,
+        "reason" => reason: Text<'a>,
+        "message" => message: Text<'a>,
+    }
+}
+
+impl From<StatusWire<'_>> for Status {
+    fn from(wire: StatusWire<'_>) -> Self {
+        Self {
+            code: if wire.code == 0 { CODE_UNKNOWN } else { wire.code },
+            reason: wire.reason.boxed().into(),
+            message: wire.message.boxed().into(),
+        }
+    }
+}
+
+impl Status {
+    pub fn not_json(syntax: &Syntax) -> Self {
+        Self {
+            code: CODE_UNKNOWN,
+            reason: Code::NotJson.name().to_owned(),
+            message: format!("the body is not whole JSON: {syntax}"),
+        }
+    }
+
+    pub fn other_kind(found: &str, due: Kind) -> Self {
+        Self {
+            code: CODE_UNKNOWN,
+            reason: Code::BadField.name().to_owned(),
+            message: format!("a {found}, where a {}List is due", due.name()),
+        }
+    }
+}
+
+impl Feed {
+    #[must_use]
+    pub fn finished(self, unread: Unread) -> Self {
+        Self { unreadable: unread.finish(), ..self }
+    }
+}

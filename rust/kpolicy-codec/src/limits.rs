@@ -1,0 +1,31 @@
+//! Bounds on what is read (B10), each with what it protects.
+//!
+//! Owns the numbers. A bound that is met gives a message and costs the object or the rest of the
+//! file, never memory or time out of proportion to the input.
+
+/// One object as JSON text. The API server takes requests of at most 3 MiB and etcd values of
+/// 1.5 MiB, so nothing that exists in a cluster is near it.
+pub const OBJECT_BYTES_MAX: usize = 4 << 20;
+
+/// Elements of one list inside an object. An element can be written in three bytes and take a few
+/// hundred decoded.
+pub const LIST_ELEMENTS_MAX: usize = 1 << 14;
+
+/// Entries of one map inside an object (labels, annotations, resources).
+pub const MAP_ENTRIES_MAX: usize = 1 << 15;
+
+/// Objects named as unreadable in one call; those after them are only counted.
+pub const UNREADABLE_NAMED_MAX: usize = 1_000;
+
+/// Bytes of one message or name that quotes the input.
+pub const QUOTE_BYTES_MAX: usize = 400;
+
+/// Lists inside lists of a file.
+pub const LIST_NESTING_MAX: u32 = 4;
+
+/// How many times its own size a YAML text may take as JSON: a key alone takes four, aliases of
+/// aliases have no end.
+pub const YAML_GROWTH_MAX: usize = 8;
+
+/// What a small YAML text may take besides.
+pub const YAML_GROWTH_SLACK_BYTES: usize = 64 << 10;

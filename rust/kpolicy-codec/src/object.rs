@@ -1,0 +1,297 @@
+//! One object of a known kind.
+//!
+//! Owns the choice of the shape to read, and how one that cannot be read is named: by its kind and
+//! name where those can still be told. Must not know lists, watches or files.
+
+use kpolicy_engine::model::{ControllerKind, Kind, Meta, Object};
+use serde::de::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::cursor::{Cursor, Syntax, without_position};
+use crate::limits::OBJECT_BYTES_MAX;
+use crate::unreadable::{Code, Unreadable};
+use crate::wire::cluster::{BareWire, BudgetWire, ControllerWire, MapSelectorWire};
+use crate::wire::node::NodeWire;
+use crate::wire::pod::PodWire;
+use crate::wire::scalar::Text;
+use crate::wire::{storage, wire};
+
+/// An object that could not be read, and the version it says it has.
+#[derive(Debug)]
+pub struct Refused {
+    pub unreadable: Unreadable,
+    pub resource_version: String,
+}
+
+/// What to read of an object of some kind.
+pub trait Shape: Copy {
+    type Value;
+
+    fn kind(self) -> Kind;
+
+    fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error>;
+
+    fn meta(value: &Self::Value) -> &Meta;
+}
+
+/// All that the model keeps.
+#[derive(Clone, Copy)]
+pub struct Whole(pub Kind);
+
+/// The metadata, whatever the rest looks like.
+#[derive(Clone, Copy)]
+pub struct Bare(pub Kind);
+
+/// The object at the cursor, or why it cannot be read; either way the cursor then stands behind it.
+/// `place` names it where it has no name itself.
+pub fn read<S: Shape>(
+    cursor: &mut Cursor<'_>,
+    shape: S,
+    place: &dyn Fn() -> String,
+) -> Result<Result<S::Value, Refused>, Syntax> {
+    let refused = |raw: &str, code, message| {
+        let (name, resource_version) = named(raw, shape.kind());
+        let unreadable = Unreadable::new(code, name.unwrap_or_else(place), message);
+        Ok(Err(Refused { unreadable, resource_version }))
+    };
+    let from = cursor.clone();
+    match cursor.read(OBJECT_BYTES_MAX, |json| shape.decode(json)) {
+        Ok(value) if S::meta(&value).name.is_empty() => {
+            let raw = from.clone().skip()?;
+            refused(raw, Code::NoName, "metadata.name is missing".to_owned())
+        }
+        Ok(value) => Ok(Ok(value)),
+        Err(_) => {
+            let raw = cursor.skip()?;
+            if raw.len() > OBJECT_BYTES_MAX {
+                let message = format!("larger than {OBJECT_BYTES_MAX} bytes");
+                return refused(raw, Code::TooLarge, message);
+            }
+            refused(raw, Code::BadField, complaint(raw, shape))
+        }
+    }
+}
+
+/// Why `raw` was refused, with the path of the field.
+fn complaint<S: Shape>(raw: &str, shape: S) -> String {
+    let mut json = serde_json::Deserializer::from_str(raw);
+    let mut track = serde_path_to_error::Track::new();
+    let again = shape.decode(serde_path_to_error::Deserializer::new(&mut json, &mut track));
+    let path = track.path();
+    match again {
+        Ok(_) => "could not be read".to_owned(),
+        Err(error) if path.iter().next().is_none() => without_position(&error),
+        Err(error) => format!("{path}: {}", without_position(&error)),
+    }
+}
+
+wire! {
+    struct NamesWire<'a> {
+        "metadata" => meta: Option<&'a RawValue>,
+    }
+}
+
+wire! {
+    struct MetaNamesWire<'a> {
+        "namespace" => namespace: Option<&'a RawValue>,
+        "name" => name: Option<&'a RawValue>,
+        "resourceVersion" => resource_version: Option<&'a RawValue>,
+    }
+}
+
+/// What can be told of an object that cannot be read: its name and version.
+fn named(raw: &str, kind: Kind) -> (Option<String>, String) {
+    let text = |raw: Option<&RawValue>| -> String {
+        raw.and_then(|raw| serde_json::from_str::<Text<'_>>(raw.get()).ok())
+            .unwrap_or_default()
+            .boxed()
+            .into()
+    };
+    let meta = serde_json::from_str::<NamesWire<'_>>(raw).ok().and_then(|names| names.meta);
+    let Some(names) = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()) else {
+        return (None, String::new());
+    };
+    let names: MetaNamesWire<'_> = names;
+    let (namespace, name) = (text(names.namespace), text(names.name));
+    let whole = match (namespace.is_empty(), name.is_empty()) {
+        (_, true) => None,
+        (true, false) => Some(format!("{} {name}", kind.name())),
+        (false, false) => Some(format!("{} {namespace}/{name}", kind.name())),
+    };
+    (whole, text(names.resource_version))
+}
+
+impl Shape for Bare {
+    type Value = Meta;
+
+    fn kind(self) -> Kind {
+        self.0
+    }
+
+    fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Meta, D::Error> {
+        BareWire::deserialize(json).map(|wire| wire.meta.into_meta(self.0).0)
+    }
+
+    fn meta(value: &Meta) -> &Meta {
+        value
+    }
+}
+
+impl Shape for Whole {
+    type Value = Object;
+
+    fn kind(self) -> Kind {
+        self.0
+    }
+
+    fn meta(value: &Object) -> &Meta {
+        value.meta()
+    }
+
+    fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Object, D::Error> {
+        Ok(match self.0 {
+            Kind::Pod => Object::Pod(Box::new(PodWire::deserialize(json)?.into_model())),
+            Kind::Node => Object::Node(Box::new(NodeWire::deserialize(json)?.into_model())),
+            Kind::Namespace => {
+                Object::Namespace(Box::new(BareWire::deserialize(json)?.into_namespace()))
+            }
+            Kind::Service => {
+                Object::Service(Box::new(MapSelectorWire::deserialize(json)?.into_service()))
+            }
+            Kind::ReplicationController => {
+                Object::Controller(Box::new(MapSelectorWire::deserialize(json)?.into_controller()))
+            }
+            Kind::ReplicaSet => controller(json, ControllerKind::ReplicaSet)?,
+            Kind::StatefulSet => controller(json, ControllerKind::StatefulSet)?,
+            Kind::PodDisruptionBudget => {
+                Object::DisruptionBudget(Box::new(BudgetWire::deserialize(json)?.into_model()))
+            }
+            Kind::PersistentVolume
+            | Kind::PersistentVolumeClaim
+            | Kind::StorageClass
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::CsiStorageCapacity
+            | Kind::VolumeAttachment => storage_object(self.0, json)?,
+        })
+    }
+}
+
+fn controller<'de, D: Deserializer<'de>>(json: D, kind: ControllerKind) -> Result<Object, D::Error> {
+    Ok(Object::Controller(Box::new(ControllerWire::deserialize(json)?.into_model(kind))))
+}
+
+fn storage_object<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Object, D::Error> {
+    Ok(match kind {
+        Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(Box::new(
+            storage::ClaimWire::deserialize(json)?.into_model(),
+        )),
+        Kind::StorageClass => {
+            Object::StorageClass(Box::new(storage::ClassWire::deserialize(json)?.into_model()))
+        }
+        Kind::CsiNode => {
+            Object::CsiNode(Box::new(storage::CsiNodeWire::deserialize(json)?.into_model()))
+        }
+        Kind::CsiDriver => {
+            Object::CsiDriver(Box::new(storage::CsiDriverWire::deserialize(json)?.into_model()))
+        }
+        Kind::CsiStorageCapacity => Object::CsiStorageCapacity(Box::new(
+            storage::CapacityWire::deserialize(json)?.into_model(),
+        )),
+        Kind::VolumeAttachment => Object::VolumeAttachment(Box::new(
+            storage::AttachmentWire::deserialize(json)?.into_model(),
+        )),
+        _ => {
+            Object::PersistentVolume(Box::new(storage::VolumeWire::deserialize(json)?.into_model()))
+        }
+    })
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::{Whole, read};
+    use crate::cursor::Cursor;
+    use crate::limits::{LIST_ELEMENTS_MAX, MAP_ENTRIES_MAX, OBJECT_BYTES_MAX};
+    use crate::unreadable::{Code, Unreadable};
+    use kpolicy_engine::model::{Kind, Object, Pod};
+
+    fn outcome(kind: Kind, json: &str) -> Result<Object, Unreadable> {
+        let mut cursor = Cursor::new(json);
+        let outcome = read(&mut cursor, Whole(kind), &|| "here".to_owned()).expect("it is JSON");
+        assert_eq!(cursor.peek(), None, "the cursor stands behind the object");
+        outcome.map_err(|refused| refused.unreadable)
+    }
+
+    pub fn decoded(kind: Kind, json: &str) -> Object {
+        outcome(kind, json).unwrap_or_else(|unreadable| panic!("{unreadable:?}"))
+    }
+
+    pub fn pod(json: &str) -> Pod {
+        match decoded(Kind::Pod, json) {
+            Object::Pod(pod) => *pod,
+            other => panic!("not a pod: {other:?}"),
+        }
+    }
+
+    pub fn refused(kind: Kind, json: &str) -> Unreadable {
+        outcome(kind, json).expect_err(json)
+    }
+
+    #[test]
+    fn every_kind_needs_no_more_than_a_name() {
+        for kind in Kind::ALL {
+            let object = decoded(kind, r#"{"metadata":{"name":"x"}}"#);
+            assert_eq!(object.kind(), kind);
+            let namespace = if kind.is_namespaced() { "default" } else { "" };
+            assert_eq!((&*object.meta().namespace, &*object.meta().name), (namespace, "x"));
+            let uid = if kind.is_namespaced() { "default/x" } else { "x" };
+            assert_eq!(&*object.meta().uid, uid);
+            assert_eq!(refused(kind, "{}").code, Code::NoName);
+            assert_eq!(refused(kind, "7").code, Code::BadField);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused_by_name() {
+        let padded = |bytes: usize| {
+            format!(r#"{{"metadata":{{"name":"x"}},"padding":"{}"}}"#, "é".repeat(bytes / 2))
+        };
+        decoded(Kind::Node, &padded(OBJECT_BYTES_MAX - 100));
+        let unreadable = refused(Kind::Node, &padded(OBJECT_BYTES_MAX));
+        assert_eq!((unreadable.code, unreadable.object.as_str()), (Code::TooLarge, "Node x"));
+    }
+
+    #[test]
+    fn maps_and_lists_are_bounded() {
+        let labels = |count: usize| {
+            let pairs: Vec<String> = (0..count).map(|key| format!(r#""{key}":"""#)).collect();
+            format!(r#"{{"metadata":{{"name":"x","labels":{{{}}}}}}}"#, pairs.join(","))
+        };
+        let most = decoded(Kind::Node, &labels(MAP_ENTRIES_MAX));
+        assert_eq!(most.meta().labels.len(), MAP_ENTRIES_MAX);
+        let unreadable = refused(Kind::Node, &labels(MAP_ENTRIES_MAX + 1));
+        assert!(unreadable.message.contains("a map of more than"), "{}", unreadable.message);
+        assert_eq!(refused(Kind::Node, &labels(1_000_000)).code, Code::TooLarge);
+        let containers = |count: usize| {
+            let list = vec!["null"; count].join(",");
+            format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"containers":[{list}]}}}}"#)
+        };
+        assert_eq!(pod(&containers(LIST_ELEMENTS_MAX)).containers.len(), LIST_ELEMENTS_MAX);
+        let unreadable = refused(Kind::Pod, &containers(LIST_ELEMENTS_MAX + 1));
+        assert!(unreadable.message.contains("a list of more than"), "{}", unreadable.message);
+    }
+
+    #[test]
+    fn nesting_costs_no_stack() {
+        let nested = |open: &str, close: &str| {
+            format!("{}0{}", open.repeat(10_000), close.repeat(10_000))
+        };
+        for value in [nested("[", "]"), nested(r#"{"a":"#, "}")] {
+            decoded(Kind::Pod, &format!(r#"{{"metadata":{{"name":"x"}},"other":{value}}}"#));
+            let known = format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"containers":[{value}]}}}}"#);
+            if value.starts_with('[') {
+                assert_eq!(refused(Kind::Pod, &known).object, "Pod x");
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Affinity of a pod, and node selectors of volumes.
+
+use kpolicy_engine::model::{
+    Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, Requirement,
+};
+
+use super::scalar::Text;
+use super::selector::{Dialect, RequirementWire, SelectorWire};
+use super::sequence::List;
+use super::wire;
+
+wire! {
+    pub struct AffinityWire<'a> {
+        "nodeAffinity" => node: NodeAffinityWire<'a>,
+        "podAffinity" => pod: PodAffinityWire<'a>,
+        "podAntiAffinity" => anti: PodAffinityWire<'a>,
+    }
+}
+
+wire! {
+    pub struct NodeAffinityWire<'a> {
+        "requiredDuringSchedulingIgnoredDuringExecution" => required: Option<NodeSelectorWire<'a>>,
+        "preferredDuringSchedulingIgnoredDuringExecution" => preferred: List<PreferredNodeWire<'a>>,
+    }
+}
+
+wire! {
+    pub struct NodeSelectorWire<'a> {
+        "nodeSelectorTerms" => terms: List<NodeTermWire<'a>>,
+    }
+}
+
+wire! {
+    pub struct NodeTermWire<'a> {
+        "matchExpressions" => expressions: List<RequirementWire<'a>>,
+        "matchFields" => fields: List<RequirementWire<'a>>,
+    }
+}
+
+wire! {
+    pub struct PreferredNodeWire<'a> {
+        "weight" => weight: i32,
+        "preference" => preference: NodeTermWire<'a>,
+    }
+}
+
+wire! {
+    pub struct PodAffinityWire<'a> {
+        "requiredDuringSchedulingIgnoredDuringExecution" => required: List<PodTermWire<'a>>,
+        "preferredDuringSchedulingIgnoredDuringExecution" => preferred: List<PreferredPodWire<'a>>,
+    }
+}
+
+wire! {
+    pub struct PodTermWire<'a> {
+        "labelSelector" => selector: Option<SelectorWire<'a>>,
+        "namespaces" => namespaces: List<Text<'a>>,
+        "namespaceSelector" => namespace_selector: Option<SelectorWire<'a>>,
+        "topologyKey" => topology_key: Text<'a>,
+    }
+}
+
+wire! {
+    pub struct PreferredPodWire<'a> {
+        "weight" => weight: i32,
+        "podAffinityTerm" => term: PodTermWire<'a>,
+    }
+}
+
+impl AffinityWire<'_> {
+    /// `None` where nothing is asked for: the same as no affinity.
+    pub fn into_model(self) -> Option<Box<Affinity>> {
+        let affinity = Affinity {
+            node_required: self.node.required.map(NodeSelectorWire::into_model),
+            node_preferred: self
+                .node
+                .preferred
+                .boxed(|preferred| (preferred.weight, preferred.preference.into_model())),
+            pod_required: self.pod.required.boxed(PodTermWire::into_model),
+            pod_preferred: self.pod.preferred.boxed(PreferredPodWire::into_model),
+            anti_required: self.anti.required.boxed(PodTermWire::into_model),
+            anti_preferred: self.anti.preferred.boxed(PreferredPodWire::into_model),
+        };
+        (affinity != Affinity::default()).then(|| Box::new(affinity))
+    }
+}
+
+impl NodeSelectorWire<'_> {
+    pub fn into_model(self) -> NodeSelector {
+        NodeSelector { terms: self.terms.boxed(NodeTermWire::into_model) }
+    }
+}
+
+impl NodeTermWire<'_> {
+    fn into_model(self) -> NodeSelectorTerm {
+        let read = |list: List<RequirementWire<'_>>, dialect| -> Box<[Requirement]> {
+            list.boxed(|requirement| requirement.into_model(dialect))
+        };
+        NodeSelectorTerm {
+            match_expressions: read(self.expressions, Dialect::NodeLabel),
+            match_fields: read(self.fields, Dialect::NodeField),
+        }
+    }
+}
+
+impl PodTermWire<'_> {
+    /// `matchLabelKeys` and `mismatchLabelKeys` are the API server's to merge into the selector.
+    fn into_model(self) -> PodAffinityTerm {
+        PodAffinityTerm {
+            label_selector: self.selector.map(SelectorWire::into_model),
+            namespaces: self.namespaces.texts_sorted_unique(),
+            namespace_selector: self.namespace_selector.map(SelectorWire::into_model),
+            topology_key: self.topology_key.boxed(),
+        }
+    }
+}
+
+impl PreferredPodWire<'_> {
+    fn into_model(self) -> (i32, PodAffinityTerm) {
+        (self.weight, self.term.into_model())
+    }
+}

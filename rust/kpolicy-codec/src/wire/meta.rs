@@ -1,0 +1,76 @@
+//! Object metadata.
+//!
+//! Owns what an object gets where a file written by hand leaves it out: namespace `default`, and a
+//! uid made of its names.
+
+use kpolicy_engine::model::{Kind, Meta, OwnerReference};
+
+use super::map::{AnnotationMap, TextMap};
+use super::scalar::{Text, Time};
+use super::sequence::List;
+use super::wire;
+
+wire! {
+    pub struct MetaWire<'a> {
+        "name" => name: Text<'a>,
+        "namespace" => namespace: Text<'a>,
+        "uid" => uid: Text<'a>,
+        "resourceVersion" => resource_version: Text<'a>,
+        "labels" => labels: TextMap,
+        "annotations" => annotations: AnnotationMap,
+        "creationTimestamp" => created: Time,
+        "deletionTimestamp" => deleted: Time,
+        "ownerReferences" => owners: List<OwnerWire<'a>>,
+    }
+}
+
+wire! {
+    pub struct OwnerWire<'a> {
+        "apiVersion" => api_version: Text<'a>,
+        "kind" => kind: Text<'a>,
+        "name" => name: Text<'a>,
+        "uid" => uid: Text<'a>,
+        "controller" => controller: bool,
+    }
+}
+
+/// What `kubectl` puts where a manifest names none.
+const NAMESPACE_DEFAULT: &str = "default";
+
+impl MetaWire<'_> {
+    pub fn into_meta(self, kind: Kind) -> (Meta, Option<OwnerReference>) {
+        let namespace = match (kind.is_namespaced(), self.namespace) {
+            (true, namespace) => namespace.boxed_or(NAMESPACE_DEFAULT),
+            (false, _) => Box::default(),
+        };
+        let name = self.name.boxed();
+        let uid = match self.uid.boxed() {
+            uid if !uid.is_empty() => uid,
+            _ if namespace.is_empty() => name.clone(),
+            _ => format!("{namespace}/{name}").into_boxed_str(),
+        };
+        let controller = self.owners.0.into_iter().find(|owner| owner.controller);
+        let meta = Meta {
+            namespace,
+            name,
+            uid,
+            resource_version: self.resource_version.boxed(),
+            labels: self.labels.0,
+            annotations: self.annotations.0,
+            creation_seconds: self.created.0,
+            deletion_seconds: self.deleted.0,
+        };
+        (meta, controller.map(OwnerWire::into_model))
+    }
+}
+
+impl OwnerWire<'_> {
+    fn into_model(self) -> OwnerReference {
+        OwnerReference {
+            api_version: self.api_version.boxed(),
+            kind: self.kind.boxed(),
+            name: self.name.boxed(),
+            uid: self.uid.boxed(),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The engine's public vocabulary: what goes in (objects, outcomes) and what comes out (pod changes,
+//! wakes, decisions).
+//!
+//! Owns flat values only, so that a skin can turn them into tuples without knowing the engine.
+//! Must not know how anything is decided.
+//!
+//! The engine itself:
+//!
+//! ```text
+//! Engine::new(seed: u64) -> Engine
+//! load(&mut self, program: &serde_json::Value) -> Result<(), Vec<Refusal>>
+//! program_hash(&self) -> Arc<str>
+//! resources(&self) -> Vec<&'static str>
+//! list_begin(&mut self, kind: Kind)
+//! list_end(&mut self, kind: Kind, now_ns: i64, applied: &mut Applied)
+//! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
+//! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
+//! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
+//! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
+//! message(&self, uid: &str) -> Arc<str>
+//! pending(&self) -> Vec<PodChange>
+//! statistics(&self) -> Statistics
+//! ```
+
+use std::sync::Arc;
+
+pub use crate::model::{Event, Kind, Object};
+
+/// Why something was refused. `place` is a JSON path of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: &'static str,
+    pub place: String,
+    pub message: String,
+    pub hint: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodState {
+    Gone,
+    Pending,
+    OnNode,
+}
+
+/// What became of one pod by an applied object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodChange {
+    pub state: PodState,
+    pub uid: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub priority: i32,
+    pub scheduler_name: Arc<str>,
+    pub gated: bool,
+    /// Empty while pending.
+    pub node: Arc<str>,
+    pub nominated_node: Arc<str>,
+    pub created_ns: i64,
+}
+
+/// A parked pod that should be tried again, and the event that says so
+/// (labelled as in kube-scheduler's metrics).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    pub uid: Arc<str>,
+    pub event: &'static str,
+}
+
+/// What applying objects changed; callers reuse one over a batch of objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied {
+    pub pods: Vec<PodChange>,
+    pub wakes: Vec<Wake>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Assumed on `Decision::node`.
+    Placed,
+    /// No node would have it; the engine watches for what may help.
+    Parked,
+    /// A rule failed; back off.
+    Failed,
+    /// Deleted, bound by someone else, served by no profile, or unknown.
+    Gone,
+    Gated,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub verdict: Verdict,
+    pub uid: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    /// Empty unless placed.
+    pub node: Arc<str>,
+    /// Empty if placed.
+    pub message: Arc<str>,
+    /// The chosen node's total.
+    pub score: i64,
+    pub nodes_total: usize,
+    pub nodes_feasible: usize,
+    pub filter_ns: u64,
+    pub score_ns: u64,
+    /// The node that preemption makes room on.
+    pub nominated_node: Arc<str>,
+    /// Uids of pods to evict, in order of importance.
+    pub victims: Vec<Arc<str>>,
+    /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
+    /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
+    pub rejected_by: Vec<Arc<str>>,
+}
+
+/// Decisions of one call, and what they rest on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub program_hash: Arc<str>,
+    /// Of the newest object applied.
+    pub resource_version: Arc<str>,
+    pub decisions: Vec<Decision>,
+}
+
+/// What became of a bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The API server accepted it; the watch will confirm.
+    Bound,
+    /// Forget the reservation.
+    Failed,
+    /// The pod is gone.
+    Gone,
+}
+
+/// Time spent, from a start that the caller chose: the engine has no clock of its own.
+pub trait Stopwatch {
+    fn elapsed_ns(&self) -> u64;
+}
+
+/// A stopwatch that stands still, for offline verbs and tests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Still;
+
+impl Stopwatch for Still {
+    fn elapsed_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// Sizes of everything held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Statistics {
+    pub nodes: usize,
+    pub pods: usize,
+    pub pods_pending: usize,
+    pub pods_on_nodes: usize,
+    pub pods_assumed: usize,
+    pub pods_on_unknown_nodes: usize,
+    pub pods_parked: usize,
+    pub pod_templates: usize,
+    pub pod_identities: usize,
+    pub objects: usize,
+    pub cached_shapes: usize,
+    pub cached_columns: usize,
+    pub cached_bytes: usize,
+    pub decisions: u64,
+    pub shape_hits: u64,
+    pub shape_misses: u64,
+}

@@ -1,0 +1,87 @@
+//! Nodes with nominated pods: judged a second time as if those were there already.
+//!
+//! Clause: for each node, pods nominated to it with a priority at least as high as the pod's count;
+//! the node must pass both with and without them, because affinity may rest on a pod that is not
+//! there yet. Rules that skipped this cycle are not asked either time.
+
+use std::sync::Arc;
+
+use crate::program::Program;
+use crate::rules::PreparedFilter;
+use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
+
+use super::verdicts::{NodeRejection, PreparedFilters};
+
+/// Nodes that a nominated pod closes to this one.
+pub fn rejections(
+    pod: &Pod,
+    program: &Program,
+    prepared: &PreparedFilters<'_>,
+    cluster: &Cluster,
+) -> Vec<NodeRejection> {
+    if cluster.nominations().is_empty() {
+        return Vec::new();
+    }
+    let mut rejections = Vec::new();
+    for name in cluster.nominations().nodes() {
+        let Some(slot) = cluster.nodes().find(name) else { continue };
+        let pods = ahead_of(pod, name, program, cluster);
+        rejections.extend(with_pods(slot, &pods, prepared, cluster));
+    }
+    rejections
+}
+
+/// Pods nominated to a node that this one must leave room for.
+pub fn ahead_of<'a>(
+    pod: &Pod,
+    node: &str,
+    program: &Program,
+    cluster: &'a Cluster,
+) -> Vec<&'a Arc<Pod>> {
+    let counts = |other: &&Arc<Pod>| {
+        other.priority() >= pod.priority()
+            && other.uid != pod.uid
+            && program.profile_of(&other.template.scheduler_name).is_some()
+    };
+    cluster.nominations().on(node).filter(counts).collect()
+}
+
+/// How a node is rejected with some pods put on it, if it is.
+pub fn with_pods(
+    slot: NodeSlot,
+    pods: &[&Arc<Pod>],
+    prepared: &PreparedFilters<'_>,
+    cluster: &Cluster,
+) -> Option<NodeRejection> {
+    if pods.is_empty() {
+        return None;
+    }
+    let mut imagined = cluster.imagine(slot, |_| {})?;
+    let mut forks: Vec<Option<Box<dyn PreparedFilter>>> =
+        prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect();
+    for pod in pods {
+        imagined.load.put(Arc::clone(pod));
+        for fork in forks.iter_mut().flatten() {
+            fork.add_pod(pod, cluster, imagined.view());
+        }
+    }
+    let filters: PreparedFilters<'_> = forks.iter().map(Option::as_deref).collect();
+    first_rejection(&filters, cluster, imagined.view())
+}
+
+/// The first filter that rejects a node, told in full.
+pub fn first_rejection(
+    prepared: &PreparedFilters<'_>,
+    cluster: &Cluster,
+    node: NodeView<'_>,
+) -> Option<NodeRejection> {
+    for (position, filter) in prepared.iter().enumerate() {
+        let Some(filter) = filter else { continue };
+        let code = filter.check(cluster, node);
+        if !code.passes() {
+            let status = Some(filter.describe(cluster, node, code));
+            return Some(NodeRejection { slot: node.slot, filter: position, code, status });
+        }
+    }
+    None
+}

@@ -1,0 +1,219 @@
+//! The same decision from scratch: every rule prepared anew, every node asked, nothing kept.
+//!
+//! Owns the plain meaning of a decision. Slow and simple; what `explain` shows, and what the cycle is
+//! compared with.
+
+use std::sync::Arc;
+
+use crate::program::{Profile, Program};
+use crate::rules::{
+    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Status,
+};
+use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
+
+use super::nominated;
+use super::stage::{self, Left};
+use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
+
+/// What one rule says of one node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    /// Position in the profile's scores.
+    pub score: usize,
+    pub raw: f64,
+    pub weighted: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct NodeJudgement {
+    pub slot: NodeSlot,
+    /// The first filter that rejects it, nominated pods included.
+    pub filter: Option<(usize, Status)>,
+    /// Every filter that rejects it by itself.
+    pub all_filters: Vec<(usize, Status)>,
+    /// It was left out before any node was looked at.
+    pub is_outside: bool,
+    /// Only of feasible nodes.
+    pub scores: Vec<Scored>,
+    pub total: i64,
+}
+
+/// Everything that can be said of a pod.
+#[derive(Debug)]
+pub struct Judgement {
+    pub rejected: Option<Rejected>,
+    /// In order of names.
+    pub nodes: Vec<NodeJudgement>,
+    pub feasible: Vec<NodeSlot>,
+    /// Filters that left only some nodes to look at.
+    pub narrowed_by: Vec<usize>,
+}
+
+/// The rules of a profile, prepared for one pod by themselves.
+#[derive(Debug)]
+pub struct Fresh {
+    filters: Vec<Option<Box<dyn PreparedFilter>>>,
+    scores: Vec<Option<Box<dyn PreparedScore>>>,
+}
+
+impl Fresh {
+    pub fn of(profile: &Profile, pod: &Pod, cluster: &Cluster) -> Self {
+        let filters = profile.filters.iter().map(|filter| filter.rule.prepare(pod, cluster));
+        let scores = profile.scores.iter().map(|score| score.rule.prepare(pod, cluster));
+        Self { filters: filters.collect(), scores: scores.collect() }
+    }
+
+    /// The filters that have a say in this cycle, by position.
+    pub fn prepared(&self) -> PreparedFilters<'_> {
+        let active =
+            |filter: &Box<dyn PreparedFilter>| !matches!(filter.stage(), crate::rules::Stage::Skip);
+        self.filters
+            .iter()
+            .map(|filter| filter.as_ref().filter(|f| active(f)).map(AsRef::as_ref))
+            .collect()
+    }
+}
+
+pub fn judge(
+    fresh: &mut Fresh,
+    pod: &Arc<Pod>,
+    program: &Program,
+    profile: &Profile,
+    cluster: &Cluster,
+) -> Judgement {
+    let prepared = fresh.prepared();
+    let mut nodes: Vec<NodeJudgement> = Vec::new();
+    let left = match stage::before_nodes(profile, &prepared, cluster) {
+        Ok(left) => left,
+        Err(rejected) => {
+            let status = rejected.pre_filter.clone();
+            nodes.extend(views(cluster).map(|view| NodeJudgement {
+                filter: status.clone(),
+                ..NodeJudgement::feasible(view.slot)
+            }));
+            return Judgement {
+                rejected: Some(rejected),
+                nodes,
+                feasible: Vec::new(),
+                narrowed_by: Vec::new(),
+            };
+        }
+    };
+    let mut rejected = Rejected::default();
+    for view in views(cluster) {
+        let mut judgement = NodeJudgement::feasible(view.slot);
+        if matches!(&left, Left::Only { slots, .. } if !slots.contains(&view.slot)) {
+            judgement.is_outside = true;
+            nodes.push(judgement);
+            continue;
+        }
+        judgement.all_filters = all_rejections(&prepared, view, cluster);
+        let ahead = nominated::ahead_of(pod, &view.node.name, program, cluster);
+        let first = nominated::with_pods(view.slot, &ahead, &prepared, cluster)
+            .or_else(|| nominated::first_rejection(&prepared, cluster, view));
+        if let Some(NodeRejection { filter, status: Some(status), .. }) = &first {
+            judgement.filter = Some((*filter, status.clone()));
+        }
+        rejected.nodes.extend(first);
+        nodes.push(judgement);
+    }
+    if let Left::Only { narrowed_by, .. } = left {
+        rejected.narrowed_by = narrowed_by;
+    }
+    let is_feasible = |node: &&NodeJudgement| node.filter.is_none() && !node.is_outside;
+    let feasible: Vec<NodeSlot> = nodes.iter().filter(is_feasible).map(|node| node.slot).collect();
+    if feasible.is_empty() {
+        let narrowed_by = rejected.narrowed_by.clone();
+        return Judgement { rejected: Some(rejected), nodes, feasible, narrowed_by };
+    }
+    score(fresh, profile, cluster, &feasible, &mut nodes);
+    Judgement { rejected: None, nodes, feasible, narrowed_by: rejected.narrowed_by }
+}
+
+impl NodeJudgement {
+    fn feasible(slot: NodeSlot) -> Self {
+        Self {
+            slot,
+            filter: None,
+            all_filters: Vec::new(),
+            is_outside: false,
+            scores: Vec::new(),
+            total: 0,
+        }
+    }
+}
+
+/// Every node, in order of names.
+fn views(cluster: &Cluster) -> impl Iterator<Item = NodeView<'_>> {
+    cluster.nodes().by_rank().iter().filter_map(|slot| cluster.nodes().view(*slot))
+}
+
+fn all_rejections(
+    prepared: &PreparedFilters<'_>,
+    node: NodeView<'_>,
+    cluster: &Cluster,
+) -> Vec<(usize, Status)> {
+    let rejects = |(position, filter): (usize, &Option<&dyn PreparedFilter>)| {
+        let filter = (*filter)?;
+        let code = filter.check(cluster, node);
+        (!code.passes()).then(|| (position, filter.describe(cluster, node, code)))
+    };
+    prepared.iter().enumerate().filter_map(rejects).collect()
+}
+
+fn score(
+    fresh: &mut Fresh,
+    profile: &Profile,
+    cluster: &Cluster,
+    feasible: &[NodeSlot],
+    nodes: &mut [NodeJudgement],
+) {
+    let mut mask = vec![false; cluster.nodes().slots()];
+    for slot in feasible {
+        if let Some(cell) = mask.get_mut(slot.index()) {
+            *cell = true;
+        }
+    }
+    let shown = Feasible { mask: &mask, count: feasible.len() };
+    for (position, (prepared, rule)) in fresh.scores.iter_mut().zip(&profile.scores).enumerate() {
+        let Some(prepared) = prepared else { continue };
+        if prepared.reads_feasible() {
+            prepared.see_feasible(cluster, shown);
+        }
+        if prepared.is_skipped() {
+            continue;
+        }
+        let mut raw = vec![IGNORED; mask.len()];
+        for slot in feasible {
+            let value = cluster.nodes().view(*slot).map(|view| prepared.raw(cluster, view));
+            if let (Some(cell), Some(value)) = (raw.get_mut(slot.index()), value) {
+                *cell = value;
+            }
+        }
+        let normalized = normalize(prepared.as_ref(), cluster, shown, &raw);
+        for node in nodes.iter_mut().filter(|node| shown.mask.get(node.slot.index()) == Some(&true))
+        {
+            let index = node.slot.index();
+            let raw = raw.get(index).copied().unwrap_or_default();
+            let weighted = rule.weight * normalized.get(index).copied().unwrap_or_default();
+            node.total += weighted;
+            node.scores.push(Scored { score: position, raw, weighted });
+        }
+    }
+}
+
+/// By slot; `raw` holds [`IGNORED`] where a node is not feasible.
+fn normalize(
+    prepared: &dyn PreparedScore,
+    cluster: &Cluster,
+    feasible: Feasible<'_>,
+    raw: &[f64],
+) -> Vec<i64> {
+    if prepared.normalization() == &Normalization::Whole {
+        let mut normalized = vec![0; raw.len()];
+        prepared.normalize_all(cluster, feasible, raw, &mut normalized);
+        return normalized;
+    }
+    let fitted = Fitted::over(raw.iter().copied());
+    raw.iter().map(|value| prepared.normalization().apply(&fitted, *value)).collect()
+}

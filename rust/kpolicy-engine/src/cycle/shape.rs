@@ -1,0 +1,199 @@
+//! A shape: all pods that every rule of a profile answers alike, and what is known for them.
+//!
+//! Owns which nodes are feasible, kept from decision to decision, and the shape's totals.
+
+use crate::program::Profile;
+use crate::rules::{Feasible, PreparedFilter};
+use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
+
+use super::columns::{FilterColumn, ScoreColumn};
+use super::store::{ColumnId, Store};
+use super::totals::{Totals, changes_since};
+use super::verdicts::{NodeRejection, PreparedFilters};
+
+#[derive(Debug)]
+pub struct Shape {
+    /// By position in the profile's filters.
+    filters: Vec<ColumnId>,
+    feasible: Vec<bool>,
+    feasible_count: usize,
+    /// The feasible nodes are not those that the totals were worked out for.
+    has_moved: bool,
+    /// The generation judged last; `None` before the first time.
+    seen: Option<u64>,
+    totals: Totals,
+}
+
+/// The stores of shared columns.
+#[derive(Debug, Default)]
+pub struct Stores {
+    pub filters: Store<FilterColumn>,
+    pub scores: Store<ScoreColumn>,
+}
+
+impl Shape {
+    pub fn new(filters: Vec<ColumnId>, totals: Totals) -> Self {
+        Self {
+            filters,
+            feasible: Vec::new(),
+            feasible_count: 0,
+            has_moved: true,
+            seen: None,
+            totals,
+        }
+    }
+
+    pub fn feasible(&self) -> Feasible<'_> {
+        Feasible { mask: &self.feasible, count: self.feasible_count }
+    }
+
+    /// By slot, as of the last [`Shape::update_totals`].
+    pub fn totals(&self) -> &[i32] {
+        self.totals.by_slot()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.feasible.len() + self.totals.bytes()
+    }
+
+    /// Gives its columns back.
+    pub fn release(self, stores: &mut Stores) {
+        self.filters.iter().for_each(|id| stores.filters.release(*id));
+        self.totals.release(&mut stores.scores);
+    }
+
+    /// Brings the prepared filters up to date, without asking any node.
+    pub fn follow_filters(
+        &self,
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+        stores: &mut Stores,
+    ) {
+        for (id, filter) in self.filters.iter().zip(&profile.filters) {
+            if let Some(column) = stores.filters.get_mut(*id) {
+                column.follow(filter.rule.as_ref(), pod, cluster);
+            }
+        }
+    }
+
+    /// The filters that have a say in this cycle, by position.
+    pub fn prepared<'a>(&self, stores: &'a Stores) -> PreparedFilters<'a> {
+        let active =
+            |id: &ColumnId| stores.filters.get(*id).filter(|column| column.is_active())?.prepared();
+        self.filters.iter().map(active).collect()
+    }
+
+    /// Columns of filters that have a say, with their positions.
+    fn active<'a>(&self, stores: &'a Stores) -> Vec<(usize, &'a FilterColumn)> {
+        let active = |(position, id): (usize, &ColumnId)| {
+            let column = stores.filters.get(*id).filter(|column| column.is_active())?;
+            Some((position, column))
+        };
+        self.filters.iter().enumerate().filter_map(active).collect()
+    }
+
+    /// Works out which nodes are feasible.
+    pub fn update_feasible(&mut self, cluster: &Cluster, stores: &mut Stores) {
+        for id in &self.filters {
+            if let Some(column) = stores.filters.get_mut(*id) {
+                column.fill(cluster);
+            }
+        }
+        let seen = self.seen.replace(cluster.generation());
+        let is_rewritten = |seen: u64| {
+            let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
+            columns.into_iter().any(|column| column.rewritten() > seen)
+        };
+        let changes = changes_since(seen, cluster).filter(|(seen, _)| !is_rewritten(*seen));
+        let columns = self.active(stores);
+        match changes {
+            None => self.judge_all(&columns, cluster),
+            Some((_, changes)) => {
+                self.feasible.resize(cluster.nodes().slots(), false);
+                for slot in changes.iter().filter_map(Change::slot) {
+                    self.judge(slot, &columns, cluster);
+                }
+            }
+        }
+    }
+
+    fn judge_all(&mut self, columns: &[(usize, &FilterColumn)], cluster: &Cluster) {
+        let mut feasible = cluster.nodes().columns().live.clone();
+        for (_, column) in columns {
+            for (is_feasible, code) in feasible.iter_mut().zip(column.codes()) {
+                *is_feasible &= code.passes();
+            }
+        }
+        self.feasible_count = feasible.iter().map(|is_feasible| usize::from(*is_feasible)).sum();
+        if self.feasible != feasible {
+            self.feasible = feasible;
+            self.has_moved = true;
+        }
+    }
+
+    fn judge(&mut self, slot: NodeSlot, columns: &[(usize, &FilterColumn)], cluster: &Cluster) {
+        let is_live = cluster.nodes().view(slot).is_some();
+        let is_feasible = is_live && columns.iter().all(|(_, column)| column.code(slot).passes());
+        if let Some(cell) = self.feasible.get_mut(slot.index()) {
+            if *cell != is_feasible {
+                *cell = is_feasible;
+                self.feasible_count =
+                    self.feasible_count + usize::from(is_feasible) - usize::from(!is_feasible);
+                self.has_moved = true;
+            }
+        }
+    }
+
+    /// The first filter that rejects each node that is not feasible.
+    pub fn rejections(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
+        let columns = self.active(stores);
+        let first = |slot: NodeSlot| {
+            columns.iter().find_map(|(filter, column)| {
+                let code = column.code(slot);
+                let rejection = NodeRejection { slot, filter: *filter, code, status: None };
+                (!code.passes()).then_some(rejection)
+            })
+        };
+        cluster.nodes().iter().filter_map(|view| first(view.slot)).collect()
+    }
+
+    /// The first node, by name, whose verdict could not be told.
+    pub fn failure(&self, cluster: &Cluster, stores: &Stores) -> Option<NodeRejection> {
+        let prepared = self.prepared(stores);
+        if !prepared.iter().flatten().any(|filter| PreparedFilter::can_fail(*filter)) {
+            return None;
+        }
+        let rejections = self.rejections(cluster, stores).into_iter();
+        rejections
+            .filter(|rejection| rejection.code.is_failure())
+            .min_by_key(|failure| cluster.nodes().rank_of(failure.slot))
+    }
+
+    /// Scores some nodes as if only they were feasible, in their order.
+    pub fn totals_of_only(
+        &mut self,
+        slots: &[NodeSlot],
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+        stores: &mut Stores,
+    ) -> Vec<i32> {
+        self.totals.follow(profile, pod, cluster, &mut stores.scores);
+        self.totals.of_only(slots, cluster, &stores.scores)
+    }
+
+    /// Works out the total of every feasible node.
+    pub fn update_totals(
+        &mut self,
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+        stores: &mut Stores,
+    ) {
+        self.totals.follow(profile, pod, cluster, &mut stores.scores);
+        let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
+        self.totals.update(feasible, self.has_moved, cluster, &mut stores.scores);
+        self.has_moved = false;
+    }
+}

@@ -1,0 +1,199 @@
+//! The shapes of the program in force, and the bound on what they hold.
+//!
+//! Owns which shape a pod has and which shapes are dropped when they hold too much: those used
+//! longest ago. Dropping one loses time, never a result.
+
+use rustc_hash::FxHashMap;
+
+use crate::program::Profile;
+use crate::rules::Key;
+use crate::snapshot::{Cluster, Pod};
+
+use super::columns::{FilterColumn, ScoreColumn};
+use super::shape::{Shape, Stores};
+use super::store::ColumnId;
+use super::totals::Totals;
+
+/// What columns and totals of shapes may hold together.
+pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+/// At most this many shapes, however small.
+pub const SHAPES_MAX: usize = 4096;
+
+#[derive(Debug)]
+struct Entry {
+    shape: Shape,
+    key: Box<[u64]>,
+    used_at: u64,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Shapes {
+    entries: Vec<Option<Entry>>,
+    free: Vec<usize>,
+    by_key: FxHashMap<Box<[u64]>, usize>,
+    pub stores: Stores,
+    bytes: usize,
+    clock: u64,
+    pub hits: u64,
+    pub misses: u64,
+}
+
+/// Where the key of each rule ends in the key of the shape.
+#[derive(Debug, Default)]
+pub struct ShapeKey {
+    key: Key,
+    ends: Vec<usize>,
+}
+
+impl ShapeKey {
+    /// The key of a pod: profile, then each rule's part, each with its length so that none runs into
+    /// the next.
+    pub fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
+        self.key.clear();
+        self.ends.clear();
+        self.key.push(position as u64);
+        self.ends.push(self.key.len());
+        for filter in &profile.filters {
+            filter.rule.key(pod, &mut self.key);
+            self.end();
+        }
+        for score in &profile.scores {
+            score.rule.key(pod, &mut self.key);
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        let start = self.ends.last().copied().unwrap_or(0);
+        self.key.push((self.key.len() - start) as u64);
+        self.ends.push(self.key.len());
+    }
+
+    /// The part of one rule, filters first.
+    fn part(&self, rule: usize) -> &[u64] {
+        let start = self.ends.get(rule).copied().unwrap_or(0);
+        let end = self.ends.get(rule + 1).copied().unwrap_or(start);
+        self.key.parts().get(start..end).unwrap_or_default()
+    }
+}
+
+impl Shapes {
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        let filters: usize = self.stores.filters.columns().map(FilterColumn::bytes).sum();
+        let scores: usize = self.stores.scores.columns().map(ScoreColumn::bytes).sum();
+        let shapes: usize = self.entries.iter().flatten().map(|entry| entry.shape.bytes()).sum();
+        filters + scores + shapes
+    }
+
+    pub fn columns(&self) -> usize {
+        self.stores.filters.len() + self.stores.scores.len()
+    }
+
+    /// The place of the pod's shape; made if it is not there.
+    pub fn find(
+        &mut self,
+        key: &ShapeKey,
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+    ) -> usize {
+        self.clock += 1;
+        if let Some(&id) = self.by_key.get(key.key.parts()) {
+            self.hits += 1;
+            if let Some(Some(entry)) = self.entries.get_mut(id) {
+                entry.used_at = self.clock;
+            }
+            return id;
+        }
+        self.misses += 1;
+        self.make_room(cluster);
+        let shape = self.make(key, profile, pod, cluster);
+        let key: Box<[u64]> = key.key.parts().into();
+        let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0 };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.entries.push(None);
+                self.entries.len() - 1
+            }
+        };
+        if let Some(place) = self.entries.get_mut(id) {
+            *place = Some(entry);
+        }
+        self.by_key.insert(key, id);
+        id
+    }
+
+    fn make(&mut self, key: &ShapeKey, profile: &Profile, pod: &Pod, cluster: &Cluster) -> Shape {
+        let mut column_key: Vec<u64> = Vec::new();
+        let profile_part = key.key.parts().first().copied().unwrap_or(0);
+        let mut key_of = |rule: usize| {
+            column_key.clear();
+            column_key.extend([profile_part, rule as u64]);
+            column_key.extend_from_slice(key.part(rule));
+            column_key.clone()
+        };
+        let mut filters: Vec<ColumnId> = Vec::with_capacity(profile.filters.len());
+        for (position, filter) in profile.filters.iter().enumerate() {
+            let rule = filter.rule.as_ref();
+            filters.push(
+                self.stores
+                    .filters
+                    .claim(&key_of(position), || FilterColumn::new(rule, pod, cluster)),
+            );
+        }
+        let mut scores: Vec<ColumnId> = Vec::with_capacity(profile.scores.len());
+        for (position, score) in profile.scores.iter().enumerate() {
+            let rule = score.rule.as_ref();
+            let key = key_of(profile.filters.len() + position);
+            scores.push(self.stores.scores.claim(&key, || ScoreColumn::new(rule, pod, cluster)));
+        }
+        Shape::new(filters, Totals::new(scores, profile))
+    }
+
+    pub fn shape_and_stores(&mut self, id: usize) -> Option<(&mut Shape, &mut Stores)> {
+        let entry = self.entries.get_mut(id)?.as_mut()?;
+        Some((&mut entry.shape, &mut self.stores))
+    }
+
+    /// Takes account of what a shape holds after a decision.
+    pub fn weigh(&mut self, id: usize, nodes: usize) {
+        let Some(Some(entry)) = self.entries.get_mut(id) else { return };
+        if entry.bytes == 0 {
+            // Columns that are shared with other shapes count for each of them: a bound from above.
+            let columns =
+                self.stores.filters.len().min(2) * 2 + self.stores.scores.len().min(2) * 8;
+            entry.bytes = entry.shape.bytes() + nodes * columns;
+            self.bytes += entry.bytes;
+        }
+    }
+
+    fn make_room(&mut self, cluster: &Cluster) {
+        let next = cluster.nodes().slots() * 32;
+        if self.len() < SHAPES_MAX && self.bytes + next <= CACHE_BYTES_MAX {
+            return;
+        }
+        let mut by_age: Vec<(u64, usize)> = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(id, entry)| Some((entry.as_ref()?.used_at, id)))
+            .collect();
+        by_age.sort_unstable();
+        // A quarter at once, so that this is not done for every new shape.
+        let count = (by_age.len() / 4).max(1);
+        for (_, id) in by_age.into_iter().take(count) {
+            if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
+                self.by_key.remove(&entry.key);
+                self.bytes = self.bytes.saturating_sub(entry.bytes);
+                self.free.push(id);
+                entry.shape.release(&mut self.stores);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The store of columns, by rule and sub-shape.
+//!
+//! Owns which columns exist and who uses them. A column lives as long as a shape uses it.
+
+use rustc_hash::FxHashMap;
+
+/// A column's place in its store.
+pub type ColumnId = usize;
+
+#[derive(Debug)]
+struct Entry<C> {
+    column: C,
+    key: Box<[u64]>,
+    users: usize,
+}
+
+#[derive(Debug)]
+pub struct Store<C> {
+    entries: Vec<Option<Entry<C>>>,
+    free: Vec<ColumnId>,
+    by_key: FxHashMap<Box<[u64]>, ColumnId>,
+}
+
+impl<C> Default for Store<C> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), free: Vec::new(), by_key: FxHashMap::default() }
+    }
+}
+
+impl<C> Store<C> {
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub fn get(&self, id: ColumnId) -> Option<&C> {
+        self.entries.get(id)?.as_ref().map(|entry| &entry.column)
+    }
+
+    pub fn get_mut(&mut self, id: ColumnId) -> Option<&mut C> {
+        self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
+    }
+
+    pub fn columns(&self) -> impl Iterator<Item = &C> {
+        self.entries.iter().flatten().map(|entry| &entry.column)
+    }
+
+    /// The column of a key, made if it is not there, with one user more.
+    pub fn claim(&mut self, key: &[u64], make: impl FnOnce() -> C) -> ColumnId {
+        let id = match self.by_key.get(key) {
+            Some(id) => *id,
+            None => self.add(key, make()),
+        };
+        if let Some(Some(entry)) = self.entries.get_mut(id) {
+            entry.users += 1;
+        }
+        id
+    }
+
+    fn add(&mut self, key: &[u64], column: C) -> ColumnId {
+        let entry = Entry { column, key: key.into(), users: 0 };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.entries.push(None);
+                self.entries.len() - 1
+            }
+        };
+        if let Some(place) = self.entries.get_mut(id) {
+            *place = Some(entry);
+        }
+        self.by_key.insert(key.into(), id);
+        id
+    }
+
+    /// One user less; a column that nobody uses is dropped.
+    pub fn release(&mut self, id: ColumnId) {
+        let Some(Some(entry)) = self.entries.get_mut(id) else { return };
+        entry.users = entry.users.saturating_sub(1);
+        if entry.users == 0 {
+            self.drop_column(id);
+        }
+    }
+
+    fn drop_column(&mut self, id: ColumnId) {
+        if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
+            self.by_key.remove(&entry.key);
+            self.free.push(id);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a cycle says when no node will do, and what goes with it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::message::Histogram;
+use crate::program::Profile;
+use crate::rules::{Code, PreparedFilter, Rejection, Status};
+use crate::snapshot::{Cluster, NodeSlot};
+
+/// The first filter that rejected a node.
+#[derive(Debug, Clone)]
+pub struct NodeRejection {
+    pub slot: NodeSlot,
+    /// Position in the profile's filters.
+    pub filter: usize,
+    pub code: Code,
+    /// Where the verdict rests on nominated pods, it is told in full.
+    pub status: Option<Status>,
+}
+
+/// Why a pod fits nowhere.
+#[derive(Debug, Clone, Default)]
+pub struct Rejected {
+    /// The filter that rejected the pod before any node was looked at.
+    pub pre_filter: Option<(usize, Status)>,
+    /// Nodes looked at.
+    pub nodes: Vec<NodeRejection>,
+    /// Filters that left only some nodes to look at; the others are rejected for good.
+    pub narrowed_by: Vec<usize>,
+}
+
+/// The filters of a profile made ready for one pod, by position; `None` where one has no say.
+pub type PreparedFilters<'a> = Vec<Option<&'a dyn PreparedFilter>>;
+
+impl Rejected {
+    pub fn by_pre_filter(filter: usize, status: Status) -> Self {
+        Self { pre_filter: Some((filter, status)), ..Self::default() }
+    }
+
+    /// The status of one node that was looked at.
+    pub fn status(
+        &self,
+        node: &NodeRejection,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+    ) -> Option<Status> {
+        if let Some(status) = &node.status {
+            return Some(status.clone());
+        }
+        let filter = (*prepared.get(node.filter)?)?;
+        Some(filter.describe(cluster, cluster.nodes().view(node.slot)?, node.code))
+    }
+
+    /// How many nodes have which reason, nodes not looked at included.
+    pub fn histogram(
+        &self,
+        profile: &Profile,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+    ) -> Histogram {
+        let mut histogram = Histogram::default();
+        let mut by_code: FxHashMap<(usize, Code), (usize, &NodeRejection)> = FxHashMap::default();
+        for node in &self.nodes {
+            let alike = node.status.is_none()
+                && matches!(prepared.get(node.filter), Some(Some(filter)) if filter.describes_code(node.code));
+            if alike {
+                by_code.entry((node.filter, node.code)).or_insert((0, node)).0 += 1;
+            } else if let Some(status) = self.status(node, prepared, cluster) {
+                histogram.add(&status.reasons, 1);
+            }
+        }
+        // The histogram is a map in order: the order of adding does not matter.
+        by_code.values().for_each(|(count, node)| {
+            if let Some(status) = self.status(node, prepared, cluster) {
+                histogram.add(&status.reasons, *count);
+            }
+        });
+        let outside = cluster.nodes().len().saturating_sub(self.nodes.len());
+        if let Some(status) = self.status_outside(profile) {
+            histogram.add(&status.reasons, outside);
+        }
+        histogram
+    }
+
+    /// The status of nodes that were not looked at. Clause: kube-scheduler names all rules that
+    /// rejected anything, not only those that narrowed.
+    pub fn status_outside(&self, profile: &Profile) -> Option<Status> {
+        if self.narrowed_by.is_empty() {
+            return None;
+        }
+        let names = self.rejected_by(profile);
+        Some(outside(&names))
+    }
+
+    /// Names of the rules that rejected the pod or any node, sorted.
+    pub fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
+        let name = |filter: usize| Some(Arc::clone(&profile.filters.get(filter)?.name));
+        let mut names: Vec<Arc<str>> = self.rules().into_iter().filter_map(name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Positions of those rules, in order.
+    pub fn rules(&self) -> Vec<usize> {
+        let filters = self.pre_filter.iter().map(|(filter, _)| *filter);
+        let mut filters: Vec<usize> = filters
+            .chain(self.narrowed_by.iter().copied())
+            .chain(self.nodes.iter().map(|node| node.filter))
+            .collect();
+        filters.sort_unstable();
+        filters.dedup();
+        filters
+    }
+}
+
+/// The status of nodes that some rules left out beforehand.
+pub fn outside(names: &[Arc<str>]) -> Status {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    Status::unresolvable(format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" ")))
+}
+
+/// The status of a pod for which rules left no node at all.
+pub fn conflicting(names: &[Arc<str>]) -> Status {
+    let joined: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let reason: Cow<'static, str> = match joined.as_slice() {
+        [only] => format!("node(s) didn't satisfy plugin {only}").into(),
+        several => {
+            format!("node(s) didn't satisfy plugin(s) [{}] simultaneously", several.join(" "))
+                .into()
+        }
+    };
+    Status { rejection: Rejection::Unresolvable, reasons: vec![reason] }
+}

@@ -1,0 +1,177 @@
+//! The engine: one snapshot, one program in force, and all that is kept between calls.
+//!
+//! Owns the public calls (`api` lists them). Assumes one caller at a time. A change of the snapshot
+//! and a new program take force between calls, so every decision sees one of each.
+
+mod apply;
+mod schedule;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::{PodChange, PodState, Refusal, Statistics};
+use crate::cycle::{Cycle, Tie};
+use crate::explain;
+use crate::model::Kind;
+use crate::parked::Parked;
+use crate::program::{Program, TieBreak};
+use crate::rules::priority_sort;
+use crate::snapshot::{Cluster, PodEntry};
+
+/// See `api` for the calls.
+#[derive(Debug)]
+pub struct Engine {
+    cluster: Cluster,
+    program: Program,
+    cycle: Cycle,
+    parked: Parked,
+    lists: apply::Lists,
+    seed: u64,
+    decisions: u64,
+    resource_version: Arc<str>,
+    empty: Arc<str>,
+}
+
+impl Engine {
+    /// An engine without objects and with a program that serves nobody.
+    pub fn new(seed: u64) -> Self {
+        let empty: Arc<str> = "".into();
+        let program = Program {
+            hash: Arc::clone(&empty),
+            policies: Vec::new(),
+            tie_break: TieBreak::Random,
+            profiles: Vec::new(),
+        };
+        Self {
+            cluster: Cluster::default(),
+            program,
+            cycle: Cycle::default(),
+            parked: Parked::default(),
+            lists: apply::Lists::default(),
+            seed,
+            decisions: 0,
+            resource_version: Arc::clone(&empty),
+            empty,
+        }
+    }
+
+    /// Puts a program in force; if it is refused, the one before stays. Parked pods are forgotten:
+    /// the caller tries all pending pods again.
+    pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
+        self.program = Program::load(document)?;
+        self.cycle = Cycle::default();
+        self.parked.clear();
+        Ok(())
+    }
+
+    pub fn program_hash(&self) -> Arc<str> {
+        Arc::clone(&self.program.hash)
+    }
+
+    /// The resources that the program in force reads.
+    pub fn resources(&self) -> Vec<&'static str> {
+        self.program.kinds().into_iter().map(Kind::resource).collect()
+    }
+
+    /// Why a parked pod is parked, or an empty text.
+    pub fn message(&self, uid: &str) -> Arc<str> {
+        self.parked.message(uid).unwrap_or_else(|| Arc::clone(&self.empty))
+    }
+
+    /// All pending pods, in the order of creation and name.
+    pub fn pending(&self) -> Vec<PodChange> {
+        let mut pending: Vec<&PodEntry> = self
+            .cluster
+            .pods()
+            .in_order()
+            .into_iter()
+            .filter(|entry| entry.node().is_none())
+            .collect();
+        let created = |entry: &&PodEntry| entry.pod.created_seconds.unwrap_or(0);
+        pending.sort_by(|left, right| {
+            created(left)
+                .cmp(&created(right))
+                .then_with(|| left.pod.namespace().as_ref().cmp(right.pod.namespace().as_ref()))
+                .then_with(|| left.pod.name.cmp(&right.pod.name))
+        });
+        pending.into_iter().map(|entry| self.change(entry)).collect()
+    }
+
+    /// JSON lines: what `kpolicy explain` prints of these pods (`namespace/name`), or of every
+    /// pending pod that a profile serves, in queue order.
+    pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
+        self.cluster.settle_order();
+        let mut chosen: Vec<&PodEntry> = self
+            .cluster
+            .pods()
+            .in_order()
+            .into_iter()
+            .filter(|entry| match pods {
+                Some(keys) => keys.contains(&entry.pod.key()),
+                None => entry.node().is_none(),
+            })
+            .collect();
+        chosen.sort_by(|left, right| {
+            priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod))
+        });
+        let tie = self.tie();
+        let mut lines = Vec::new();
+        for entry in chosen {
+            explain::line(&entry.pod, &self.program, &self.cluster, tie, &mut lines);
+        }
+        lines
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        let (pods, cache) = (self.cluster.pods(), self.cycle.size());
+        Statistics {
+            nodes: self.cluster.nodes().len(),
+            pods: pods.len(),
+            pods_pending: pods.pending(),
+            pods_on_nodes: pods.len() - pods.pending(),
+            pods_assumed: pods.assumed(),
+            pods_on_unknown_nodes: pods.on_unknown_nodes(),
+            pods_parked: self.parked.len(),
+            pod_templates: self.cluster.templates(),
+            pod_identities: self.cluster.identities(),
+            objects: self.cluster.objects().len(),
+            cached_shapes: cache.shapes,
+            cached_columns: cache.columns,
+            cached_bytes: cache.bytes,
+            decisions: self.decisions,
+            shape_hits: cache.hits,
+            shape_misses: cache.misses,
+        }
+    }
+
+    /// The snapshot, to look at.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn tie(&self) -> Tie {
+        Tie { rule: self.program.tie_break, seed: self.seed, decision: self.decisions }
+    }
+
+    fn change(&self, entry: &PodEntry) -> PodChange {
+        let pod = &entry.pod;
+        let node = entry.node().map_or_else(|| Arc::clone(&self.empty), Arc::clone);
+        PodChange {
+            state: if entry.node().is_some() { PodState::OnNode } else { PodState::Pending },
+            uid: Arc::clone(&pod.uid),
+            namespace: Arc::clone(pod.namespace()),
+            name: Arc::clone(&pod.name),
+            priority: pod.priority(),
+            scheduler_name: Arc::clone(&pod.template.scheduler_name),
+            gated: pod.is_gated(),
+            node,
+            nominated_node: Arc::clone(&pod.nominated_node_name),
+            created_ns: pod.created_seconds.unwrap_or(0).saturating_mul(1_000_000_000),
+        }
+    }
+}

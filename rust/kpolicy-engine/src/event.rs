@@ -1,0 +1,235 @@
+//! What happened in the cluster, in kube-scheduler's event vocabulary.
+//!
+//! Owns [`Event`] (one kind of happening, with its metrics label), [`Events`] (a set that a rule
+//! registers) and [`Occurrence`] (what changed, old and new). Must not know who waits for it.
+
+use std::sync::Arc;
+
+use crate::model::Kind;
+use crate::snapshot::node::{Node, NodeParts};
+use crate::snapshot::objects::Replaced;
+use crate::snapshot::pod::Pod;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event {
+    NodeAdd,
+    NodeDelete,
+    NodeAllocatable,
+    NodeLabel,
+    /// Taints differ, or the node became schedulable.
+    NodeTaint,
+    NodeCondition,
+    NodeAnnotation,
+    NodeFeature,
+    /// Pods on nodes, and for updates also the waiting pod itself.
+    PodAdd,
+    PodDelete,
+    PodLabel,
+    PodScaleDown,
+    PodToleration,
+    PodGatesGone,
+    PodUpdate,
+    ObjectAdd(Kind),
+    ObjectUpdate(Kind),
+    ObjectDelete(Kind),
+}
+
+/// A set of events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Events(u128);
+
+impl Events {
+    pub const NONE: Self = Self(0);
+    pub const ALL: Self = Self(u128::MAX);
+
+    pub fn of(events: &[Event]) -> Self {
+        Self(events.iter().fold(0, |bits, event| bits | event.bit()))
+    }
+
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn contains(self, event: Event) -> bool {
+        self.0 & event.bit() != 0
+    }
+}
+
+impl Event {
+    /// Every event of one kind of object.
+    pub fn of_object(kind: Kind) -> [Self; 3] {
+        [Self::ObjectAdd(kind), Self::ObjectUpdate(kind), Self::ObjectDelete(kind)]
+    }
+
+    fn bit(self) -> u128 {
+        const OBJECTS_FROM: u32 = 16;
+        let of_object = |kind: Kind, action: u32| OBJECTS_FROM + 3 * kind as u32 + action;
+        let position = match self {
+            Self::NodeAdd => 0,
+            Self::NodeDelete => 1,
+            Self::NodeAllocatable => 2,
+            Self::NodeLabel => 3,
+            Self::NodeTaint => 4,
+            Self::NodeCondition => 5,
+            Self::NodeAnnotation => 6,
+            Self::NodeFeature => 7,
+            Self::PodAdd => 8,
+            Self::PodDelete => 9,
+            Self::PodLabel => 10,
+            Self::PodScaleDown => 11,
+            Self::PodToleration => 12,
+            Self::PodGatesGone => 13,
+            Self::PodUpdate => 14,
+            Self::ObjectAdd(kind) => of_object(kind, 0),
+            Self::ObjectUpdate(kind) => of_object(kind, 1),
+            Self::ObjectDelete(kind) => of_object(kind, 2),
+        };
+        1 << position
+    }
+
+    /// As in kube-scheduler's metrics; `is_assigned` tells pods on nodes from waiting ones.
+    pub fn label(self, is_assigned: bool) -> &'static str {
+        match (self, is_assigned) {
+            (Self::NodeAdd, _) => "NodeAdd",
+            (Self::NodeDelete, _) => "NodeDelete",
+            (Self::NodeAllocatable, _) => "NodeUpdateNodeAllocatable",
+            (Self::NodeLabel, _) => "NodeUpdateNodeLabel",
+            (Self::NodeTaint, _) => "NodeUpdateNodeTaint",
+            (Self::NodeCondition, _) => "NodeUpdateNodeCondition",
+            (Self::NodeAnnotation, _) => "NodeUpdateNodeAnnotation",
+            (Self::NodeFeature, _) => "NodeUpdateNodeDeclaredFeature",
+            (Self::PodAdd, _) => "AssignedPodAdd",
+            (Self::PodDelete, _) => "AssignedPodDelete",
+            (Self::PodLabel, true) => "AssignedPodUpdatePodLabel",
+            (Self::PodLabel, false) => "UnschedulablePodUpdatePodLabel",
+            (Self::PodScaleDown, true) => "AssignedPodUpdatePodScaleDown",
+            (Self::PodScaleDown, false) => "UnschedulablePodUpdatePodScaleDown",
+            (Self::PodToleration, true) => "AssignedPodUpdatePodToleration",
+            (Self::PodToleration, false) => "UnschedulablePodUpdatePodToleration",
+            (Self::PodGatesGone, _) => "UnschedulablePodUpdatePodSchedulingGatesEliminated",
+            (Self::PodUpdate, true) => "AssignedPodUpdate",
+            (Self::PodUpdate, false) => "UnschedulablePodUpdate",
+            (Self::ObjectAdd(kind), _) => object_labels(kind)[0],
+            (Self::ObjectUpdate(kind), _) => object_labels(kind)[1],
+            (Self::ObjectDelete(kind), _) => object_labels(kind)[2],
+        }
+    }
+}
+
+macro_rules! labels {
+    ($resource:literal) => {
+        [concat!($resource, "Add"), concat!($resource, "Update"), concat!($resource, "Delete")]
+    };
+}
+
+fn object_labels(kind: Kind) -> [&'static str; 3] {
+    match kind {
+        Kind::Pod => labels!("Pod"),
+        Kind::Node => labels!("Node"),
+        Kind::Namespace => labels!("Namespace"),
+        Kind::Service => labels!("Service"),
+        Kind::ReplicationController => labels!("ReplicationController"),
+        Kind::ReplicaSet => labels!("apps/ReplicaSet"),
+        Kind::StatefulSet => labels!("apps/StatefulSet"),
+        Kind::PersistentVolume => labels!("PersistentVolume"),
+        Kind::PersistentVolumeClaim => labels!("PersistentVolumeClaim"),
+        Kind::StorageClass => labels!("storage.k8s.io/StorageClass"),
+        Kind::CsiNode => labels!("storage.k8s.io/CSINode"),
+        Kind::CsiDriver => labels!("storage.k8s.io/CSIDriver"),
+        Kind::CsiStorageCapacity => labels!("storage.k8s.io/CSIStorageCapacity"),
+        Kind::VolumeAttachment => labels!("storage.k8s.io/VolumeAttachment"),
+        Kind::PodDisruptionBudget => labels!("policy/PodDisruptionBudget"),
+    }
+}
+
+/// What changed; at least one side is there.
+#[derive(Debug, Clone)]
+pub enum Occurrence {
+    Node {
+        old: Option<Arc<Node>>,
+        new: Option<Arc<Node>>,
+        parts: NodeParts,
+    },
+    Pod {
+        old: Option<Arc<Pod>>,
+        new: Option<Arc<Pod>>,
+        /// It is on a node or was nominated to one; otherwise it is waiting, and only its own
+        /// update matters to it.
+        is_assigned: bool,
+    },
+    Object(Replaced),
+}
+
+impl Occurrence {
+    pub fn is_assigned(&self) -> bool {
+        matches!(self, Self::Pod { is_assigned: true, .. })
+    }
+
+    /// What it counts as. An update may count as several events, or none.
+    pub fn events(&self) -> Vec<Event> {
+        match self {
+            Self::Node { old: Some(old), new: Some(new), parts } => node_events(old, new, *parts),
+            Self::Node { old: None, .. } => vec![Event::NodeAdd],
+            Self::Node { new: None, .. } => vec![Event::NodeDelete],
+            Self::Pod { old: Some(old), new: Some(new), .. } => pod_events(old, new),
+            Self::Pod { old: None, .. } => vec![Event::PodAdd],
+            Self::Pod { new: None, .. } => vec![Event::PodDelete],
+            Self::Object(Replaced { kind, old, new }) => vec![match (old, new) {
+                (None, _) => Event::ObjectAdd(*kind),
+                (Some(_), Some(_)) => Event::ObjectUpdate(*kind),
+                (Some(_), None) => Event::ObjectDelete(*kind),
+            }],
+        }
+    }
+}
+
+fn node_events(old: &Node, new: &Node, parts: NodeParts) -> Vec<Event> {
+    let became_schedulable = old.object.unschedulable && !new.object.unschedulable;
+    let differing = [
+        (parts.meets(NodeParts::ALLOCATABLE), Event::NodeAllocatable),
+        (parts.meets(NodeParts::LABELS), Event::NodeLabel),
+        (parts.meets(NodeParts::TAINTS) || became_schedulable, Event::NodeTaint),
+        (parts.meets(NodeParts::CONDITIONS), Event::NodeCondition),
+        (parts.meets(NodeParts::ANNOTATIONS), Event::NodeAnnotation),
+        (parts.meets(NodeParts::FEATURES), Event::NodeFeature),
+    ];
+    differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect()
+}
+
+fn pod_events(old: &Pod, new: &Pod) -> Vec<Event> {
+    let differing = [
+        (old.labels() != new.labels(), Event::PodLabel),
+        (requests_less(old, new), Event::PodScaleDown),
+        (old.is_gated() && !new.is_gated(), Event::PodGatesGone),
+        (old.template.tolerations.len() != new.template.tolerations.len(), Event::PodToleration),
+    ];
+    let events: Vec<Event> =
+        differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect();
+    if events.is_empty() { vec![Event::PodUpdate] } else { events }
+}
+
+fn requests_less(old: &Pod, new: &Pod) -> bool {
+    let (old, new) = (&old.requests().held, &new.requests().held);
+    new.cpu_milli < old.cpu_milli
+        || new.memory < old.memory
+        || new.ephemeral_storage < old.ephemeral_storage
+        || old.scalars.iter().any(|(name, amount)| new.scalar(name) < *amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Event, Events};
+    use crate::model::Kind;
+
+    #[test]
+    fn every_event_has_a_bit_of_its_own() {
+        let all: Vec<Event> = Kind::ALL.into_iter().flat_map(Event::of_object).collect();
+        assert_eq!(all.len(), 45);
+        for event in &all {
+            let only = Events::of(&[*event]);
+            assert_eq!(all.iter().filter(|other| only.contains(**other)).count(), 1, "{event:?}");
+            assert!(!only.contains(Event::PodUpdate));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Everything that can be said of one pod, as a JSON line.
+//!
+//! Owns the shape of that line. Judges by `cycle::reference`, with the same rules that decide.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
+use crate::cycle::verdicts::outside;
+use crate::cycle::{Question, Tie, choose, post_filter};
+use crate::message::{self, Histogram, NO_NODES};
+use crate::program::{Profile, Program};
+use crate::rules::{FilterRule, Status, scheduling_gates};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
+
+/// Writes the line of a pod that a profile serves; nothing for others.
+pub fn line(pod: &Arc<Pod>, program: &Program, cluster: &Cluster, tie: Tie, out: &mut Vec<u8>) {
+    let Some(position) = program.profile_of(&pod.template.scheduler_name) else { return };
+    let Some(profile) = program.profiles.get(position) else { return };
+    let mut object = Map::new();
+    object.insert("pod".into(), pod.key().into());
+    if let Some(status) = scheduling_gates::gate(pod) {
+        object.insert("preEnqueue".into(), told(scheduling_gates::NAME, &status));
+    } else if cluster.nodes().is_empty() {
+        object.insert("message".into(), NO_NODES.into());
+    } else {
+        let question = Question { pod, program, profile: position, tie };
+        judged(question, profile, cluster, &mut object);
+    }
+    out.extend_from_slice(Value::Object(object).to_string().as_bytes());
+    out.push(b'\n');
+}
+
+fn judged(
+    question: Question<'_>,
+    profile: &Profile,
+    cluster: &Cluster,
+    object: &mut Map<String, Value>,
+) {
+    let mut fresh = Fresh::of(profile, question.pod, cluster);
+    let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
+    let nodes: Vec<Value> =
+        judgement.nodes.iter().map(|node| node_line(node, &judgement, profile, cluster)).collect();
+    object.insert("nodes".into(), nodes.into());
+    let Some(rejected) = &judgement.rejected else {
+        chosen(question, &judgement, cluster, object);
+        return;
+    };
+    let before = rejected.pre_filter.as_ref();
+    if let Some((filter, status)) = before {
+        object.insert("preFilter".into(), told(name_of(profile.filters.get(*filter)), status));
+    }
+    let prepared = fresh.prepared();
+    let histogram = match before {
+        Some(_) => Histogram::default(),
+        None => rejected.histogram(profile, &prepared, cluster),
+    };
+    let before = before.map(|(_, status)| status.message()).unwrap_or_default();
+    let room = post_filter::run(question, profile, rejected, &prepared, cluster, 0);
+    let text = message::fit_error(cluster.nodes().len(), &before, &histogram, &room.message);
+    object.insert("message".into(), text.into());
+}
+
+fn chosen(
+    question: Question<'_>,
+    judgement: &Judgement,
+    cluster: &Cluster,
+    object: &mut Map<String, Value>,
+) {
+    let total_of = |slot: &NodeSlot| {
+        let node = judgement.nodes.iter().find(|node| node.slot == *slot);
+        node.and_then(|node| i32::try_from(node.total).ok()).unwrap_or(i32::MIN)
+    };
+    let totals: Vec<i32> = judgement.feasible.iter().map(total_of).collect();
+    let highest = totals.iter().max();
+    let best: Vec<Value> = judgement
+        .feasible
+        .iter()
+        .zip(&totals)
+        .filter(|(_, total)| Some(*total) == highest)
+        .filter_map(|(slot, _)| Some(node_name(*slot, cluster)?.into()))
+        .collect();
+    object.insert("best".into(), best.into());
+    let nominated = cluster
+        .nominations()
+        .node_of(&question.pod.uid)
+        .and_then(|node| cluster.nodes().find(node))
+        .filter(|slot| judgement.feasible.contains(slot));
+    let selected = nominated.or_else(|| {
+        choose(&judgement.feasible, &totals, question.tie, cluster).map(|(slot, _)| slot)
+    });
+    if let Some(name) = selected.and_then(|slot| node_name(slot, cluster)) {
+        object.insert("selected".into(), name.into());
+    }
+}
+
+fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
+    Some(cluster.nodes().view(slot)?.node.name.as_ref())
+}
+
+fn node_line(
+    node: &NodeJudgement,
+    judgement: &Judgement,
+    profile: &Profile,
+    cluster: &Cluster,
+) -> Value {
+    let mut line = Map::new();
+    line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
+    if node.is_outside {
+        let narrowed = judgement.narrowed_by.iter();
+        let names: Vec<Arc<str>> = narrowed
+            .filter_map(|filter| Some(Arc::clone(&profile.filters.get(*filter)?.name)))
+            .collect();
+        line.insert("filter".into(), told("PreFilter", &outside(&names)));
+        return line.into();
+    }
+    if let Some((filter, status)) = &node.filter {
+        line.insert("filter".into(), told(name_of(profile.filters.get(*filter)), status));
+    }
+    if !node.all_filters.is_empty() {
+        let all = node.all_filters.iter();
+        let all: Vec<Value> = all
+            .map(|(filter, status)| told(name_of(profile.filters.get(*filter)), status))
+            .collect();
+        line.insert("allFilters".into(), all.into());
+    }
+    if node.filter.is_none() {
+        let mut raw = Map::new();
+        let mut weighted = Map::new();
+        for score in &node.scores {
+            let Some(rule) = profile.scores.get(score.score) else { continue };
+            raw.insert(rule.name.to_string(), number(score.raw));
+            weighted.insert(rule.name.to_string(), score.weighted.into());
+        }
+        line.insert("raw".into(), raw.into());
+        line.insert("weighted".into(), weighted.into());
+        line.insert("total".into(), node.total.into());
+    }
+    line.into()
+}
+
+fn name_of(rule: Option<&FilterRule>) -> &str {
+    rule.map_or("", |rule| rule.name.as_ref())
+}
+
+fn told(plugin: &str, status: &Status) -> Value {
+    json!({"plugin": plugin, "code": status.rejection.name(), "reasons": status.reasons})
+}
+
+/// Whole numbers as such; what is no number at all (an ignored node) as 0.
+#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
+fn number(raw: f64) -> Value {
+    if !raw.is_finite() {
+        0.into()
+    } else if raw.trunc() == raw && raw.abs() < 9e15 {
+        (raw as i64).into()
+    } else {
+        raw.into()
+    }
+}

@@ -1,0 +1,177 @@
+//! Interning: equal values are held once and known by an id.
+//!
+//! Owns [`Shared`] (a counted reference with an id) and [`Interner`] (the table of one type). Ids are
+//! never used twice, so a cache keyed by an id can go stale but never lie; a value that nobody holds
+//! any more is swept out when the table has doubled, so tables follow what the cluster holds.
+//! Results may depend on ids only for equality, never for order.
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+/// A table smaller than this is never swept.
+const SWEEP_ENTRIES_MIN: usize = 1024;
+
+#[derive(Debug)]
+struct Entry<T> {
+    id: u64,
+    value: T,
+}
+
+/// A value held once; equal to another of the same interner exactly when the values are equal.
+#[derive(Debug)]
+pub struct Shared<T>(Arc<Entry<T>>);
+
+/// A text held once: names of namespaces, resources, schedulers.
+pub type Name = Shared<Arc<str>>;
+
+impl<T> Shared<T> {
+    /// Unique among all values that its interner ever held.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0.value
+    }
+}
+
+impl<T> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl<T> Eq for Shared<T> {}
+
+impl<T> Hash for Shared<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+/// A shared value that the table finds by what it holds.
+#[derive(Debug)]
+struct ByValue<T>(Shared<T>);
+
+impl<T: Hash> Hash for ByValue<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.0.value.hash(state);
+    }
+}
+
+impl<T: PartialEq> PartialEq for ByValue<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.0.value == other.0.0.value
+    }
+}
+
+impl<T: Eq> Eq for ByValue<T> {}
+
+impl<T> Borrow<T> for ByValue<T> {
+    fn borrow(&self) -> &T {
+        &self.0.0.value
+    }
+}
+
+#[derive(Debug)]
+pub struct Interner<T> {
+    held: FxHashSet<ByValue<T>>,
+    next_id: u64,
+    sweep_at: usize,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self { held: FxHashSet::default(), next_id: 0, sweep_at: SWEEP_ENTRIES_MIN }
+    }
+}
+
+impl<T: Hash + Eq> Interner<T> {
+    pub fn intern(&mut self, value: T) -> Shared<T> {
+        if let Some(found) = self.held.get(&value) {
+            return found.0.clone();
+        }
+        self.sweep();
+        let shared = Shared(Arc::new(Entry { id: self.next_id, value }));
+        self.next_id += 1;
+        self.held.insert(ByValue(shared.clone()));
+        shared
+    }
+
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    fn sweep(&mut self) {
+        if self.held.len() < self.sweep_at {
+            return;
+        }
+        self.held.retain(|entry| Arc::strong_count(&entry.0.0) > 1);
+        self.sweep_at = (self.held.len() * 2).max(SWEEP_ENTRIES_MIN);
+    }
+}
+
+impl Interner<Arc<str>> {
+    pub fn name(&mut self, text: &str) -> Name {
+        match self.held.get(text) {
+            Some(found) => found.0.clone(),
+            None => self.intern(Arc::from(text)),
+        }
+    }
+
+    pub fn find_name(&self, text: &str) -> Option<Name> {
+        self.held.get(text).map(|found| found.0.clone())
+    }
+}
+
+impl Borrow<str> for ByValue<Arc<str>> {
+    fn borrow(&self) -> &str {
+        &self.0.0.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Interner, SWEEP_ENTRIES_MIN};
+
+    #[test]
+    fn equal_values_share_an_id_and_unheld_ones_are_swept() {
+        let mut names: Interner<Arc<str>> = Interner::default();
+        let first = names.name("a");
+        assert_eq!(first, names.name("a"));
+        assert_ne!(first, names.name("b"));
+        for index in 0..2 * SWEEP_ENTRIES_MIN {
+            names.name(&format!("churn-{index}"));
+        }
+        assert!(names.len() <= SWEEP_ENTRIES_MIN + 1, "{}", names.len());
+        assert_eq!(names.name("a").id(), first.id());
+    }
+
+    #[test]
+    fn an_id_is_never_used_twice() {
+        let mut names: Interner<Arc<str>> = Interner::default();
+        let gone = names.name("gone").id();
+        for index in 0..2 * SWEEP_ENTRIES_MIN {
+            names.name(&format!("churn-{index}"));
+        }
+        assert_ne!(names.name("gone").id(), gone);
+    }
+}

@@ -1,0 +1,20 @@
+//! The engine: the snapshot of a cluster, the rules, and the cycle that places a pod.
+//!
+//! Owns what decides. Assumes that objects arrive decoded (`model`) and programs as JSON values.
+//! Must not know Python, HTTP, files, an async runtime or the clock: time is `now_ns`, chance a seed.
+
+pub mod api;
+pub mod cycle;
+pub mod engine;
+pub mod event;
+pub mod explain;
+pub mod intern;
+pub mod message;
+pub mod model;
+pub mod parked;
+pub mod program;
+pub mod resources;
+pub mod rules;
+pub mod snapshot;
+
+pub use engine::Engine;

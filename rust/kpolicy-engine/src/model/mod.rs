@@ -1,0 +1,51 @@
+//! The model: what the rules may read of Kubernetes objects, decoded and normalised.
+//!
+//! Owns plain values, one module per kind. Assumes that whoever decodes keeps API defaults that
+//! matter here (empty protocol is TCP, and so on) out: defaults are applied by the decoder, so that a
+//! rule reads one form. Must not know JSON, the snapshot, or any rule.
+
+pub mod affinity;
+pub mod cluster;
+pub mod labels;
+pub mod node;
+pub mod object;
+pub mod pod;
+pub mod quantity;
+pub mod resources;
+pub mod selector;
+pub mod storage;
+pub mod volume;
+
+pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, SpreadConstraint};
+pub use cluster::{Controller, ControllerKind, DisruptionBudget, Namespace, Service};
+pub use labels::Labels;
+pub use node::{Effect, Image, Node, Taint};
+pub use object::{Event, Kind, Object};
+pub use pod::{
+    Container, HostPort, OwnerReference, Phase, Pod, StatusResources, Toleration,
+    TolerationOperator,
+};
+pub use quantity::Quantity;
+pub use resources::ResourceList;
+pub use selector::{Requirement, Selector, SelectorOperator};
+pub use storage::{
+    CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass,
+    VolumeAttachment,
+};
+pub use volume::{Volume, VolumeSource};
+
+/// Identity of an object: what the API server says of any of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Empty for cluster-scoped objects.
+    pub namespace: Box<str>,
+    pub name: Box<str>,
+    /// Where an object has none (a file written by hand), the decoder puts `namespace/name`.
+    pub uid: Box<str>,
+    pub resource_version: Box<str>,
+    pub labels: Labels,
+    pub annotations: Labels,
+    /// Seconds since the epoch; `None` where absent.
+    pub creation_seconds: Option<i64>,
+    pub deletion_seconds: Option<i64>,
+}

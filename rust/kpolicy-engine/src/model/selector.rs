@@ -1,0 +1,67 @@
+//! Label selectors as the API writes them: a conjunction of requirements.
+
+use super::labels::Labels;
+
+/// `None` where the API has no selector at all (it matches nothing); an empty list matches all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Selector {
+    pub requirements: Box<[Requirement]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Requirement {
+    pub key: Box<str>,
+    pub operator: SelectorOperator,
+    /// Sorted and unique, except for `Gt` and `Lt`, which have one value.
+    pub values: Box<[Box<str>]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SelectorOperator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+    /// Node affinity only: both sides as 64-bit integers.
+    Gt,
+    Lt,
+    /// An operator that the API does not know: the requirement cannot be parsed.
+    Invalid,
+}
+
+impl Requirement {
+    pub fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        match self.operator {
+            SelectorOperator::In => value.is_some_and(|have| self.has(have)),
+            SelectorOperator::NotIn => value.is_none_or(|have| !self.has(have)),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
+            SelectorOperator::Gt => self.compares(value, |have, bound| have > bound),
+            SelectorOperator::Lt => self.compares(value, |have, bound| have < bound),
+            SelectorOperator::Invalid => false,
+        }
+    }
+
+    fn has(&self, value: &str) -> bool {
+        self.values.binary_search_by(|have| have.as_ref().cmp(value)).is_ok()
+    }
+
+    fn compares(&self, value: Option<&str>, holds: impl Fn(i64, i64) -> bool) -> bool {
+        let [bound] = self.values.as_ref() else { return false };
+        match (value.and_then(|have| have.parse().ok()), bound.parse().ok()) {
+            (Some(have), Some(bound)) => holds(have, bound),
+            _ => false,
+        }
+    }
+}
+
+impl Selector {
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements.iter().all(|requirement| requirement.matches(labels))
+    }
+
+    pub fn is_everything(&self) -> bool {
+        self.requirements.is_empty()
+    }
+}

@@ -1,0 +1,247 @@
+//! Parked pods: who waits, because of which rules, and which event may help whom.
+//!
+//! Owns the groups of pods that wait alike: equal in all that rules read, rejected by the same ones, so
+//! that a hint is asked once per group. Clause: one rule that sees a chance is enough; a rule that
+//! registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are bounded by the
+//! number of pending pods.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::api::Wake;
+use crate::event::{Event, Events, Occurrence};
+use crate::program::{Profile, Program};
+use crate::rules::FilterRule;
+use crate::snapshot::{Cluster, Pod};
+
+/// What pods of a group have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct GroupKey {
+    profile: usize,
+    template: u64,
+    identity: u64,
+    /// Positions of the rules that rejected, sorted; empty where there was no node at all.
+    rules: Box<[usize]>,
+}
+
+#[derive(Debug)]
+struct Group {
+    key: GroupKey,
+    events: Events,
+    pods: BTreeMap<Arc<str>, Waiting>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    pod: Arc<Pod>,
+    message: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+pub struct Parked {
+    groups: Vec<Option<Group>>,
+    free: Vec<usize>,
+    by_key: FxHashMap<GroupKey, usize>,
+    of_pod: FxHashMap<Arc<str>, usize>,
+}
+
+/// The events that a rule waits for.
+fn events_of(rule: &FilterRule) -> Events {
+    let events = rule.rule.events();
+    if events.contains(Event::NodeAdd) {
+        events.with(Events::of(&[Event::NodeTaint]))
+    } else {
+        events
+    }
+}
+
+fn wakes(
+    rule: &FilterRule,
+    pod: &Pod,
+    event: Event,
+    occurrence: &Occurrence,
+    cluster: &Cluster,
+) -> bool {
+    let events = rule.rule.events();
+    if events.contains(event) {
+        rule.rule.wakes(pod, event, occurrence, cluster)
+    } else {
+        event == Event::NodeTaint && events.contains(Event::NodeAdd)
+    }
+}
+
+impl Parked {
+    pub fn len(&self) -> usize {
+        self.of_pod.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.of_pod.is_empty()
+    }
+
+    pub fn message(&self, uid: &str) -> Option<Arc<str>> {
+        let group = self.groups.get(*self.of_pod.get(uid)?)?.as_ref()?;
+        Some(Arc::clone(&group.pods.get(uid)?.message))
+    }
+
+    /// Parks a pod; `rules` are positions in the profile's filters.
+    pub fn park(
+        &mut self,
+        pod: &Arc<Pod>,
+        profile: usize,
+        rules: &[usize],
+        program: &Program,
+        message: &Arc<str>,
+    ) {
+        self.remove(&pod.uid);
+        let key = GroupKey {
+            profile,
+            template: pod.template.id(),
+            identity: pod.identity.id(),
+            rules: rules.into(),
+        };
+        let index = match self.by_key.get(&key) {
+            Some(index) => *index,
+            None => self.add(key, program),
+        };
+        if let Some(Some(group)) = self.groups.get_mut(index) {
+            let waiting = Waiting { pod: Arc::clone(pod), message: Arc::clone(message) };
+            group.pods.insert(Arc::clone(&pod.uid), waiting);
+            self.of_pod.insert(Arc::clone(&pod.uid), index);
+        }
+    }
+
+    fn add(&mut self, key: GroupKey, program: &Program) -> usize {
+        let rules = program.profiles.get(key.profile).map(|profile| rules_of(&key, profile));
+        let events = match rules {
+            Some(rules) if !rules.is_empty() => {
+                rules.iter().fold(Events::NONE, |sum, rule| sum.with(events_of(rule)))
+            }
+            _ => Events::of(&[Event::NodeAdd]),
+        };
+        let group = Group { key: key.clone(), events, pods: BTreeMap::new() };
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.groups.push(None);
+                self.groups.len() - 1
+            }
+        };
+        if let Some(place) = self.groups.get_mut(index) {
+            *place = Some(group);
+        }
+        self.by_key.insert(key, index);
+        index
+    }
+
+    pub fn remove(&mut self, uid: &str) -> bool {
+        let Some(index) = self.of_pod.remove(uid) else { return false };
+        if let Some(Some(group)) = self.groups.get_mut(index) {
+            group.pods.remove(uid);
+            if group.pods.is_empty() {
+                self.drop_group(index);
+            }
+        }
+        true
+    }
+
+    fn drop_group(&mut self, index: usize) {
+        if let Some(group) = self.groups.get_mut(index).and_then(Option::take) {
+            self.by_key.remove(&group.key);
+            self.free.push(index);
+        }
+    }
+
+    /// Everybody tries again: there are new rules.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Wakes whom this may help, in order of uid.
+    pub fn hear(
+        &mut self,
+        occurrence: &Occurrence,
+        program: &Program,
+        cluster: &Cluster,
+        out: &mut Vec<Wake>,
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        if let Occurrence::Pod { new: Some(new), is_assigned: false, .. } = occurrence {
+            self.hear_of_itself(new, occurrence, program, cluster, out);
+            return;
+        }
+        for event in occurrence.events() {
+            let mut woken: Vec<Arc<str>> = Vec::new();
+            for index in 0..self.groups.len() {
+                let Some(Some(group)) = self.groups.get(index) else { continue };
+                if group.wakes(event, occurrence, program, cluster) {
+                    woken.extend(group.pods.keys().cloned());
+                    self.drop_group(index);
+                }
+            }
+            woken.sort_unstable();
+            let label = event.label(occurrence.is_assigned());
+            for uid in woken {
+                self.of_pod.remove(&uid);
+                out.push(Wake { uid, event: label });
+            }
+        }
+    }
+
+    /// A waiting pod was updated itself.
+    fn hear_of_itself(
+        &mut self,
+        new: &Arc<Pod>,
+        occurrence: &Occurrence,
+        program: &Program,
+        cluster: &Cluster,
+        out: &mut Vec<Wake>,
+    ) {
+        let Some(Some(group)) = self.of_pod.get(&new.uid).and_then(|index| self.groups.get(*index))
+        else {
+            return;
+        };
+        let Some(profile) = program.profiles.get(group.key.profile) else { return };
+        let rules = rules_of(&group.key, profile);
+        let helps =
+            |event: &Event| rules.iter().any(|rule| wakes(rule, new, *event, occurrence, cluster));
+        let helping = occurrence.events().into_iter().find(helps);
+        let (profile, positions) = (group.key.profile, group.key.rules.clone());
+        let Some(message) = self.message(&new.uid) else { return };
+        match helping {
+            Some(event) => {
+                self.remove(&new.uid);
+                out.push(Wake { uid: Arc::clone(&new.uid), event: event.label(false) });
+            }
+            // It waits on, as what it is now.
+            None => self.park(new, profile, &positions, program, &message),
+        }
+    }
+}
+
+fn rules_of<'a>(key: &GroupKey, profile: &'a Profile) -> Vec<&'a FilterRule> {
+    key.rules.iter().filter_map(|position| profile.filters.get(*position)).collect()
+}
+
+impl Group {
+    fn wakes(
+        &self,
+        event: Event,
+        occurrence: &Occurrence,
+        program: &Program,
+        cluster: &Cluster,
+    ) -> bool {
+        if !self.events.contains(event) {
+            return false;
+        }
+        let Some(profile) = program.profiles.get(self.key.profile) else { return true };
+        let rules = rules_of(&self.key, profile);
+        let Some(waiting) = self.pods.values().next() else { return false };
+        rules.is_empty()
+            || rules.iter().any(|rule| wakes(rule, &waiting.pod, event, occurrence, cluster))
+    }
+}

@@ -1,0 +1,115 @@
+//! The program: all rules of all profiles, verified and ready to ask.
+//!
+//! Owns the loading of the program document (`docs/internals/program.md`). Never trusts it: what it
+//! does not know it refuses with a place, and then there is no program. Must not know the snapshot.
+
+mod profile;
+mod reader;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::api::Refusal;
+use crate::model::Kind;
+
+pub use profile::{Preemption, Profile};
+pub use reader::{
+    BAD_EXPRESSION, CONFLICT, Fields, MISSING, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE,
+};
+
+/// The version of the document that this engine reads.
+const FORMAT: i64 = 1;
+/// The profile that serves every pod, for offline verbs.
+const ANY_SCHEDULER: &str = "*";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TieBreak {
+    /// By lot, drawn from the seed and the number of the decision.
+    Random,
+    /// The first by name.
+    Name,
+    /// The one with the fewest pods, then the first by name.
+    LeastPods,
+}
+
+#[derive(Debug)]
+pub struct Program {
+    pub hash: Arc<str>,
+    pub policies: Vec<Box<str>>,
+    pub tie_break: TieBreak,
+    pub profiles: Vec<Profile>,
+}
+
+impl Program {
+    pub fn load(document: &Value) -> Result<Self, Vec<Refusal>> {
+        let mut refusals = Refusals::default();
+        let program = read(document, &mut refusals);
+        match program {
+            Some(program) if refusals.is_empty() => Ok(program),
+            _ => Err(refusals.into_list()),
+        }
+    }
+
+    /// The profile that serves pods of a scheduler name.
+    pub fn profile_of(&self, scheduler_name: &str) -> Option<usize> {
+        let named = |name: &str| {
+            self.profiles.iter().position(|profile| profile.scheduler_name.as_ref() == name)
+        };
+        named(scheduler_name).or_else(|| named(ANY_SCHEDULER))
+    }
+
+    /// Kinds that must be watched, in order.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds = vec![Kind::Pod, Kind::Node];
+        for profile in &self.profiles {
+            profile.filters.iter().for_each(|filter| kinds.extend(filter.rule.kinds()));
+            profile.scores.iter().for_each(|score| kinds.extend(score.rule.kinds()));
+            for (audit, _) in &profile.audits {
+                kinds.extend(audit.rule.kinds());
+            }
+            if profile.reads_namespaces {
+                kinds.push(Kind::Namespace);
+            }
+            if profile.preemption.is_some() {
+                kinds.push(Kind::PodDisruptionBudget);
+            }
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+}
+
+fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
+    let mut fields = Fields::of(document, "$", refusals)?;
+    let format = fields.integer("format", FORMAT..=FORMAT, refusals);
+    let hash = fields.text("hash", refusals);
+    let policies = fields.texts("policies", refusals);
+    let tie_break = fields.text_or("tieBreak", "random", refusals);
+    let items = fields.list("profiles", refusals);
+    let tie_break = match tie_break? {
+        "random" => TieBreak::Random,
+        "name" => TieBreak::Name,
+        "leastPods" => TieBreak::LeastPods,
+        other => {
+            let message = format!("unknown tie-break {other:?}");
+            refusals.add(UNKNOWN, "$.tieBreak", message, "random, name or leastPods");
+            return None;
+        }
+    };
+    let policies: Vec<Box<str>> = policies?.into_iter().map(Into::into).collect();
+    let mut profiles: Vec<Profile> = Vec::new();
+    for (place, item) in items? {
+        if let Some(profile) = profile::read(item, &place, &policies, refusals) {
+            if profiles.iter().any(|have| have.scheduler_name == profile.scheduler_name) {
+                let message = format!("two profiles serve {:?}", profile.scheduler_name);
+                refusals.add(CONFLICT, &place, message, "a scheduler name has one profile");
+            }
+            profiles.push(profile);
+        }
+    }
+    fields.finish(refusals);
+    format?;
+    Some(Program { hash: hash?.into(), policies, tie_break, profiles })
+}

@@ -1,0 +1,235 @@
+//! One profile of the program.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::rules::expression::{self, ConditionalFilter, ConditionalScore, Conditions, Counts};
+use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
+
+use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
+
+/// The largest weight of one score.
+const WEIGHT_MAX: i64 = 1_000_000;
+/// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
+const WEIGHTS_MAX: i64 = 20_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preemption {
+    pub min_candidate_nodes_percentage: i64,
+    pub min_candidate_nodes_absolute: i64,
+}
+
+#[derive(Debug)]
+pub struct Profile {
+    pub scheduler_name: Arc<str>,
+    /// 100: every node; 0: as many as kube-scheduler would choose for the size of the cluster.
+    pub percentage_of_nodes_to_score: i64,
+    /// In the order in which they are asked.
+    pub filters: Vec<FilterRule>,
+    /// Filters that never reject: they are asked about the chosen node, and count.
+    pub audits: Vec<(FilterRule, Arc<Counts>)>,
+    pub scores: Vec<ScoreRule>,
+    /// What expression rules counted, by name, filters first.
+    pub counts: Vec<(Arc<str>, Arc<Counts>)>,
+    /// Match conditions read namespaces.
+    pub reads_namespaces: bool,
+    /// `None`: this profile never evicts.
+    pub preemption: Option<Preemption>,
+}
+
+impl Profile {
+    /// The position of `DynamicResources` among the filters, which shapes what users read when a
+    /// pod fits nowhere.
+    pub fn dynamic_resources(&self) -> Option<usize> {
+        self.filters.iter().position(|filter| filter.name.as_ref() == dynamic_resources::NAME)
+    }
+}
+
+/// A filter as it was read.
+struct Read {
+    rule: FilterRule,
+    counts: Option<Arc<Counts>>,
+    is_audit: bool,
+    reads_namespace: bool,
+}
+
+pub(super) fn read(
+    item: &Value,
+    place: &str,
+    policies: &[Box<str>],
+    refusals: &mut Refusals,
+) -> Option<Profile> {
+    let mut fields = Fields::of(item, place, refusals)?;
+    let scheduler_name = fields.text("schedulerName", refusals);
+    let percentage = fields.integer_or("percentageOfNodesToScore", 100, 0..=100, refusals);
+    let filters = fields.list("filters", refusals);
+    let scores = fields.list("scores", refusals);
+    let preemption = match fields.object("preemption", refusals) {
+        Some(fields) => read_preemption(fields, refusals)?,
+        None => None,
+    };
+    let mut profile = Profile {
+        scheduler_name: scheduler_name?.into(),
+        percentage_of_nodes_to_score: percentage?,
+        filters: Vec::new(),
+        audits: Vec::new(),
+        scores: Vec::new(),
+        preemption,
+        counts: Vec::new(),
+        reads_namespaces: false,
+    };
+    for (place, item) in filters? {
+        let Some(read) = read_filter(item, &place, policies.len(), refusals) else { continue };
+        profile.reads_namespaces |= read.reads_namespace;
+        let name = Arc::clone(&read.rule.name);
+        match (read.is_audit, &read.counts) {
+            (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
+            _ => profile.filters.push(read.rule),
+        }
+        profile.counts.extend(read.counts.map(|counts| (name, counts)));
+    }
+    for (place, item) in scores? {
+        let read = read_score(item, &place, policies.len(), refusals);
+        let Some((rule, counts, reads_namespace)) = read else { continue };
+        profile.reads_namespaces |= reads_namespace;
+        profile.counts.extend(counts.map(|counts| (Arc::clone(&rule.name), counts)));
+        profile.scores.push(rule);
+    }
+    let score_rules = &profile.scores;
+    let weights: i64 = score_rules.iter().map(|score: &ScoreRule| score.weight).sum();
+    if weights > WEIGHTS_MAX {
+        let hint = format!("at most {WEIGHTS_MAX} together; only their proportion matters");
+        refusals.add(OUT_OF_RANGE, place, format!("the weights sum up to {weights}"), hint);
+    }
+    fields.finish(refusals);
+    Some(profile)
+}
+
+fn read_preemption(mut fields: Fields<'_>, refusals: &mut Refusals) -> Option<Option<Preemption>> {
+    let policy = fields.text_or("policy", "LowerPriority", refusals);
+    let percentage = fields.integer_or("minCandidateNodesPercentage", 10, 0..=100, refusals);
+    let absolute =
+        fields.integer_or("minCandidateNodesAbsolute", 100, 0..=i64::from(i32::MAX), refusals);
+    let place = fields.place_of("policy");
+    fields.finish(refusals);
+    match policy? {
+        "LowerPriority" => Some(Some(Preemption {
+            min_candidate_nodes_percentage: percentage?,
+            min_candidate_nodes_absolute: absolute?,
+        })),
+        "Never" => Some(None),
+        other => {
+            let message = format!("unknown preemption policy {other:?}");
+            refusals.add(UNKNOWN, &place, message, "LowerPriority or Never");
+            None
+        }
+    }
+}
+
+fn read_filter(
+    item: &Value,
+    place: &str,
+    policies: usize,
+    refusals: &mut Refusals,
+) -> Option<Read> {
+    let mut fields = Fields::of(item, place, refusals)?;
+    let name: Arc<str> = fields.text("name", refusals)?.into();
+    read_policy(&mut fields, policies, refusals)?;
+    let conditions = expression::conditions(&mut fields, &name, refusals)?;
+    let (rule, counts, is_audit): (Box<dyn Filter>, _, _) = match builtin(&mut fields, refusals)? {
+        Some((builtin, mut args)) => {
+            let Some(make) = catalog::filter(builtin) else {
+                let known = catalog::filter_names().join(", ");
+                unknown_builtin(&fields, builtin, &known, refusals);
+                return None;
+            };
+            let rule = make(&mut args, refusals);
+            args.finish(refusals);
+            (rule?, None, false)
+        }
+        None => {
+            let loaded = expression::filter(&mut fields, &name, refusals)?;
+            (Box::new(loaded.rule), Some(loaded.counts), loaded.is_audit)
+        }
+    };
+    fields.finish(refusals);
+    let reads_namespace = conditions.as_ref().is_some_and(Conditions::reads_namespace);
+    let rule = match conditions {
+        Some(conditions) => Box::new(ConditionalFilter { conditions: Arc::new(conditions), rule }),
+        None => rule,
+    };
+    Some(Read { rule: FilterRule { name, rule }, counts, is_audit, reads_namespace })
+}
+
+fn read_score(
+    item: &Value,
+    place: &str,
+    policies: usize,
+    refusals: &mut Refusals,
+) -> Option<(ScoreRule, Option<Arc<Counts>>, bool)> {
+    let mut fields = Fields::of(item, place, refusals)?;
+    let name: Arc<str> = fields.text("name", refusals)?.into();
+    let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals);
+    read_policy(&mut fields, policies, refusals)?;
+    let conditions = expression::conditions(&mut fields, &name, refusals)?;
+    let (rule, counts): (Box<dyn Score>, _) = match builtin(&mut fields, refusals)? {
+        Some((builtin, mut args)) => {
+            let Some(make) = catalog::score(builtin) else {
+                let known = catalog::score_names().join(", ");
+                unknown_builtin(&fields, builtin, &known, refusals);
+                return None;
+            };
+            let rule = make(&mut args, refusals);
+            args.finish(refusals);
+            (rule?, None)
+        }
+        None => {
+            let loaded = expression::score(&mut fields, &name, refusals)?;
+            (Box::new(loaded.rule), Some(loaded.counts))
+        }
+    };
+    fields.finish(refusals);
+    let reads_namespace = conditions.as_ref().is_some_and(Conditions::reads_namespace);
+    let rule = match conditions {
+        Some(conditions) => Box::new(ConditionalScore { conditions: Arc::new(conditions), rule }),
+        None => rule,
+    };
+    Some((ScoreRule { name, rule, weight: weight? }, counts, reads_namespace))
+}
+
+/// Which document a rule is from, where the entry says so.
+fn read_policy(fields: &mut Fields<'_>, policies: usize, refusals: &mut Refusals) -> Option<()> {
+    let last = i64::try_from(policies).unwrap_or(i64::MAX).saturating_sub(1);
+    fields.integer_or("policy", 0, 0..=last.max(0), refusals).map(|_| ())
+}
+
+/// The built-in that an entry names, with its args; the inner `None`: it is an expression.
+fn builtin<'a>(
+    fields: &mut Fields<'a>,
+    refusals: &mut Refusals,
+) -> Option<Option<(&'a str, Fields<'a>)>> {
+    let builtin = fields.optional("builtin");
+    let expression = fields.optional("expression");
+    match (builtin, expression) {
+        (Some(builtin), None) => {
+            let Some(name) = builtin.as_str() else {
+                refusals.add(UNKNOWN, &fields.place_of("builtin"), "a name is wanted", "");
+                return None;
+            };
+            fields.required("args", refusals)?;
+            Some(Some((name, fields.object("args", refusals)?)))
+        }
+        (None, Some(_)) => Some(None),
+        _ => {
+            let message = "a rule is either a built-in or an expression";
+            refusals.add(CONFLICT, fields.place(), message, "give one of the two");
+            None
+        }
+    }
+}
+
+fn unknown_builtin(fields: &Fields<'_>, name: &str, known: &str, refusals: &mut Refusals) {
+    let message = format!("unknown built-in {name:?}");
+    refusals.add(UNKNOWN, &fields.place_of("builtin"), message, format!("known here: {known}"));
+}

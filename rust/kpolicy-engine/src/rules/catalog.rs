@@ -1,0 +1,98 @@
+//! The built-ins by kube-scheduler's names.
+//!
+//! Owns which name makes which rule. To add one, add its constructor to `FILTERS`, `SCORES`, or both.
+//! Plugins that neither filter nor score (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not
+//! rules: gates and order hold always.
+
+use crate::program::{Fields, Refusals};
+
+use super::{
+    Filter, Score, dynamic_resources, image_locality, inter_pod_affinity, node_affinity,
+    node_declared_features, node_name, node_ports, node_resources_balanced, node_resources_fit,
+    node_unschedulable, pod_topology_spread, taint_toleration,
+};
+
+type Made<T> = Option<Box<T>>;
+type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Made<dyn Filter>;
+type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Made<dyn Score>;
+
+const FILTERS: &[(&str, MakeFilter)] = &[
+    (node_unschedulable::NAME, |_, _| Some(Box::new(node_unschedulable::NodeUnschedulable))),
+    (node_name::NAME, |_, _| Some(Box::new(node_name::NodeName))),
+    (taint_toleration::NAME, |_, _| Some(Box::new(taint_toleration::TaintToleration))),
+    (node_affinity::NAME, |args, refusals| {
+        node_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
+    (node_ports::NAME, |_, _| Some(Box::new(node_ports::NodePorts))),
+    (pod_topology_spread::NAME, |args, refusals| {
+        pod_topology_spread::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
+    (inter_pod_affinity::NAME, |args, refusals| {
+        inter_pod_affinity::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
+    (node_declared_features::NAME, |_, _| {
+        Some(Box::new(node_declared_features::NodeDeclaredFeatures))
+    }),
+    (node_resources_fit::NAME, |args, refusals| {
+        node_resources_fit::filter(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
+    (dynamic_resources::NAME, |args, _| {
+        args.optional("filterTimeout");
+        args.optional("bindingTimeout");
+        Some(Box::new(dynamic_resources::DynamicResources))
+    }),
+];
+
+const SCORES: &[(&str, MakeScore)] = &[
+    (taint_toleration::NAME, |_, _| Some(Box::new(taint_toleration::TaintToleration))),
+    (node_affinity::NAME, |args, refusals| {
+        node_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (pod_topology_spread::NAME, |args, refusals| {
+        pod_topology_spread::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (inter_pod_affinity::NAME, |args, refusals| {
+        inter_pod_affinity::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (image_locality::NAME, |_, _| Some(Box::new(image_locality::ImageLocality))),
+    (node_resources_fit::NAME, |args, refusals| {
+        node_resources_fit::score(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (node_resources_balanced::NAME, |args, refusals| {
+        node_resources_balanced::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (dynamic_resources::NAME, |args, _| {
+        args.optional("filterTimeout");
+        args.optional("bindingTimeout");
+        Some(Box::new(dynamic_resources::DynamicResources))
+    }),
+];
+
+pub fn filter(name: &str) -> Option<MakeFilter> {
+    FILTERS.iter().find(|(have, _)| *have == name).map(|(_, make)| *make)
+}
+
+pub fn score(name: &str) -> Option<MakeScore> {
+    SCORES.iter().find(|(have, _)| *have == name).map(|(_, make)| *make)
+}
+
+/// Names that filter, in order of name.
+pub fn filter_names() -> Vec<&'static str> {
+    sorted(FILTERS.iter().map(|(name, _)| *name))
+}
+
+/// Names that score, in order of name.
+pub fn score_names() -> Vec<&'static str> {
+    sorted(SCORES.iter().map(|(name, _)| *name))
+}
+
+fn sorted(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names
+}

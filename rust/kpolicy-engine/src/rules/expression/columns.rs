@@ -1,0 +1,231 @@
+//! The same world for all nodes at once: one lane a slot.
+//!
+//! Owns the columns of one call. Lanes without a node hold anything and must not be selected.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Read, Value};
+use rustc_hash::FxHashMap;
+
+use crate::snapshot::domains::ABSENT;
+use crate::snapshot::{Cluster, Domains, NodeSlot, NodeView};
+
+use super::pod_set::{Asked, requested};
+use super::world::{
+    ClusterWorld, NodeWorld, by_slot, condition, fits, free, has_image, is_ready, offered,
+    utilization,
+};
+
+/// Columns that must outlive the call that asks for them, by the read's index.
+enum Held {
+    Labels(Arc<Domains>),
+    Texts { ids: Vec<u32>, texts: Vec<Arc<str>> },
+    Classes(Vec<u32>),
+    None,
+}
+
+pub struct NodeColumns<'a> {
+    world: ClusterWorld<'a>,
+    held: Vec<Held>,
+    slots: Vec<Option<NodeSlot>>,
+}
+
+/// The lanes that have a node.
+pub fn live(cluster: &Cluster) -> Bits {
+    let columns = cluster.nodes().columns();
+    let mut bits = Bits::zeros(columns.len());
+    for (lane, is_live) in columns.live.iter().enumerate() {
+        if *is_live {
+            bits.set(lane);
+        }
+    }
+    bits
+}
+
+impl<'a> NodeColumns<'a> {
+    pub fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
+        let cluster = world.0.cluster;
+        let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
+        let mut slots = vec![None; cluster.nodes().slots()];
+        for view in cluster.nodes().iter() {
+            if let Some(cell) = slots.get_mut(view.slot.index()) {
+                *cell = Some(view.slot);
+            }
+        }
+        Self { world, held, slots }
+    }
+
+    fn cluster(&self) -> &'a Cluster {
+        self.world.0.cluster
+    }
+
+    fn each<T: Copy>(&self, empty: T, of: impl Fn(NodeView<'_>) -> T) -> Vec<T> {
+        let mut values = vec![empty; self.slots.len()];
+        for view in self.cluster().nodes().iter() {
+            if let Some(cell) = values.get_mut(view.slot.index()) {
+                *cell = of(view);
+            }
+        }
+        values
+    }
+
+    fn ints(&self, of: impl Fn(NodeView<'_>) -> i64) -> Column<'_> {
+        Column::Int(Cow::Owned(self.each(0, of)))
+    }
+
+    fn bools(&self, of: impl Fn(NodeView<'_>) -> bool) -> Column<'_> {
+        let mut words = vec![0_u64; self.slots.len().div_ceil(64)];
+        for view in self.cluster().nodes().iter().filter(|view| of(*view)) {
+            let lane = view.slot.index();
+            if let Some(word) = words.get_mut(lane / 64) {
+                *word |= 1 << (lane % 64);
+            }
+        }
+        Column::Bool(Cow::Owned(words))
+    }
+
+    fn numbers(&self, path: &str, args: &[Value]) -> Column<'_> {
+        let pod = self.world.0.pod;
+        match (path, args) {
+            ("unschedulable", []) => self.bools(|view| view.node.object.unschedulable),
+            ("ready", []) => self.bools(is_ready),
+            ("fits", []) => self.bools(|view| fits(pod, view)),
+            ("hasImage", [Value::String(image)]) => self.bools(|view| has_image(view, image)),
+            ("podLimit", []) => self.ints(|view| view.node.allocatable.pods),
+            ("podCount", []) => self.ints(|view| requested(view.load, "pods")),
+            ("allocatable", [Value::String(name)]) => {
+                self.ints(|view| offered(&view.node.allocatable, name))
+            }
+            ("capacity", [Value::String(name)]) => {
+                self.ints(|view| offered(&view.node.capacity, name))
+            }
+            ("requested", [Value::String(name)]) => self.ints(|view| requested(view.load, name)),
+            ("free", [Value::String(name)]) => self.ints(|view| free(view, name)),
+            ("utilization", [Value::String(name)]) => {
+                Column::Double(Cow::Owned(self.each(0.0, |view| utilization(view, name))))
+            }
+            _ => match path.strip_prefix("pods.").map(|what| Asked::of(what, args)) {
+                Some(Ok(asked)) => Column::Int(Cow::Owned(asked.by_slot(self.cluster()))),
+                _ => Column::Unavailable,
+            },
+        }
+    }
+
+    fn of_domain(&self, path: &str, args: &[Value]) -> Column<'_> {
+        let Some((Value::String(key), args)) = args.split_first() else {
+            return Column::Unavailable;
+        };
+        let domains = self.cluster().nodes().domains(key);
+        let lacks_key = |slot: &NodeSlot| domains.id(*slot) == ABSENT;
+        if self.slots.iter().flatten().any(lacks_key) {
+            // Absent lanes have no number.
+            return Column::Unavailable;
+        }
+        let Ok(values) = by_slot(self.cluster(), path, args) else { return Column::Unavailable };
+        let mut sums = vec![0_i64; domains.len()];
+        for (id, value) in domains.ids().iter().zip(&values) {
+            if let Some(sum) = sums.get_mut(*id as usize) {
+                *sum = sum.saturating_add(*value);
+            }
+        }
+        let of = |id: &u32| sums.get(*id as usize).copied().unwrap_or(0);
+        Column::Int(Cow::Owned(domains.ids().iter().map(of).collect()))
+    }
+}
+
+/// What a read's column must keep, if it is one of texts or classes.
+fn held(read: &Read, cluster: &Cluster) -> Held {
+    match (&*read.fact, read.args.as_slice()) {
+        ("node.labels[]" | "node.domain.name", [Value::String(key)]) => {
+            Held::Labels(cluster.nodes().domains(key))
+        }
+        ("node.name", []) => texts(cluster, |view| Some(Arc::clone(&view.node.name))),
+        ("node.conditions[]", [Value::String(kind)]) => {
+            texts(cluster, |view| condition(view, kind).map(Into::into))
+        }
+        ("node.taints", []) => classes(cluster, |view| view.node.taints.id()),
+        _ => Held::None,
+    }
+}
+
+fn texts(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> Option<Arc<str>>) -> Held {
+    let mut texts: Vec<Arc<str>> = vec!["".into()];
+    let mut known: FxHashMap<Arc<str>, u32> = FxHashMap::default();
+    let mut ids = vec![0; cluster.nodes().slots()];
+    for view in cluster.nodes().iter() {
+        let (Some(cell), Some(text)) = (ids.get_mut(view.slot.index()), of(view)) else { continue };
+        *cell = *known.entry(Arc::clone(&text)).or_insert_with(|| {
+            texts.push(text);
+            u32::try_from(texts.len() - 1).unwrap_or(0)
+        });
+    }
+    Held::Texts { ids, texts }
+}
+
+fn classes(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> u64) -> Held {
+    let mut known: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut ids = vec![0; cluster.nodes().slots()];
+    for view in cluster.nodes().iter() {
+        let next = u32::try_from(known.len()).unwrap_or(0);
+        if let Some(cell) = ids.get_mut(view.slot.index()) {
+            *cell = *known.entry(of(view)).or_insert(next);
+        }
+    }
+    Held::Classes(ids)
+}
+
+impl Dictionary for Held {
+    fn text(&self, id: u32) -> &str {
+        match self {
+            Self::Labels(domains) => domains.value(id).unwrap_or_default(),
+            Self::Texts { texts, .. } => texts.get(id as usize).map_or("", AsRef::as_ref),
+            Self::Classes(_) | Self::None => "",
+        }
+    }
+
+    fn id(&self, text: &str) -> Option<u32> {
+        match self {
+            Self::Labels(domains) => domains.find(text),
+            Self::Texts { texts, .. } => {
+                let position = texts.iter().skip(1).position(|have| **have == *text)?;
+                u32::try_from(position + 1).ok()
+            }
+            Self::Classes(_) | Self::None => None,
+        }
+    }
+}
+
+impl Columns for NodeColumns<'_> {
+    fn lanes(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn column(&self, read: &Read) -> Column<'_> {
+        let Some(path) = read.fact.strip_prefix("node.") else {
+            return Column::Constant(self.world.read(read));
+        };
+        match self.held.get(read.index as usize) {
+            Some(held @ Held::Labels(domains)) => {
+                return Column::Text { ids: domains.ids(), dictionary: held };
+            }
+            Some(held @ Held::Texts { ids, .. }) => {
+                return Column::Text { ids, dictionary: held };
+            }
+            Some(Held::Classes(ids)) => return Column::Classes(ids),
+            Some(Held::None) | None => {}
+        }
+        match path.strip_prefix("domain.") {
+            Some(path) => self.of_domain(path, &read.args),
+            None => self.numbers(path, &read.args),
+        }
+    }
+
+    fn read(&self, lane: usize, read: &Read) -> Answer {
+        let slot = self.slots.get(lane).copied().flatten();
+        match slot.and_then(|slot| self.cluster().nodes().view(slot)) {
+            Some(node) => NodeWorld { world: self.world, node }.read(read),
+            None => Answer::Absent,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Rules that hold only for some pods: wrapped in their match conditions.
+//!
+//! Clauses, as in admission policies: a false condition takes the rule out of the cycle; otherwise one
+//! that errs fails or is ignored, as the policy says.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Budget, Expression, Value};
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::Kind;
+use crate::rules::{
+    Code, Filter, Key, NodeNames, PreparedFilter, PreparedScore, Reads, Refresh, Score, Stage,
+    Status,
+};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+
+use super::COST_PER_NODE_MAX;
+use super::needs::Needs;
+use super::world::{ClusterWorld, PodWorld};
+
+#[derive(Debug)]
+pub struct Conditions {
+    pub(super) expressions: Vec<Expression>,
+    pub(super) needs: Needs,
+    pub(super) fails_on_errors: bool,
+    pub(super) rule: Arc<str>,
+}
+
+enum Holds {
+    Yes,
+    No,
+    Unknown(Arc<str>),
+}
+
+impl Conditions {
+    fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
+        let world = ClusterWorld(PodWorld { pod, cluster });
+        let mut unknown = None;
+        for expression in &self.expressions {
+            match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+                Ok(Value::Bool(true)) => {}
+                Ok(Value::Bool(false)) => return Holds::No,
+                Ok(other) => unknown = Some(format!("it gave {}", other.type_name()).into()),
+                Err(error) => unknown = Some(error.message),
+            }
+        }
+        unknown.map_or(Holds::Yes, Holds::Unknown)
+    }
+
+    fn watches(&self, changes: Changes<'_>) -> bool {
+        changes.iter().any(|change| match change {
+            Change::Object(kind) => self.needs.namespace && *kind == Kind::Namespace,
+            Change::Node(_, parts) => {
+                let read = NodeParts::EXISTENCE.with(NodeParts::LABELS);
+                self.needs.other_nodes && parts.meets(read.with(NodeParts::ALLOCATABLE))
+            }
+            Change::PodPut(..) | Change::PodTaken(..) => self.needs.other_pods,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct ConditionalFilter {
+    pub conditions: Arc<Conditions>,
+    pub rule: Box<dyn Filter>,
+}
+
+#[derive(Debug)]
+enum Say {
+    Nothing,
+    Reject(Status),
+    Rule(Box<dyn PreparedFilter>),
+}
+
+#[derive(Debug)]
+struct PreparedConditional {
+    conditions: Arc<Conditions>,
+    say: Say,
+}
+
+impl Filter for ConditionalFilter {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        self.conditions.needs.key(pod, key);
+        self.rule.key(pod, key);
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        let say = match self.conditions.hold(pod, cluster) {
+            Holds::No => Say::Nothing,
+            Holds::Unknown(_) if !self.conditions.fails_on_errors => Say::Nothing,
+            Holds::Unknown(why) => Say::Reject(Status::unresolvable(format!(
+                "match condition of rule {} could not be evaluated: {why}",
+                self.conditions.rule
+            ))),
+            Holds::Yes => self.rule.prepare(pod, cluster).map_or(Say::Nothing, Say::Rule),
+        };
+        match say {
+            Say::Nothing if !self.conditions.needs.is_of_cluster() => None,
+            Say::Rule(rule) if !self.conditions.needs.is_of_cluster() => Some(rule),
+            say => {
+                let conditions = Arc::clone(&self.conditions);
+                Some(Box::new(PreparedConditional { conditions, say }))
+            }
+        }
+    }
+
+    fn events(&self) -> Events {
+        self.rule.events().with(self.conditions.needs.events())
+    }
+
+    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        !matches!(self.conditions.hold(pod, cluster), Holds::Yes)
+            || (self.rule.events().contains(event)
+                && self.rule.wakes(pod, event, occurrence, cluster))
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        self.rule.kinds()
+    }
+}
+
+impl PreparedConditional {
+    fn rule(&self) -> Option<&dyn PreparedFilter> {
+        match &self.say {
+            Say::Rule(rule) => Some(rule.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl PreparedFilter for PreparedConditional {
+    fn reads(&self) -> Reads {
+        self.rule().map_or(Reads::parts(NodeParts::NONE), PreparedFilter::reads)
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        match &mut self.say {
+            _ if self.conditions.watches(changes) => Refresh::Again,
+            Say::Rule(rule) => rule.refresh(changes, cluster),
+            _ => Refresh::Nodes,
+        }
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        match &self.say {
+            Say::Nothing => Stage::Skip,
+            Say::Reject(status) => Stage::Reject(status),
+            Say::Rule(rule) => rule.stage(),
+        }
+    }
+
+    fn only_nodes(&self) -> Option<&NodeNames> {
+        self.rule()?.only_nodes()
+    }
+
+    fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        self.rule().map_or(Code::PASS, |rule| rule.check(cluster, node))
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        if let Some(rule) = self.rule() {
+            rule.check_all(cluster, codes);
+        }
+    }
+
+    fn can_fail(&self) -> bool {
+        self.rule().is_some_and(PreparedFilter::can_fail)
+    }
+
+    fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        match &self.say {
+            Say::Rule(rule) => rule.describe(cluster, node, code),
+            Say::Reject(status) => status.clone(),
+            Say::Nothing => Status::unresolvable(self.conditions.rule.to_string()),
+        }
+    }
+
+    fn describes_by_code(&self) -> bool {
+        self.rule().is_none_or(PreparedFilter::describes_by_code)
+    }
+
+    fn describes_code(&self, code: Code) -> bool {
+        self.rule().is_none_or(|rule| rule.describes_code(code))
+    }
+
+    fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        if let Say::Rule(rule) = &mut self.say {
+            rule.add_pod(pod, cluster, node);
+        }
+    }
+
+    fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        if let Say::Rule(rule) = &mut self.say {
+            rule.remove_pod(pod, cluster, node);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        let say = match &self.say {
+            Say::Nothing => Say::Nothing,
+            Say::Reject(status) => Say::Reject(status.clone()),
+            Say::Rule(rule) => Say::Rule(rule.fork()),
+        };
+        Box::new(Self { conditions: Arc::clone(&self.conditions), say })
+    }
+}
+
+/// Where a condition of a score errs, the rule scores nothing.
+#[derive(Debug)]
+pub struct ConditionalScore {
+    pub conditions: Arc<Conditions>,
+    pub rule: Box<dyn Score>,
+}
+
+#[derive(Debug)]
+struct PreparedConditionalScore {
+    conditions: Arc<Conditions>,
+    rule: Option<Box<dyn PreparedScore>>,
+}
+
+impl Score for ConditionalScore {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        self.conditions.needs.key(pod, key);
+        self.rule.key(pod, key);
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let holds = matches!(self.conditions.hold(pod, cluster), Holds::Yes);
+        let rule = if holds { self.rule.prepare(pod, cluster) } else { None };
+        if self.conditions.needs.is_of_cluster() {
+            let conditions = Arc::clone(&self.conditions);
+            return Some(Box::new(PreparedConditionalScore { conditions, rule }));
+        }
+        rule
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        self.rule.kinds()
+    }
+}
+
+impl PreparedScore for PreparedConditionalScore {
+    fn reads(&self) -> Reads {
+        self.rule.as_deref().map_or(Reads::parts(NodeParts::NONE), PreparedScore::reads)
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        match &mut self.rule {
+            _ if self.conditions.watches(changes) => Refresh::Again,
+            Some(rule) => rule.refresh(changes, cluster),
+            None => Refresh::Nodes,
+        }
+    }
+
+    fn reads_feasible(&self) -> bool {
+        self.rule.as_deref().is_some_and(PreparedScore::reads_feasible)
+    }
+
+    fn see_feasible(&mut self, cluster: &Cluster, feasible: crate::rules::Feasible<'_>) {
+        if let Some(rule) = &mut self.rule {
+            rule.see_feasible(cluster, feasible);
+        }
+    }
+
+    fn is_skipped(&self) -> bool {
+        self.rule.as_deref().is_none_or(PreparedScore::is_skipped)
+    }
+
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
+        self.rule.as_deref().map_or(0.0, |rule| rule.raw(cluster, node))
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        if let Some(rule) = &self.rule {
+            rule.raw_all(cluster, raw);
+        }
+    }
+
+    fn normalization(&self) -> &crate::rules::Normalization {
+        self.rule
+            .as_deref()
+            .map_or(&crate::rules::Normalization::AsIs, PreparedScore::normalization)
+    }
+
+    fn normalize_all(
+        &self,
+        cluster: &Cluster,
+        feasible: crate::rules::Feasible<'_>,
+        raw: &[f64],
+        normalized: &mut [i64],
+    ) {
+        if let Some(rule) = &self.rule {
+            rule.normalize_all(cluster, feasible, raw, normalized);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A filter written as an expression.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Budget, EvaluationError, Expression, Value};
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::Kind;
+use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
+
+use super::columns::{NodeColumns, live};
+use super::needs::Needs;
+use super::world::{ClusterWorld, NodeWorld, PodWorld};
+use super::{COST_PER_NODE_MAX, Written};
+
+const REJECTED: Code = Code::reject(1);
+const ERRED: Code = Code::reject(2);
+
+#[derive(Debug)]
+pub(super) struct Spec {
+    pub written: Written,
+    pub message: Arc<str>,
+    pub message_expression: Option<Expression>,
+    /// What the message reads of the pod, which keys must tell apart too.
+    pub message_needs: Needs,
+    /// Whether evicting pods may help.
+    pub rejection: Rejection,
+    /// A node that the expression cannot judge passes.
+    pub accepts_errors: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExpressionFilter(pub(super) Arc<Spec>);
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    spec: Arc<Spec>,
+    pod: Arc<Pod>,
+    residual: Arc<Expression>,
+}
+
+impl Filter for ExpressionFilter {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        self.0.written.needs.with(self.0.message_needs).key(pod, key);
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        Some(Box::new(Prepared::of(&self.0, pod, cluster)))
+    }
+
+    fn events(&self) -> Events {
+        self.0.written.needs.events()
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        let node = match occurrence {
+            Occurrence::Node { new: Some(new), .. } => &new.name,
+            Occurrence::Pod { old: Some(old), is_assigned: true, .. } => &old.node_name,
+            _ => return true,
+        };
+        if self.0.written.needs.is_of_cluster() {
+            return true;
+        }
+        let view = cluster.nodes().find(node).and_then(|slot| cluster.nodes().view(slot));
+        let prepared = Prepared::of(&self.0, pod, cluster);
+        view.is_none_or(|view| prepared.check(cluster, view).passes())
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        if self.0.written.needs.namespace { &[Kind::Namespace] } else { &[] }
+    }
+}
+
+impl Prepared {
+    fn of(spec: &Arc<Spec>, pod: &Pod, cluster: &Cluster) -> Self {
+        let residual = Arc::new(spec.written.folded(pod, cluster));
+        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual }
+    }
+
+    fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
+        ClusterWorld(PodWorld { pod: &self.pod, cluster })
+    }
+
+    fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Arc<str>> {
+        let world = NodeWorld { world: self.world(cluster), node };
+        match self.residual.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+            Ok(Value::Bool(passes)) => Ok(passes),
+            Ok(other) => Err(format!("it gave {}", other.type_name()).into()),
+            Err(EvaluationError { message, .. }) => Err(message),
+        }
+    }
+
+    fn code(&self, verdict: Option<bool>) -> Code {
+        match verdict {
+            Some(true) => Code::PASS,
+            Some(false) => REJECTED,
+            None if self.spec.accepts_errors => Code::PASS,
+            None => ERRED,
+        }
+    }
+
+    fn told(&self, cluster: &Cluster, node: NodeView<'_>) -> Arc<str> {
+        let Some(expression) = &self.spec.message_expression else {
+            return Arc::clone(&self.spec.message);
+        };
+        let world = NodeWorld { world: self.world(cluster), node };
+        match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+            Ok(Value::String(text)) if !text.trim().is_empty() => text,
+            _ => Arc::clone(&self.spec.message),
+        }
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        self.spec.written.reads()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        self.spec.written.refresh(changes)
+    }
+
+    fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        let verdict = self.judge(cluster, node);
+        if verdict.is_err() {
+            self.spec.written.counts.count_errors(1);
+        }
+        self.code(verdict.ok())
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let columns = NodeColumns::of(&self.residual, self.world(cluster));
+        let selected = live(cluster);
+        let mut budget = Budget::new(COST_PER_NODE_MAX.saturating_mul(codes.len() as u64));
+        let mask = self.residual.filter(&columns, &selected, &mut budget);
+        self.spec.written.counts.count_errors(mask.error.count());
+        for lane in selected.iter() {
+            let verdict = if mask.error.get(lane) { None } else { Some(mask.truth.get(lane)) };
+            if let Some(code) = codes.get_mut(lane) {
+                *code = self.code(verdict);
+            }
+        }
+    }
+
+    fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        let rejection = self.spec.rejection;
+        let reason = if code == ERRED {
+            let why = self.judge(cluster, node).err();
+            let why = why.as_deref().unwrap_or("it depends on other pods");
+            format!("rule {} could not be evaluated: {why}", self.spec.written.name)
+        } else {
+            one_line(&self.told(cluster, node))
+        };
+        Status { rejection, reasons: vec![reason.into()] }
+    }
+
+    fn describes_by_code(&self) -> bool {
+        self.spec.message_expression.is_none()
+    }
+
+    fn describes_code(&self, code: Code) -> bool {
+        code != ERRED && self.describes_by_code()
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

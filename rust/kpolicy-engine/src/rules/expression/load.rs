@@ -1,0 +1,244 @@
+//! Expression rules and match conditions from the program document.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Expression, Type};
+use serde_json::Value;
+
+use crate::program::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
+use crate::rules::{Normalization, Rejection};
+
+use super::conditional::Conditions;
+use super::filter::{ExpressionFilter, Spec as FilterSpec};
+use super::needs::Needs;
+use super::score::{ExpressionScore, Spec as ScoreSpec};
+use super::{Counts, Written};
+
+/// The most points of a normalising shape.
+const POINTS_MAX: usize = 64;
+
+#[derive(Debug)]
+pub struct LoadedFilter {
+    pub rule: ExpressionFilter,
+    pub counts: Arc<Counts>,
+    /// It only counts what it would have rejected.
+    pub is_audit: bool,
+}
+
+#[derive(Debug)]
+pub struct LoadedScore {
+    pub rule: ExpressionScore,
+    pub counts: Arc<Counts>,
+}
+
+/// An expression whose result is one of some types.
+fn expression(
+    value: &Value,
+    place: &str,
+    wanted: &[&str],
+    refusals: &mut Refusals,
+) -> Option<(Expression, Needs)> {
+    let expression = match Expression::verify(value) {
+        Ok(expression) => expression,
+        Err(refusal) => {
+            refusals.add(BAD_EXPRESSION, place, refusal.to_string(), "");
+            return None;
+        }
+    };
+    let given = expression.result_type();
+    if *given != Type::Dyn && !wanted.contains(&given.head()) {
+        let message = format!("the expression gives {}", given.head());
+        refusals.add(WRONG_TYPE, place, message, format!("{} is wanted", wanted.join(" or ")));
+        return None;
+    }
+    match Needs::of(&expression) {
+        Ok(needs) => Some((expression, needs)),
+        Err(fact) => {
+            refusals.add(UNKNOWN, place, format!("unknown fact {fact:?}"), "");
+            None
+        }
+    }
+}
+
+fn written(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    wanted: &[&str],
+    refusals: &mut Refusals,
+) -> Option<Written> {
+    let place = fields.place_of("expression");
+    let value = fields.required("expression", refusals)?;
+    let (expression, needs) = expression(value, &place, wanted, refusals)?;
+    // Where it was written is for people; the engine only carries it.
+    fields.text_or("place", "", refusals)?;
+    let name = Arc::clone(name);
+    Some(Written { name, expression, needs, counts: Arc::new(Counts::default()) })
+}
+
+pub fn filter(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    refusals: &mut Refusals,
+) -> Option<LoadedFilter> {
+    let written = written(fields, name, &["bool"], refusals)?;
+    let message = fields.text_or("message", "", refusals)?;
+    let message =
+        if message.is_empty() { format!("node(s) didn't pass {name}") } else { message.into() };
+    fields.text_or("reason", "", refusals)?;
+    let mut message_needs = Needs::default();
+    let place = fields.place_of("messageExpression");
+    let message_expression = match fields.optional("messageExpression") {
+        Some(value) => {
+            let (expression, needs) = expression(value, &place, &["string"], refusals)?;
+            message_needs = needs;
+            Some(expression)
+        }
+        None => None,
+    };
+    let is_preemptible = fields.flag_or("preemptible", true, refusals)?;
+    let is_audit = choice(fields, "enforcement", ["deny", "audit"], refusals)? == "audit";
+    let accepts_errors = choice(fields, "onError", ["reject", "accept"], refusals)? == "accept";
+    let counts = Arc::clone(&written.counts);
+    let rejection = if is_preemptible { Rejection::Unschedulable } else { Rejection::Unresolvable };
+    let spec = FilterSpec {
+        written,
+        message: message.into(),
+        message_expression,
+        message_needs,
+        rejection,
+        accepts_errors,
+    };
+    Some(LoadedFilter { rule: ExpressionFilter(Arc::new(spec)), counts, is_audit })
+}
+
+pub fn score(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    refusals: &mut Refusals,
+) -> Option<LoadedScore> {
+    let written = written(fields, name, &["int", "uint", "double"], refusals)?;
+    choice(fields, "onError", ["zero", "zero"], refusals)?;
+    let normalization = match fields.object("normalize", refusals) {
+        Some(mut fields) => {
+            let normalization = normalization(&mut fields, refusals)?;
+            fields.finish(refusals);
+            normalization
+        }
+        None => Normalization::AsIs,
+    };
+    let counts = Arc::clone(&written.counts);
+    let spec = ScoreSpec { written, normalization };
+    Some(LoadedScore { rule: ExpressionScore(Arc::new(spec)), counts })
+}
+
+/// The conditions under which a rule holds, if there are any.
+pub fn conditions(
+    fields: &mut Fields<'_>,
+    rule: &Arc<str>,
+    refusals: &mut Refusals,
+) -> Option<Option<Conditions>> {
+    let items = fields.list("match", refusals)?;
+    let fails = choice(fields, "failurePolicy", ["Fail", "Ignore"], refusals)? == "Fail";
+    let mut expressions = Vec::with_capacity(items.len());
+    let mut needs = Needs::default();
+    for (place, item) in items {
+        let (expression, read) = expression(item, &place, &["bool"], refusals)?;
+        if read.node != crate::snapshot::NodeParts::NONE && !read.is_of_cluster() {
+            refusals.add(BAD_EXPRESSION, &place, "a match condition reads a node", "");
+            return None;
+        }
+        needs = needs.with(read);
+        expressions.push(expression);
+    }
+    if expressions.is_empty() {
+        return Some(None);
+    }
+    let rule = Arc::clone(rule);
+    Some(Some(Conditions { expressions, needs, fails_on_errors: fails, rule }))
+}
+
+impl Conditions {
+    pub fn reads_namespace(&self) -> bool {
+        self.needs.namespace
+    }
+}
+
+/// One of two words, the first where absent.
+fn choice<'a>(
+    fields: &mut Fields<'a>,
+    name: &'static str,
+    known: [&'static str; 2],
+    refusals: &mut Refusals,
+) -> Option<&'a str> {
+    let have = fields.text_or(name, known[0], refusals)?;
+    if known.contains(&have) {
+        return Some(have);
+    }
+    let message = format!("unknown {name} {have:?}");
+    refusals.add(UNKNOWN, &fields.place_of(name), message, known.join(" or "));
+    None
+}
+
+fn normalization(fields: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Normalization> {
+    let method = fields.text("method", refusals)?;
+    Some(match method {
+        "none" => Normalization::AsIs,
+        "max" => Normalization::Proportion { is_reversed: false },
+        "reverse" => Normalization::Proportion { is_reversed: true },
+        "minmax" => Normalization::Range,
+        "linear" => {
+            let from = pair(fields, "from", refusals)?;
+            let to = pair(fields, "to", refusals)?;
+            if from.0 >= from.1 {
+                let place = fields.place_of("from");
+                refusals.add(OUT_OF_RANGE, &place, "the range is empty", "from low to high");
+                return None;
+            }
+            Normalization::Linear { from, to }
+        }
+        "shape" => Normalization::Shape(points(fields, refusals)?),
+        other => {
+            let message = format!("unknown method {other:?}");
+            let hint = "none, max, reverse, minmax, linear or shape";
+            refusals.add(UNKNOWN, &fields.place_of("method"), message, hint);
+            return None;
+        }
+    })
+}
+
+fn pair(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    refusals: &mut Refusals,
+) -> Option<(f64, f64)> {
+    let place = fields.place_of(name);
+    let value = fields.required(name, refusals)?;
+    two_numbers(value, &place, refusals)
+}
+
+fn two_numbers(value: &Value, place: &str, refusals: &mut Refusals) -> Option<(f64, f64)> {
+    let numbers: Option<Vec<f64>> =
+        value.as_array().and_then(|items| items.iter().map(Value::as_f64).collect());
+    match numbers.as_deref() {
+        Some([first, second]) => Some((*first, *second)),
+        _ => {
+            refusals.add(WRONG_TYPE, place, "two numbers are wanted", "");
+            None
+        }
+    }
+}
+
+fn points(fields: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Box<[(f64, f64)]>> {
+    let place = fields.place_of("points");
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (place, item) in fields.list("points", refusals)? {
+        points.push(two_numbers(item, &place, refusals)?);
+    }
+    let rises = points.windows(2).all(|pair| matches!(pair, [(a, _), (b, _)] if a < b));
+    if points.is_empty() || points.len() > POINTS_MAX || !rises {
+        let hint = format!("1 to {POINTS_MAX} points with rising x");
+        refusals.add(OUT_OF_RANGE, &place, "the shape is not one", hint);
+        return None;
+    }
+    Some(points.into_boxed_slice())
+}

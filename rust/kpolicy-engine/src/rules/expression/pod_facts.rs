@@ -1,0 +1,254 @@
+//! What a pod answers: facts of the pod of the cycle, and members of pods in loops.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Answer, Fault, Kind as FaultKind, Map, Object, Value};
+
+use crate::model::{Container, Effect, Labels, ResourceList, Taint, Toleration, VolumeSource};
+use crate::resources::names;
+use crate::rules::tolerations::tolerates;
+use crate::snapshot::Pod;
+
+/// Answers a path below `pod.`; the entry of a map has `[]` behind.
+pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
+    let template = &pod.template;
+    match path {
+        "name" => Arc::clone(&pod.name).into(),
+        "namespace" => Arc::clone(pod.namespace()).into(),
+        "uid" => Arc::clone(&pod.uid).into(),
+        "priority" => i64::from(pod.priority()).into(),
+        "priorityClassName" => Arc::clone(&template.priority_class_name).into(),
+        "schedulerName" => Arc::clone(&template.scheduler_name).into(),
+        "serviceAccount" => Arc::clone(&template.service_account_name).into(),
+        "qosClass" => qos_class(pod).into(),
+        "preemptionPolicy" if template.never_preempts => "Never".into(),
+        "preemptionPolicy" => "PreemptLowerPriority".into(),
+        "hostNetwork" => template.needed_features.host_network.into(),
+        "labels" => map(pod.labels()).into(),
+        "labels[]" => entry(pod.labels(), args),
+        "annotations" => map(&pod.annotations).into(),
+        "annotations[]" => entry(&pod.annotations, args),
+        "nodeSelector" => template
+            .node_affinity
+            .selector
+            .as_ref()
+            .map_or_else(|| map(&Labels::default()), map)
+            .into(),
+        "nodeSelector[]" => match &template.node_affinity.selector {
+            Some(selector) => entry(selector, args),
+            None => Answer::Absent,
+        },
+        "controller" => controller(pod),
+        "controller.kind" => owner(pod, |owner| owner.kind.as_ref().into()),
+        "controller.name" => owner(pod, |owner| owner.name.as_ref().into()),
+        "containers" => containers(&template.containers.regular),
+        "initContainers" => containers(&template.containers.init),
+        "images" => images(pod),
+        "volumes.claims" => claims(pod),
+        "tolerations" => list(template.tolerations.iter().map(toleration)),
+        "tolerates" => tolerates_taint(pod, args),
+        "request" => keyed(args, |name| pod.requests().fit.get(name)),
+        "limit" => keyed(args, |name| limit(pod, name)),
+        _ => Answer::Unknown,
+    }
+}
+
+/// A fact with one text as its argument.
+pub fn keyed<T: Into<Value>>(args: &[Value], of: impl FnOnce(&str) -> T) -> Answer {
+    match args {
+        [Value::String(key)] => Answer::Known(of(key).into()),
+        _ => no_such_overload(),
+    }
+}
+
+pub fn no_such_overload() -> Answer {
+    Answer::Failed(Fault::new(FaultKind::NoSuchOverload, "no such overload"))
+}
+
+pub fn entry(labels: &Labels, args: &[Value]) -> Answer {
+    match args {
+        [Value::String(key)] => labels.get(key).map_or(Answer::Absent, Into::into),
+        _ => no_such_overload(),
+    }
+}
+
+pub fn map(labels: &Labels) -> Value {
+    Value::map(Map::of_strings(labels.iter().map(|(key, value)| (key, value.into()))))
+}
+
+pub fn list(items: impl Iterator<Item = Value>) -> Answer {
+    Answer::Known(Value::list(items.collect()))
+}
+
+fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
+    Value::map(Map::of_strings(fields))
+}
+
+/// A record without its empty texts.
+fn record_of_texts<const N: usize>(fields: [(&'static str, &str); N]) -> Value {
+    let there = fields.into_iter().filter(|(_, text)| !text.is_empty());
+    Value::map(Map::of_strings(there.map(|(name, text)| (name, text.into()))))
+}
+
+fn controller(pod: &Pod) -> Answer {
+    let of = |owner: &crate::model::OwnerReference| {
+        record([("kind", owner.kind.as_ref().into()), ("name", owner.name.as_ref().into())])
+    };
+    pod.template.owner.as_ref().map_or(Answer::Absent, |owner| Answer::Known(of(owner)))
+}
+
+fn owner(pod: &Pod, of: impl FnOnce(&crate::model::OwnerReference) -> Value) -> Answer {
+    pod.template.owner.as_ref().map_or(Answer::Absent, |owner| Answer::Known(of(owner)))
+}
+
+fn containers(containers: &[Container]) -> Answer {
+    list(containers.iter().map(|container| {
+        let ports = container.host_ports.iter().map(|port| {
+            record([
+                ("protocol", port.protocol.as_ref().into()),
+                ("hostIP", port.ip.as_ref().into()),
+                ("hostPort", i64::from(port.port).into()),
+            ])
+        });
+        record([
+            ("name", container.name.as_ref().into()),
+            ("image", container.image.as_ref().into()),
+            ("ports", Value::list(ports.collect())),
+            ("requests", amounts(&container.requests)),
+            ("limits", amounts(&container.limits)),
+        ])
+    }))
+}
+
+/// Whole units, thousandths of CPU.
+fn amounts(list: &ResourceList) -> Value {
+    let amount = |(name, quantity): (&str, &crate::model::Quantity)| {
+        let rounded = if name == names::CPU {
+            quantity.millis_rounded_up()
+        } else {
+            quantity.units_rounded_up()
+        };
+        (Arc::<str>::from(name), rounded.into())
+    };
+    Value::map(Map::of_strings(list.iter().map(amount)))
+}
+
+fn images(pod: &Pod) -> Answer {
+    let images = &pod.template.images;
+    list(images.init_containers.iter().chain(&images.containers).map(|image| image.as_ref().into()))
+}
+
+fn claims(pod: &Pod) -> Answer {
+    list(pod.template.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSource::Claim { name, .. } => Some(name.as_ref().into()),
+        VolumeSource::Ephemeral => Some(format!("{}-{}", pod.name, volume.name).into()),
+        _ => None,
+    }))
+}
+
+fn effect_name(effect: Effect) -> &'static str {
+    match effect {
+        Effect::NoSchedule => "NoSchedule",
+        Effect::PreferNoSchedule => "PreferNoSchedule",
+        Effect::NoExecute => "NoExecute",
+        Effect::Unknown => "",
+    }
+}
+
+pub fn taint(taint: &Taint) -> Value {
+    record([
+        ("key", taint.key.as_ref().into()),
+        ("value", taint.value.as_ref().into()),
+        ("effect", effect_name(taint.effect).into()),
+    ])
+}
+
+fn toleration(toleration: &Toleration) -> Value {
+    let operator = match toleration.operator {
+        crate::model::TolerationOperator::Equal => "Equal",
+        crate::model::TolerationOperator::Exists => "Exists",
+        crate::model::TolerationOperator::Unknown => "",
+    };
+    record_of_texts([
+        ("key", &toleration.key),
+        ("operator", operator),
+        ("value", &toleration.value),
+        ("effect", toleration.effect.map_or("", effect_name)),
+    ])
+}
+
+fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
+    let [Value::Map(fields)] = args else { return no_such_overload() };
+    let text = |name: &str| match fields.get_text(name) {
+        Some(Value::String(text)) => text.as_ref().into(),
+        _ => Box::<str>::default(),
+    };
+    let effect = match text("effect").as_ref() {
+        "NoSchedule" => Effect::NoSchedule,
+        "PreferNoSchedule" => Effect::PreferNoSchedule,
+        "NoExecute" => Effect::NoExecute,
+        _ => Effect::Unknown,
+    };
+    let taint = Taint { key: text("key"), value: text("value"), effect };
+    pod.template.tolerations.iter().any(|toleration| tolerates(toleration, &taint)).into()
+}
+
+/// The larger of what containers may use together and what the largest init container may.
+fn limit(pod: &Pod, name: &str) -> i64 {
+    let of = |container: &Container| {
+        let limit = container.limits.get(name).copied().unwrap_or_default();
+        if name == names::CPU { limit.millis_rounded_up() } else { limit.units_rounded_up() }
+    };
+    let containers = &pod.template.containers;
+    let (sidecars, starting): (Vec<_>, Vec<_>) =
+        containers.init.iter().partition(|container| container.restarts_always);
+    let running = containers.regular.iter().chain(sidecars).map(of);
+    let together = running.fold(0_i64, i64::saturating_add);
+    starting.into_iter().map(of).fold(together, i64::max)
+}
+
+/// Clause: Guaranteed where every container's limits of CPU and memory are there and requested in
+/// full, BestEffort where none names any of the two.
+fn qos_class(pod: &Pod) -> &'static str {
+    let containers = &pod.template.containers;
+    let all = || containers.init.iter().chain(&containers.regular);
+    let computed = [names::CPU, names::MEMORY];
+    let names_any = |container: &Container| {
+        computed.iter().any(|name| {
+            container.requests.get(name).is_some() || container.limits.get(name).is_some()
+        })
+    };
+    let is_full = |container: &Container| {
+        computed.iter().all(|name| {
+            let limit = container.limits.get(name);
+            limit.is_some() && container.requests.get(name).is_none_or(|have| Some(have) == limit)
+        })
+    };
+    if !all().any(names_any) {
+        "BestEffort"
+    } else if all().all(is_full) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+/// A pod of a loop.
+#[derive(Debug, Clone)]
+pub struct PodObject(pub Arc<Pod>);
+
+impl Object for PodObject {
+    fn type_name(&self) -> &'static str {
+        "Pod"
+    }
+
+    fn member(&self, name: &str, args: &[Value]) -> Answer {
+        answer(&self.0, name, args)
+    }
+
+    fn identity(&self) -> u64 {
+        self.0.uid.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Sets of pods, on a node, in a domain or in the cluster: counted and summed, never copied.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Answer, Selector, Value};
+
+use crate::resources::names;
+use crate::snapshot::pod::Identity;
+use crate::snapshot::{Cluster, Load, Pod};
+
+use super::pod_facts::no_such_overload;
+
+/// Which pods count: by labels and, where named, by namespaces.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    selector: Arc<Selector>,
+    namespaces: Option<Vec<Arc<str>>>,
+}
+
+/// What is asked of a set.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    Count(Option<Chosen>),
+    Sum { resource: Arc<str>, chosen: Option<Chosen> },
+}
+
+impl Asked {
+    /// From the last part of a fact's path and its own arguments.
+    pub fn of(what: &str, args: &[Value]) -> Result<Self, Answer> {
+        match (what, args) {
+            ("size", []) => Ok(Self::Count(None)),
+            ("count", [selector]) => Ok(Self::Count(Some(Chosen::of(selector, None)?))),
+            ("count", [selector, namespaces]) => {
+                Ok(Self::Count(Some(Chosen::of(selector, Some(namespaces))?)))
+            }
+            ("sum", [Value::String(resource)]) => {
+                Ok(Self::Sum { resource: Arc::clone(resource), chosen: None })
+            }
+            ("sum", [Value::String(resource), selector]) => Ok(Self::Sum {
+                resource: Arc::clone(resource),
+                chosen: Some(Chosen::of(selector, None)?),
+            }),
+            _ => Err(no_such_overload()),
+        }
+    }
+
+    /// Of one node.
+    pub fn on(&self, load: &Load) -> i64 {
+        let pods = load.pods.iter();
+        match self {
+            Self::Count(None) => count(load.pods.len()),
+            Self::Count(Some(chosen)) => {
+                count(pods.filter(|pod| chosen.has(&pod.identity)).count())
+            }
+            Self::Sum { resource, chosen: None } => requested(load, resource),
+            Self::Sum { resource, chosen: Some(chosen) } => pods
+                .filter(|pod| chosen.has(&pod.identity))
+                .fold(0, |sum: i64, pod| sum.saturating_add(of_pod(pod, resource))),
+        }
+    }
+
+    /// Of every node, by slot; slots without a node have 0.
+    pub fn by_slot(&self, cluster: &Cluster) -> Vec<i64> {
+        let mut sums = vec![0_i64; cluster.nodes().slots()];
+        match self {
+            // A selector is matched once per identity, not once per pod.
+            Self::Count(Some(chosen)) => {
+                let rows = cluster.census().identities().iter();
+                for row in rows.filter(|row| chosen.has(&row.what)) {
+                    for (slot, tally) in &row.by_node {
+                        if let Some(cell) = sums.get_mut(slot.index()) {
+                            *cell += i64::from(tally.pods);
+                        }
+                    }
+                }
+            }
+            _ => {
+                for view in cluster.nodes().iter() {
+                    if let Some(cell) = sums.get_mut(view.slot.index()) {
+                        *cell = self.on(view.load);
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
+
+impl Chosen {
+    fn of(selector: &Value, namespaces: Option<&Value>) -> Result<Self, Answer> {
+        let Value::Selector(selector) = selector else { return Err(no_such_overload()) };
+        let namespaces = match namespaces {
+            None => None,
+            Some(Value::List(names)) => {
+                let text = |name: &Value| match name {
+                    Value::String(text) => Ok(Arc::clone(text)),
+                    _ => Err(no_such_overload()),
+                };
+                Some(names.iter().map(text).collect::<Result<_, _>>()?)
+            }
+            Some(_) => return Err(no_such_overload()),
+        };
+        Ok(Self { selector: Arc::clone(selector), namespaces })
+    }
+
+    fn has(&self, identity: &Identity) -> bool {
+        self.namespaces.as_ref().is_none_or(|names| names.contains(&identity.namespace))
+            && self.selector.matches(|key| identity.labels.get(key))
+    }
+}
+
+fn count(pods: usize) -> i64 {
+    i64::try_from(pods).unwrap_or(i64::MAX)
+}
+
+fn of_pod(pod: &Pod, resource: &str) -> i64 {
+    if resource == names::PODS { 1 } else { pod.requests().held.get(resource) }
+}
+
+/// What all pods of a node request together.
+pub fn requested(load: &Load, resource: &str) -> i64 {
+    if resource == names::PODS { count(load.pods.len()) } else { load.requested.get(resource) }
+}

@@ -1,0 +1,105 @@
+//! A score written as an expression.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Budget, Expression, ScoreValues, Value};
+
+use crate::model::Kind;
+use crate::rules::{IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
+
+use super::columns::{NodeColumns, live};
+use super::world::{ClusterWorld, NodeWorld, PodWorld};
+use super::{COST_PER_NODE_MAX, Written};
+
+#[derive(Debug)]
+pub(super) struct Spec {
+    pub written: Written,
+    pub normalization: Normalization,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExpressionScore(pub(super) Arc<Spec>);
+
+#[derive(Debug)]
+struct Prepared {
+    spec: Arc<Spec>,
+    pod: Pod,
+    residual: Expression,
+}
+
+impl Score for ExpressionScore {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        self.0.written.needs.key(pod, key);
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let residual = self.0.written.folded(pod, cluster);
+        Some(Box::new(Prepared { spec: Arc::clone(&self.0), pod: pod.clone(), residual }))
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        if self.0.written.needs.namespace { &[Kind::Namespace] } else { &[] }
+    }
+}
+
+impl Prepared {
+    fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
+        ClusterWorld(PodWorld { pod: &self.pod, cluster })
+    }
+}
+
+/// Clause: a score that cannot be told counts 0 and moves no extreme; so does one that is no number.
+fn told(score: f64) -> f64 {
+    if score.is_nan() { IGNORED } else { score }
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        self.spec.written.reads()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        self.spec.written.refresh(changes)
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
+        let world = NodeWorld { world: self.world(cluster), node };
+        match self.residual.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+            Ok(Value::Int(score)) => score as f64,
+            Ok(Value::Uint(score)) => score as f64,
+            Ok(Value::Double(score)) => told(score),
+            _ => {
+                self.spec.written.counts.count_errors(1);
+                IGNORED
+            }
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        let columns = NodeColumns::of(&self.residual, self.world(cluster));
+        let selected = live(cluster);
+        let mut budget = Budget::new(COST_PER_NODE_MAX.saturating_mul(raw.len() as u64));
+        let score = self.residual.score(&columns, &selected, &mut budget);
+        self.spec.written.counts.count_errors(score.error.count());
+        match score.values {
+            ScoreValues::Int(values) => {
+                raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = value as f64);
+            }
+            ScoreValues::Double(values) => {
+                raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = told(value));
+            }
+        }
+        for lane in score.error.iter() {
+            if let Some(cell) = raw.get_mut(lane) {
+                *cell = IGNORED;
+            }
+        }
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &self.spec.normalization
+    }
+}

@@ -1,0 +1,136 @@
+//! Sums by topology: for a key, a number for each value of that label on nodes.
+//!
+//! Owns [`TopologySums`]. Ids of domains hold for one version of a column; `is_current` tells.
+
+use std::sync::Arc;
+
+use crate::snapshot::{Cluster, Domains, NodeSlot};
+
+#[derive(Debug, Clone, Default)]
+pub struct TopologySums {
+    /// One for each key, in the order in which keys were first added to.
+    by_key: Vec<KeySums>,
+}
+
+#[derive(Debug, Clone)]
+struct KeySums {
+    key: Box<str>,
+    version: u64,
+    by_domain: Vec<i64>,
+    /// How many domains have a sum other than 0.
+    live: usize,
+}
+
+impl TopologySums {
+    /// Adds to the domain that the node is in; a node without the key is in none. Tells whether a
+    /// domain's sum became positive or ceased to be.
+    pub fn add(
+        &mut self,
+        cluster: &Cluster,
+        key: &str,
+        slot: NodeSlot,
+        amount: i64,
+    ) -> Option<bool> {
+        let domains = cluster.nodes().domains(key);
+        let id = domains.id(slot) as usize;
+        if id == 0 || amount == 0 {
+            return None;
+        }
+        let sums = self.of(key, &domains);
+        if sums.by_domain.len() <= id {
+            sums.by_domain.resize(domains.len().max(id + 1), 0);
+        }
+        let cell = sums.by_domain.get_mut(id)?;
+        let before = *cell;
+        *cell = before.saturating_add(amount);
+        let after = *cell;
+        match (before == 0, after == 0) {
+            (true, false) => sums.live += 1,
+            (false, true) => sums.live = sums.live.saturating_sub(1),
+            _ => {}
+        }
+        Some((before > 0) != (after > 0))
+    }
+
+    fn of(&mut self, key: &str, domains: &Domains) -> &mut KeySums {
+        let known = self.by_key.iter().position(|sums| sums.key.as_ref() == key);
+        let position = known.unwrap_or_else(|| {
+            self.by_key.push(KeySums {
+                key: key.into(),
+                version: domains.version(),
+                by_domain: Vec::new(),
+                live: 0,
+            });
+            self.by_key.len() - 1
+        });
+        &mut self.by_key[position]
+    }
+
+    /// No domain of any key has a sum other than 0.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.iter().all(|sums| sums.live == 0)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.by_key.iter().map(|sums| sums.key.as_ref())
+    }
+
+    /// Whether the ids still mean what they meant.
+    pub fn is_current(&self, cluster: &Cluster) -> bool {
+        self.by_key.iter().all(|sums| cluster.nodes().domains(&sums.key).version() == sums.version)
+    }
+
+    /// The sum of the node's domain; `None` if the node lacks the key.
+    pub fn at(&self, cluster: &Cluster, key: &str, slot: NodeSlot) -> Option<i64> {
+        let id = cluster.nodes().domains(key).id(slot);
+        (id != 0).then(|| self.by_id(key, id))
+    }
+
+    /// Over all keys, the sum of the node's domains.
+    pub fn total(&self, cluster: &Cluster, slot: NodeSlot) -> i64 {
+        self.keys().filter_map(|key| self.at(cluster, key, slot)).sum()
+    }
+
+    /// Whether any of the node's domains has a sum above 0.
+    pub fn any_positive(&self, cluster: &Cluster, slot: NodeSlot) -> bool {
+        self.keys().any(|key| self.at(cluster, key, slot).is_some_and(|sum| sum > 0))
+    }
+
+    /// The keys with a sum other than 0 somewhere, each with its column, to go through all nodes.
+    pub fn columns(&self, cluster: &Cluster) -> Vec<Column<'_>> {
+        let live = self.by_key.iter().filter(|sums| sums.live > 0);
+        live.map(|sums| Column {
+            domains: cluster.nodes().domains(&sums.key),
+            by_domain: &sums.by_domain,
+        })
+        .collect()
+    }
+
+    pub fn column(&self, cluster: &Cluster, key: &str) -> Column<'_> {
+        let found = self.by_key.iter().find(|sums| sums.key.as_ref() == key);
+        Column {
+            domains: cluster.nodes().domains(key),
+            by_domain: found.map_or(&[], |sums| &sums.by_domain),
+        }
+    }
+
+    fn by_id(&self, key: &str, id: u32) -> i64 {
+        let sums = self.by_key.iter().find(|sums| sums.key.as_ref() == key);
+        sums.and_then(|sums| sums.by_domain.get(id as usize)).copied().unwrap_or(0)
+    }
+}
+
+/// One key's sums beside the domains of nodes.
+#[derive(Debug)]
+pub struct Column<'a> {
+    domains: Arc<Domains>,
+    by_domain: &'a [i64],
+}
+
+impl Column<'_> {
+    /// By slot; `None` where the node lacks the key.
+    pub fn at(&self, index: usize) -> Option<i64> {
+        let id = self.domains.ids().get(index).copied().unwrap_or(0);
+        (id != 0).then(|| self.by_domain.get(id as usize).copied().unwrap_or(0))
+    }
+}

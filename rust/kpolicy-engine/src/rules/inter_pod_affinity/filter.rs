@@ -1,0 +1,279 @@
+//! The filter: required affinity, required anti-affinity, and that of pods on nodes.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::intern::Shared;
+use crate::model::{Kind, Labels};
+use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::snapshot::pod::{Identity, PodAffinity};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
+
+use super::counts::TopologySums;
+use super::terms::{Incoming, all_mean, means_existing, means_incoming};
+use super::{InterPodAffinity, hints};
+
+const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
+const REASON_ANTI: &str = "node(s) didn't match pod anti-affinity rules";
+const REASON_EXISTING: &str = "node(s) didn't satisfy existing pods anti-affinity rules";
+
+const AFFINITY: Code = Code::reject(1);
+const ANTI: Code = Code::reject(2);
+const EXISTING: Code = Code::reject(3);
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    identity: Shared<Identity>,
+    affinity: Shared<PodAffinity>,
+    namespace_labels: Labels,
+    /// Pods on nodes whose required anti-affinity means the pod.
+    existing: TopologySums,
+    /// Pods on nodes that all required affinity terms mean.
+    wanted: TopologySums,
+    /// Pods on nodes that one of the required anti-affinity terms means.
+    unwanted: TopologySums,
+    means_itself: bool,
+}
+
+impl Filter for InterPodAffinity {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.identity.id());
+        key.push(pod.template.pod_affinity.id());
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        let (identity, affinity) = (pod.identity.clone(), pod.template.pod_affinity.clone());
+        let means_itself = all_mean(&affinity.required, &identity.namespace, &identity, cluster);
+        let namespace_labels =
+            cluster.namespace_labels(&identity.namespace).cloned().unwrap_or_default();
+        let mut prepared = Prepared {
+            identity,
+            affinity,
+            namespace_labels,
+            existing: TopologySums::default(),
+            wanted: TopologySums::default(),
+            unwanted: TopologySums::default(),
+            means_itself,
+        };
+        prepared.count_all(cluster);
+        Some(Box::new(prepared))
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[
+            Event::PodAdd,
+            Event::PodLabel,
+            Event::PodDelete,
+            Event::NodeAdd,
+            Event::NodeLabel,
+        ])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        hints::wakes(pod, occurrence)
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Namespace]
+    }
+}
+
+impl Prepared {
+    fn count_all(&mut self, cluster: &Cluster) {
+        if !self.affinity.required.is_empty() || !self.affinity.anti_required.is_empty() {
+            for row in cluster.census().identities() {
+                let means = Means::of(self, &row.what, cluster);
+                if means.is_nothing() {
+                    continue;
+                }
+                for (slot, tally) in &row.by_node {
+                    self.add_meant(cluster, *slot, &means, i64::from(tally.pods));
+                }
+            }
+        }
+        for row in cluster.census().asking() {
+            let keys = self.keys_against(&row.what.affinity, &row.what.namespace);
+            for (slot, tally) in &row.by_node {
+                for key in &keys {
+                    self.existing.add(cluster, key, *slot, i64::from(tally.pods));
+                }
+            }
+        }
+    }
+
+    /// Topology keys of the required anti-affinity terms that mean the pod, with repetitions.
+    fn keys_against(&self, affinity: &PodAffinity, namespace: &str) -> Vec<Box<str>> {
+        let incoming =
+            Incoming { identity: &self.identity, namespace_labels: &self.namespace_labels };
+        let terms = affinity.anti_required.iter();
+        terms
+            .filter(|term| means_incoming(term, namespace, incoming))
+            .map(|term| term.topology_key.clone())
+            .collect()
+    }
+
+    /// Whether a domain became or ceased to be of interest.
+    fn add_meant(&mut self, cluster: &Cluster, slot: NodeSlot, means: &Means, pods: i64) -> bool {
+        let affinity = self.affinity.clone();
+        let mut flips = false;
+        if means.wanted {
+            for term in &affinity.required {
+                flips |= self.wanted.add(cluster, &term.topology_key, slot, pods) == Some(true);
+            }
+        }
+        for (term, is_meant) in affinity.anti_required.iter().zip(&means.unwanted) {
+            if *is_meant {
+                flips |= self.unwanted.add(cluster, &term.topology_key, slot, pods) == Some(true);
+            }
+        }
+        flips
+    }
+
+    fn add(&mut self, cluster: &Cluster, slot: NodeSlot, pod: &Pod, pods: i64) -> bool {
+        let means = Means::of(self, &pod.identity, cluster);
+        let mut flips = self.add_meant(cluster, slot, &means, pods);
+        if !pod.template.pod_affinity.anti_required.is_empty() {
+            for key in self.keys_against(&pod.template.pod_affinity, pod.namespace()) {
+                flips |= self.existing.add(cluster, &key, slot, pods) == Some(true);
+            }
+        }
+        flips
+    }
+
+    fn judge(
+        &self,
+        wanted: impl Fn(usize) -> Option<i64>,
+        unwanted: impl Fn(usize) -> Option<i64>,
+        existing: impl Fn() -> bool,
+    ) -> Code {
+        let mut is_met = true;
+        for term in 0..self.affinity.required.len() {
+            match wanted(term) {
+                None => return AFFINITY,
+                Some(pods) => is_met &= pods > 0,
+            }
+        }
+        // The first of a group that wants its own kind finds nobody yet, anywhere.
+        let is_first = || self.means_itself && self.wanted.is_empty();
+        if !is_met && !is_first() {
+            return AFFINITY;
+        }
+        let is_unwanted = |term| unwanted(term).is_some_and(|pods| pods > 0);
+        if (0..self.affinity.anti_required.len()).any(is_unwanted) {
+            ANTI
+        } else if existing() {
+            EXISTING
+        } else {
+            Code::PASS
+        }
+    }
+}
+
+/// Which of the pod's terms mean a pod on a node.
+struct Means {
+    wanted: bool,
+    unwanted: Vec<bool>,
+}
+
+impl Means {
+    fn of(prepared: &Prepared, existing: &Identity, cluster: &Cluster) -> Self {
+        let affinity = &prepared.affinity;
+        let owner = &prepared.identity.namespace;
+        let anti = affinity.anti_required.iter();
+        Self {
+            wanted: all_mean(&affinity.required, owner, existing, cluster),
+            unwanted: anti.map(|term| means_existing(term, owner, existing, cluster)).collect(),
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.wanted && !self.unwanted.contains(&true)
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::LABELS)
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        let relabels = NodeParts::LABELS.with(NodeParts::EXISTENCE);
+        let sums = [&self.existing, &self.wanted, &self.unwanted];
+        let is_stale = changes.iter().any(|change| match change {
+            Change::Node(_, parts) => parts.meets(relabels),
+            Change::Object(kind) => *kind == Kind::Namespace,
+            Change::PodPut(..) | Change::PodTaken(..) => false,
+        });
+        if is_stale || !sums.into_iter().all(|sums| sums.is_current(cluster)) {
+            return Refresh::Again;
+        }
+        let was_alone = self.wanted.is_empty();
+        let mut flips = false;
+        for change in changes.iter() {
+            match change {
+                Change::PodPut(slot, pod) => flips |= self.add(cluster, *slot, pod, 1),
+                Change::PodTaken(slot, pod) => flips |= self.add(cluster, *slot, pod, -1),
+                Change::Node(..) | Change::Object(_) => {}
+            }
+        }
+        if flips || was_alone != self.wanted.is_empty() { Refresh::All } else { Refresh::Nodes }
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        let asks = !self.affinity.required.is_empty() || !self.affinity.anti_required.is_empty();
+        if asks || !self.existing.is_empty() { Stage::Check } else { Stage::Skip }
+    }
+
+    fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        let terms = (&self.affinity.required, &self.affinity.anti_required);
+        let at = |sums: &TopologySums, key: &str| sums.at(cluster, key, node.slot);
+        self.judge(
+            |term| at(&self.wanted, &terms.0.get(term)?.topology_key),
+            |term| at(&self.unwanted, &terms.1.get(term)?.topology_key),
+            || self.existing.any_positive(cluster, node.slot),
+        )
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let wanted: Vec<_> = self
+            .affinity
+            .required
+            .iter()
+            .map(|term| self.wanted.column(cluster, &term.topology_key))
+            .collect();
+        let unwanted: Vec<_> = self
+            .affinity
+            .anti_required
+            .iter()
+            .map(|term| self.unwanted.column(cluster, &term.topology_key))
+            .collect();
+        let existing = self.existing.columns(cluster);
+        for (index, code) in codes.iter_mut().enumerate() {
+            *code = self.judge(
+                |term| wanted.get(term)?.at(index),
+                |term| unwanted.get(term)?.at(index),
+                || existing.iter().any(|column| column.at(index).is_some_and(|pods| pods > 0)),
+            );
+        }
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, code: Code) -> Status {
+        match code {
+            AFFINITY => Status::unresolvable(REASON_AFFINITY),
+            ANTI => Status::unschedulable(REASON_ANTI),
+            _ => Status::unschedulable(REASON_EXISTING),
+        }
+    }
+
+    fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        self.add(cluster, node.slot, pod, 1);
+    }
+
+    fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        self.add(cluster, node.slot, pod, -1);
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}

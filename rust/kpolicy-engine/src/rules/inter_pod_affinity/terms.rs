@@ -1,0 +1,81 @@
+//! Which pods a term means.
+//!
+//! Owns matching of namespaces and labels, from both sides: terms of the pod that is placed, whose
+//! namespace selectors are resolved to names, and terms of pods on nodes, which read the labels of
+//! the placed pod's namespace.
+
+use crate::model::{Labels, PodAffinityTerm, Selector};
+use crate::snapshot::pod::Identity;
+use crate::snapshot::{Cluster, Pod};
+
+/// What a term of a pod on a node may read of the pod that is placed.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
+    pub identity: &'a Identity,
+    /// Empty where the namespace is not known.
+    pub namespace_labels: &'a Labels,
+}
+
+/// Whether a term of a pod in `owner_namespace` means the incoming pod.
+pub fn means_incoming(
+    term: &PodAffinityTerm,
+    owner_namespace: &str,
+    incoming: Incoming<'_>,
+) -> bool {
+    let namespace = &**incoming.identity.namespace;
+    let by_selector = |selector: &Selector| selector.matches(incoming.namespace_labels);
+    (names(term, owner_namespace, namespace)
+        || term.namespace_selector.as_ref().is_some_and(by_selector))
+        && has_labels(term, &incoming.identity.labels)
+}
+
+/// Whether a term of the incoming pod, of `owner_namespace`, means a pod on a node.
+///
+/// Clause: kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector
+/// again, with no labels: one that the empty set meets selects every namespace.
+pub fn means_existing(
+    term: &PodAffinityTerm,
+    owner_namespace: &str,
+    existing: &Identity,
+    cluster: &Cluster,
+) -> bool {
+    let namespace = &**existing.namespace;
+    let by_selector = |selector: &Selector| {
+        selector.matches(&Labels::default())
+            || cluster.namespace_labels(namespace).is_some_and(|labels| selector.matches(labels))
+    };
+    (names(term, owner_namespace, namespace)
+        || term.namespace_selector.as_ref().is_some_and(by_selector))
+        && has_labels(term, &existing.labels)
+}
+
+/// As [`means_existing`] for every term; no terms mean nobody.
+pub fn all_mean(
+    terms: &[PodAffinityTerm],
+    owner_namespace: &str,
+    existing: &Identity,
+    cluster: &Cluster,
+) -> bool {
+    !terms.is_empty()
+        && terms.iter().all(|term| means_existing(term, owner_namespace, existing, cluster))
+}
+
+/// For hints, which know no namespace labels: as kube-scheduler's, which pass none.
+pub fn all_mean_by_name(terms: &[PodAffinityTerm], owner: &Pod, other: &Pod) -> bool {
+    let nothing = Labels::default();
+    let incoming = Incoming { identity: &other.identity, namespace_labels: &nothing };
+    !terms.is_empty() && terms.iter().all(|term| means_incoming(term, owner.namespace(), incoming))
+}
+
+/// A term that names no namespace and selects none means its owner's.
+fn names(term: &PodAffinityTerm, owner_namespace: &str, namespace: &str) -> bool {
+    if term.namespaces.is_empty() && term.namespace_selector.is_none() {
+        return namespace == owner_namespace;
+    }
+    term.namespaces.binary_search_by(|have| have.as_ref().cmp(namespace)).is_ok()
+}
+
+/// No selector at all matches nothing.
+fn has_labels(term: &PodAffinityTerm, labels: &Labels) -> bool {
+    term.label_selector.as_ref().is_some_and(|selector| selector.matches(labels))
+}

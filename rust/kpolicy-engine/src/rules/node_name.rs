@@ -1,0 +1,58 @@
+//! `NodeName`: a pod that names a node goes there or nowhere.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+
+use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+
+pub const NAME: &str = "NodeName";
+pub const MISMATCH: &str = "node(s) didn't match the requested node name";
+
+#[derive(Debug)]
+pub struct NodeName;
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    wanted: Arc<str>,
+}
+
+impl Filter for NodeName {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        // A pod that names a node is not pending, so this is about pods judged for explanation.
+        key.push_text(&pod.node_name);
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        (!pod.node_name.is_empty()).then(|| -> Box<dyn PreparedFilter> {
+            Box::new(Prepared { wanted: Arc::clone(&pod.node_name) })
+        })
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[Event::NodeAdd])
+    }
+
+    fn wakes(&self, _: &Pod, _: Event, _: &Occurrence, _: &Cluster) -> bool {
+        true
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::EXISTENCE)
+    }
+
+    fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
+        if node.node.name == self.wanted { Code::PASS } else { Code::reject(1) }
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
+        Status::unresolvable(MISMATCH)
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,185 @@
+//! `NodeResourcesBalancedAllocation`: better where the pod makes a node's resources more evenly used.
+//!
+//! Clauses (1.36): 50 and half of how the balance would change; balance is 100 less a hundredfold
+//! standard deviation of the used shares; requests count without defaults; pods that ask for none of
+//! the resources are not scored.
+
+use crate::intern::Name;
+use crate::program::{Fields, Refusals};
+use crate::resources::names;
+use crate::snapshot::columns::{self, Columns, approximate};
+use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+
+use super::node_resources_fit::resources;
+use super::resource_scoring::{WeightedResource, floor};
+use super::{Key, PreparedScore, Reads, Score};
+
+pub const NAME: &str = "NodeResourcesBalancedAllocation";
+
+const SCORE_MAX: f64 = 100.0;
+const HALF: f64 = 50.0;
+
+#[derive(Debug)]
+pub struct NodeResourcesBalancedAllocation {
+    resources: Box<[WeightedResource]>,
+}
+
+#[derive(Debug)]
+enum Which {
+    Cpu,
+    Memory,
+    EphemeralStorage,
+    Scalar(Name),
+}
+
+#[derive(Debug)]
+struct Prepared {
+    parts: Vec<(Which, i64)>,
+}
+
+impl Score for NodeResourcesBalancedAllocation {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.template.requests.id());
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let asked = &pod.requests().held;
+        let is_asked = |resource: &WeightedResource| asked.get(&resource.name) != 0;
+        if !self.resources.iter().any(is_asked) {
+            return None;
+        }
+        let part = |resource: &WeightedResource| match resource.name.as_ref() {
+            names::CPU => Some((Which::Cpu, asked.cpu_milli)),
+            names::MEMORY => Some((Which::Memory, asked.memory)),
+            names::EPHEMERAL_STORAGE => Some((Which::EphemeralStorage, asked.ephemeral_storage)),
+            name => {
+                let (name, amount) =
+                    asked.scalars.iter().find(|(have, _)| have.as_ref() == name)?;
+                (*amount != 0).then(|| (Which::Scalar(name.clone()), *amount))
+            }
+        };
+        Some(Box::new(Prepared { parts: self.resources.iter().filter_map(part).collect() }))
+    }
+}
+
+/// The balance of used shares, 0–100.
+fn balance(shares: &[f64]) -> f64 {
+    let deviation = match shares {
+        [] | [_] => 0.0,
+        [first, second] => ((first - second) / 2.0).abs(),
+        _ => {
+            let count = shares.iter().fold(0.0, |count, _| count + 1.0);
+            let mean = shares.iter().sum::<f64>() / count;
+            let squares: f64 = shares.iter().map(|share| (share - mean) * (share - mean)).sum();
+            (squares / count).sqrt()
+        }
+    };
+    ((1.0 - deviation) * SCORE_MAX).trunc()
+}
+
+fn score(before: f64, after: f64) -> f64 {
+    HALF + ((HALF + after - before) / 2.0).trunc()
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::ALLOCATABLE).and_load()
+    }
+
+    fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
+        let (has, held) = (&node.node.allocatable.amounts, &node.load.requested);
+        let mut before = Vec::with_capacity(self.parts.len());
+        let mut after = Vec::with_capacity(self.parts.len());
+        for (which, asked) in &self.parts {
+            let (has, held) = match which {
+                Which::Cpu => (has.cpu_milli, held.cpu_milli),
+                Which::Memory => (has.memory, held.memory),
+                Which::EphemeralStorage => (has.ephemeral_storage, held.ephemeral_storage),
+                Which::Scalar(name) => (has.scalar(name), held.scalar(name)),
+            };
+            if has != 0 {
+                let share = |used: i64| (approximate(used) / approximate(has)).min(1.0);
+                before.push(share(held));
+                after.push(share(held.saturating_add(*asked)));
+            }
+        }
+        score(balance(&before), balance(&after))
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
+            for view in cluster.nodes().iter() {
+                if let Some(cell) = raw.get_mut(view.slot.index()) {
+                    *cell = self.raw(cluster, view);
+                }
+            }
+        }
+    }
+}
+
+impl Prepared {
+    /// The kernel for CPU and memory; false where it does not apply.
+    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+        let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {
+            return false;
+        };
+        if !columns.is_exact()
+            || !columns::is_exact(*cpu_asked)
+            || !columns::is_exact(*memory_asked)
+        {
+            return false;
+        }
+        let (cpu_asked, memory_asked) = (approximate(*cpu_asked), approximate(*memory_asked));
+        let [cpu, memory, _] = &columns.allocatable;
+        let [cpu_held, memory_held, _] = &columns.requested;
+        let [cpu_share, memory_share] = &columns.used_share;
+        let has = cpu.iter().zip(memory);
+        let held = cpu_held.iter().zip(memory_held);
+        let shares = cpu_share.iter().zip(memory_share);
+        for (cell, ((has, held), shares)) in raw.iter_mut().zip(has.zip(held).zip(shares)) {
+            let before = balance_of_two(*shares.0, *shares.1);
+            let cpu_share = (held.0 + cpu_asked) / has.0;
+            let memory_share = (held.1 + memory_asked) / has.1;
+            let after = balance_of_two(at_most_one(cpu_share), at_most_one(memory_share));
+            // With one resource or none the balance is perfect before and after.
+            let is_two = *has.0 > 0.0 && *has.1 > 0.0;
+            let change = if is_two { HALF + after - before } else { HALF };
+            let half = floor(change.abs() * 0.5);
+            *cell = if change < 0.0 { HALF - half } else { HALF + half };
+        }
+        true
+    }
+}
+
+#[inline]
+fn at_most_one(share: f64) -> f64 {
+    if share > 1.0 { 1.0 } else { share }
+}
+
+#[inline]
+fn balance_of_two(first: f64, second: f64) -> f64 {
+    floor((1.0 - ((first - second) * 0.5).abs()) * SCORE_MAX)
+}
+
+/// From the plugin's args.
+pub fn from_args(
+    args: &mut Fields<'_>,
+    refusals: &mut Refusals,
+) -> Option<NodeResourcesBalancedAllocation> {
+    Some(NodeResourcesBalancedAllocation { resources: resources(args, refusals)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{balance, balance_of_two, score};
+
+    #[test]
+    fn worked_numbers_of_kube_scheduler() {
+        let same = |left: f64, right: f64| (left - right).abs() < f64::EPSILON;
+        assert!(same(balance(&[0.5, 0.25]), 87.0));
+        assert!(same(balance_of_two(0.5, 0.25), 87.0));
+        assert!(same(score(100.0, 87.0), 68.0));
+        assert!(same(score(100.0, 0.0), 25.0));
+        assert!(same(balance(&[]), 100.0));
+    }
+}

@@ -1,0 +1,339 @@
+//! `NodeResourcesFit`: a node must have room for what the pod asks for; how much would be left is its
+//! score.
+//!
+//! Clauses: every resource that is short is a reason, the pod count first, then CPU, memory, ephemeral
+//! storage and scalars; evicting cannot help where the pod asks for more than the empty node has.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::intern::{Name, Shared};
+use crate::program::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
+use crate::resources::{Requests, names};
+use crate::snapshot::columns::{self, Columns};
+use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
+
+use super::resource_scoring::{ResourceScoring, Strategy, WeightedResource};
+use super::{Code, Filter, Key, PreparedFilter, Reads, Rejection, Status};
+
+pub const NAME: &str = "NodeResourcesFit";
+pub const TOO_MANY_PODS: &str = "Too many pods";
+
+const PODS: u16 = 1;
+const CPU: u16 = 1 << 1;
+const MEMORY: u16 = 1 << 2;
+const EPHEMERAL_STORAGE: u16 = 1 << 3;
+const SCALAR_FIRST: usize = 4;
+/// Scalars beyond this many share the last bit.
+const SCALAR_BITS: usize = 10;
+const BEYOND_EMPTY_NODE: u16 = 1 << 14;
+
+#[derive(Debug, Default)]
+pub struct NodeResourcesFit {
+    ignored: Vec<Box<str>>,
+    ignored_groups: Vec<Box<str>>,
+}
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    requests: Shared<Requests>,
+    scalars: Box<[(Name, i64)]>,
+}
+
+impl NodeResourcesFit {
+    fn ignores(&self, name: &str) -> bool {
+        let group = name.split('/').next().unwrap_or_default();
+        names::is_extended(name)
+            && (self.ignored.iter().any(|ignored| ignored.as_ref() == name)
+                || self.ignored_groups.iter().any(|ignored| ignored.as_ref() == group))
+    }
+}
+
+impl Filter for NodeResourcesFit {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.template.requests.id());
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        let requests = pod.template.requests.clone();
+        let counts = |(name, amount): &&(Name, i64)| *amount > 0 && !self.ignores(name);
+        let scalars = requests.fit.scalars.iter().filter(counts).cloned().collect();
+        Some(Box::new(Prepared { requests, scalars }))
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[Event::PodDelete, Event::PodScaleDown, Event::NodeAdd, Event::NodeAllocatable])
+    }
+
+    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        match occurrence {
+            Occurrence::Pod { is_assigned, .. } if event == Event::PodDelete => *is_assigned,
+            Occurrence::Pod { old: Some(old), new: Some(new), .. } => {
+                new.uid == pod.uid || frees(pod, old, new)
+            }
+            Occurrence::Node { old, new: Some(new), .. } => {
+                self.fits_empty(pod, new) && old.as_ref().is_none_or(|old| grew(pod, old, new))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a pod on a node gave up some of what this one asks for.
+fn frees(pod: &Pod, old: &Pod, new: &Pod) -> bool {
+    let (wanted, old, new) = (&pod.requests().fit, &old.requests().held, &new.requests().held);
+    (wanted.cpu_milli > 0 && new.cpu_milli < old.cpu_milli)
+        || (wanted.memory > 0 && new.memory < old.memory)
+        || (wanted.ephemeral_storage > 0 && new.ephemeral_storage < old.ephemeral_storage)
+        || wanted.scalars.iter().any(|(name, _)| new.scalar(name) < old.scalar(name))
+}
+
+/// Whether a node offers more of something that the pod asks for.
+fn grew(pod: &Pod, old: &Node, new: &Node) -> bool {
+    let wanted = &pod.requests().fit;
+    let (had, has) = (&old.allocatable.amounts, &new.allocatable.amounts);
+    new.allocatable.pods > old.allocatable.pods
+        || (wanted.cpu_milli > 0 && has.cpu_milli > had.cpu_milli)
+        || (wanted.memory > 0 && has.memory > had.memory)
+        || (wanted.ephemeral_storage > 0 && has.ephemeral_storage > had.ephemeral_storage)
+        || wanted.scalars.iter().any(|(name, _)| has.scalar(name) > had.scalar(name))
+}
+
+impl NodeResourcesFit {
+    fn fits_empty(&self, pod: &Pod, node: &Node) -> bool {
+        let (wanted, has) = (&pod.requests().fit, &node.allocatable.amounts);
+        node.allocatable.pods >= 1
+            && wanted.cpu_milli <= has.cpu_milli
+            && wanted.memory <= has.memory
+            && wanted.ephemeral_storage <= has.ephemeral_storage
+            && wanted
+                .scalars
+                .iter()
+                .all(|(name, amount)| self.ignores(name) || *amount <= has.scalar(name))
+    }
+}
+
+impl Prepared {
+    fn scalar_bit(index: usize) -> u16 {
+        1 << (SCALAR_FIRST + index.min(SCALAR_BITS - 1))
+    }
+
+    /// The bits of everything short on a node.
+    fn bits(&self, node: NodeView<'_>) -> u16 {
+        let (wanted, has, held) =
+            (&self.requests.fit, &node.node.allocatable.amounts, &node.load.requested);
+        let pods = i64::try_from(node.load.pods.len()).unwrap_or(i64::MAX);
+        let mut bits = if pods >= node.node.allocatable.pods { PODS } else { 0 };
+        let mut judge = |wanted: i64, has: i64, held: i64, bit: u16| {
+            if wanted > 0 && wanted > has.saturating_sub(held) {
+                bits |= bit;
+                if wanted > has {
+                    bits |= BEYOND_EMPTY_NODE;
+                }
+            }
+        };
+        judge(wanted.cpu_milli, has.cpu_milli, held.cpu_milli, CPU);
+        judge(wanted.memory, has.memory, held.memory, MEMORY);
+        let ephemeral = (has.ephemeral_storage, held.ephemeral_storage);
+        judge(wanted.ephemeral_storage, ephemeral.0, ephemeral.1, EPHEMERAL_STORAGE);
+        for (index, (name, amount)) in self.scalars.iter().enumerate() {
+            judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
+        }
+        bits
+    }
+
+    fn is_exact(&self, columns: &Columns) -> bool {
+        let wanted = &self.requests.fit;
+        columns.is_exact()
+            && columns::is_exact(wanted.cpu_milli)
+            && columns::is_exact(wanted.memory)
+            && columns::is_exact(wanted.ephemeral_storage)
+    }
+
+    fn scalar_reasons(&self, node: NodeView<'_>, code: Code) -> Vec<Cow<'static, str>> {
+        let is_short = |(index, (name, amount)): (usize, &(Name, i64))| {
+            let short = if self.describes_by_code() {
+                code.meaning() & Self::scalar_bit(index) != 0
+            } else {
+                let has = node.node.allocatable.amounts.scalar(name);
+                *amount > has.saturating_sub(node.load.requested.scalar(name))
+            };
+            short.then(|| Cow::Owned(format!("Insufficient {}", &***name)))
+        };
+        self.scalars.iter().enumerate().filter_map(is_short).collect()
+    }
+}
+
+/// Marks the nodes that are short of one resource.
+fn mark_short(codes: &mut [Code], wanted: i64, has: &[f64], held: &[f64], bit: u16) {
+    if wanted <= 0 {
+        return;
+    }
+    let wanted = columns::approximate(wanted);
+    for (code, (has, held)) in codes.iter_mut().zip(has.iter().zip(held)) {
+        let short = if wanted > has - held { bit } else { 0 };
+        let beyond = if wanted > *has { BEYOND_EMPTY_NODE } else { 0 };
+        *code = Code::reject(code.meaning() | short | beyond);
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::ALLOCATABLE).and_load()
+    }
+
+    fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
+        Code::reject(self.bits(node))
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let columns = cluster.nodes().columns();
+        if !self.is_exact(columns) || !self.scalars.is_empty() {
+            for view in cluster.nodes().iter() {
+                if let Some(code) = codes.get_mut(view.slot.index()) {
+                    *code = self.check(cluster, view);
+                }
+            }
+            return;
+        }
+        for (code, (pods, allowed)) in
+            codes.iter_mut().zip(columns.pods.iter().zip(&columns.pods_allowed))
+        {
+            *code = Code::reject(if pods >= allowed { PODS } else { 0 });
+        }
+        let wanted = &self.requests.fit;
+        let [cpu, memory, ephemeral] = &columns.allocatable;
+        let [cpu_held, memory_held, ephemeral_held] = &columns.requested;
+        mark_short(codes, wanted.cpu_milli, cpu, cpu_held, CPU);
+        mark_short(codes, wanted.memory, memory, memory_held, MEMORY);
+        mark_short(codes, wanted.ephemeral_storage, ephemeral, ephemeral_held, EPHEMERAL_STORAGE);
+    }
+
+    fn describe(&self, _: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        let rejection = if code.meaning() & BEYOND_EMPTY_NODE == 0 {
+            Rejection::Unschedulable
+        } else {
+            Rejection::Unresolvable
+        };
+        let fixed = [
+            (PODS, TOO_MANY_PODS),
+            (CPU, "Insufficient cpu"),
+            (MEMORY, "Insufficient memory"),
+            (EPHEMERAL_STORAGE, "Insufficient ephemeral-storage"),
+        ];
+        let mut reasons: Vec<Cow<'static, str>> = fixed
+            .into_iter()
+            .filter(|(bit, _)| code.meaning() & bit != 0)
+            .map(|(_, reason)| Cow::Borrowed(reason))
+            .collect();
+        reasons.extend(self.scalar_reasons(node, code));
+        Status { rejection, reasons }
+    }
+
+    fn describes_by_code(&self) -> bool {
+        self.scalars.len() <= SCALAR_BITS
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}
+
+/// The filter, from the plugin's args.
+pub fn filter(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeResourcesFit> {
+    let ignored = args.texts("ignoredResources", refusals)?;
+    let groups = args.texts("ignoredResourceGroups", refusals)?;
+    args.optional("scoringStrategy");
+    let owned = |texts: Vec<&str>| texts.into_iter().map(Into::into).collect();
+    Some(NodeResourcesFit { ignored: owned(ignored), ignored_groups: owned(groups) })
+}
+
+/// The score, from the plugin's args.
+pub fn score(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceScoring> {
+    args.optional("ignoredResources");
+    args.optional("ignoredResourceGroups");
+    let Some(mut fields) = args.object("scoringStrategy", refusals) else {
+        return Some(ResourceScoring {
+            strategy: Strategy::LeastAllocated,
+            resources: default_resources(),
+        });
+    };
+    let resources = resources(&mut fields, refusals)?;
+    let kind = fields.text_or("type", "LeastAllocated", refusals)?;
+    let ratio = fields.object("requestedToCapacityRatio", refusals);
+    let strategy = match (kind, ratio) {
+        ("LeastAllocated", _) => Strategy::LeastAllocated,
+        ("MostAllocated", _) => Strategy::MostAllocated,
+        ("RequestedToCapacityRatio", Some(mut ratio)) => {
+            let points = shape(&mut ratio, refusals)?;
+            ratio.finish(refusals);
+            Strategy::RequestedToCapacityRatio(points)
+        }
+        ("RequestedToCapacityRatio", None) => {
+            fields.required("requestedToCapacityRatio", refusals)?;
+            return None;
+        }
+        (other, _) => {
+            let hint = "LeastAllocated, MostAllocated or RequestedToCapacityRatio";
+            refusals.add(
+                UNKNOWN,
+                &fields.place_of("type"),
+                format!("unknown scoring strategy {other:?}"),
+                hint,
+            );
+            return None;
+        }
+    };
+    fields.finish(refusals);
+    Some(ResourceScoring { strategy, resources })
+}
+
+pub(super) fn default_resources() -> Box<[WeightedResource]> {
+    [names::CPU, names::MEMORY].map(|name| WeightedResource { name: name.into(), weight: 1 }).into()
+}
+
+/// `resources: [{name, weight}]`; CPU and memory with weight 1 where absent or empty.
+pub(super) fn resources(
+    fields: &mut Fields<'_>,
+    refusals: &mut Refusals,
+) -> Option<Box<[WeightedResource]>> {
+    let items = fields.list("resources", refusals)?;
+    if items.is_empty() {
+        return Some(default_resources());
+    }
+    let mut resources = Vec::with_capacity(items.len());
+    for (place, item) in items {
+        let mut item = Fields::of(item, place, refusals)?;
+        let name = item.text("name", refusals)?.into();
+        // Clause: a weight that is not set counts as 1.
+        let weight = item.integer_or("weight", 1, 0..=100, refusals)?.max(1);
+        item.finish(refusals);
+        resources.push(WeightedResource { name, weight });
+    }
+    Some(resources.into_boxed_slice())
+}
+
+/// `shape: [{utilization, score}]`, scores 0–10 becoming 0–100.
+pub(super) fn shape(fields: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Box<[(i64, i64)]>> {
+    let items: Vec<(String, &Value)> = fields.list("shape", refusals)?;
+    let mut points: Vec<(i64, i64)> = Vec::with_capacity(items.len());
+    for (place, item) in items {
+        let mut item = Fields::of(item, place, refusals)?;
+        let utilization = item.integer_or("utilization", 0, 0..=100, refusals)?;
+        let score = item.integer_or("score", 0, 0..=10, refusals)?;
+        if points.last().is_some_and(|(before, _)| *before >= utilization) {
+            let hint = "utilization rises from point to point";
+            refusals.add(OUT_OF_RANGE, item.place(), "the shape is not in order", hint);
+            return None;
+        }
+        item.finish(refusals);
+        points.push((utilization, score * 10));
+    }
+    if points.is_empty() {
+        refusals.add(OUT_OF_RANGE, &fields.place_of("shape"), "the shape has no points", "");
+        return None;
+    }
+    Some(points.into_boxed_slice())
+}

@@ -1,0 +1,72 @@
+//! `NodeUnschedulable`: cordoned nodes take no pods, but for pods that tolerate the taint that
+//! cordoning stands for.
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::{Effect, Taint, Toleration};
+use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+
+use super::tolerations::tolerates;
+use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+
+pub const NAME: &str = "NodeUnschedulable";
+pub const UNSCHEDULABLE: &str = "node(s) were unschedulable";
+
+#[derive(Debug)]
+pub struct NodeUnschedulable;
+
+#[derive(Debug, Clone)]
+struct Prepared;
+
+fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
+    let cordon = Taint {
+        key: "node.kubernetes.io/unschedulable".into(),
+        value: "".into(),
+        effect: Effect::NoSchedule,
+    };
+    tolerations.iter().any(|toleration| tolerates(toleration, &cordon))
+}
+
+impl Filter for NodeUnschedulable {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(u64::from(tolerates_cordon(&pod.template.tolerations)));
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        (!tolerates_cordon(&pod.template.tolerations))
+            .then(|| -> Box<dyn PreparedFilter> { Box::new(Prepared) })
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[Event::NodeAdd, Event::NodeTaint, Event::PodToleration])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        match occurrence {
+            Occurrence::Node { old, new: Some(new), .. } => {
+                !new.object.unschedulable && old.as_ref().is_none_or(|old| old.object.unschedulable)
+            }
+            Occurrence::Pod { new: Some(new), .. } => {
+                new.uid == pod.uid && tolerates_cordon(&new.template.tolerations)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::UNSCHEDULABLE)
+    }
+
+    fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
+        if node.node.object.unschedulable { Code::reject(1) } else { Code::PASS }
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
+        Status::unresolvable(UNSCHEDULABLE)
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}

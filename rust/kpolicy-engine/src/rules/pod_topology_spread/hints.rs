@@ -1,0 +1,64 @@
+//! What may let a pod that this rule rejected through.
+//!
+//! Clauses: pods of the pod's namespace on a node, or nominated to one, that a hard constraint means;
+//! the pod's own new labels, and its new tolerations where a constraint honours taints; nodes that
+//! have, or had, all keys.
+
+use crate::event::Occurrence;
+use crate::snapshot::{Cluster, Node, Pod};
+
+use super::PodTopologySpread;
+use super::constraints::{Constraint, Constraints, Force};
+
+pub fn wakes(
+    rule: &PodTopologySpread,
+    pod: &Pod,
+    occurrence: &Occurrence,
+    cluster: &Cluster,
+) -> bool {
+    let hard = || Constraints::of(rule, pod, Force::Hard, cluster).list;
+    match occurrence {
+        Occurrence::Node { old, new, .. } => node_wakes(&hard(), old.as_deref(), new.as_deref()),
+        Occurrence::Pod { old, new, is_assigned } => {
+            let is_involved = |other: &Pod| {
+                other.uid == pod.uid || (*is_assigned && other.namespace() == pod.namespace())
+            };
+            let sides = [old.as_deref(), new.as_deref()];
+            sides.into_iter().flatten().all(is_involved)
+                && pod_wakes(pod, &hard(), old.as_deref(), new.as_deref())
+        }
+        Occurrence::Object(_) => false,
+    }
+}
+
+fn pod_wakes(pod: &Pod, hard: &[Constraint], old: Option<&Pod>, new: Option<&Pod>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            let tolerates_more = new.uid == pod.uid
+                && old.template.tolerations != new.template.tolerations
+                && hard.iter().any(|one| one.honors_taints);
+            tolerates_more
+                || hard.iter().any(|one| one.means(old.labels()) != one.means(new.labels()))
+        }
+        (None, Some(other)) | (Some(other), None) => {
+            hard.iter().any(|one| one.means(other.labels()))
+        }
+        (None, None) => false,
+    }
+}
+
+fn node_wakes(hard: &[Constraint], old: Option<&Node>, new: Option<&Node>) -> bool {
+    let value = |node: &Node, one: &Constraint| -> Option<Box<str>> {
+        node.object.meta.labels.get(&one.topology_key).map(Into::into)
+    };
+    let has_keys = |node: &Node| hard.iter().all(|one| value(node, one).is_some());
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            let moved = || hard.iter().any(|one| value(old, one) != value(new, one));
+            has_keys(old) != has_keys(new)
+                || (has_keys(new) && (moved() || old.taints != new.taints))
+        }
+        (Some(node), None) | (None, Some(node)) => has_keys(node),
+        (None, None) => false,
+    }
+}

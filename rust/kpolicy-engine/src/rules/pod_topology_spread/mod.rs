@@ -1,0 +1,38 @@
+//! `PodTopologySpread`: pods like these spread evenly over zones, hosts or any other topology.
+//!
+//! Clause: Kubernetes API `TopologySpreadConstraint`, as kube-scheduler 1.36 reads it. Constraints
+//! that must hold filter, those that should hold score. A pod without constraints of its own has
+//! the profile's, with the selector of its services and controller.
+//! Reads: pods on nodes, node labels and taints, services and controllers; the pod's constraints,
+//! labels, owner, node affinity and tolerations.
+
+mod args;
+mod constraints;
+mod counts;
+mod filter;
+mod hints;
+mod levels;
+mod score;
+mod standing;
+
+use crate::model::{Kind, SpreadConstraint};
+
+pub use args::from_args;
+
+use super::default_selector;
+
+pub const NAME: &str = "PodTopologySpread";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodTopologySpread {
+    /// For pods that have no constraints; without selectors.
+    defaults: Box<[SpreadConstraint]>,
+    /// `defaults` are ours: then a node may lack some of their keys and still be scored.
+    is_system: bool,
+}
+
+impl PodTopologySpread {
+    fn source_kinds(&self) -> &'static [Kind] {
+        if self.defaults.is_empty() { &[] } else { default_selector::KINDS }
+    }
+}

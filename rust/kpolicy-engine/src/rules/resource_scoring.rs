@@ -1,0 +1,260 @@
+//! Scoring by how much of a node's resources would be asked for.
+//!
+//! Owns the strategies that `NodeResourcesFit` offers (and older releases offered as priorities of
+//! their own): for each resource a score from what the node would carry and what it has, then their
+//! weighted mean. Clauses: CPU and memory count with defaults; a scalar that the pod does not ask for
+//! and a resource that the node lacks take no part; every step truncates, but for the rounded mean of
+//! `RequestedToCapacityRatio`.
+
+use crate::intern::Name;
+use crate::resources::{Amounts, names};
+use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
+use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+
+use super::{Key, PreparedScore, Reads, Score};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WeightedResource {
+    pub name: Box<str>,
+    pub weight: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Strategy {
+    /// The more is left, the better.
+    LeastAllocated,
+    /// The less is left, the better.
+    MostAllocated,
+    /// By a shape: points of (utilization 0–100, score 0–100), utilization rising.
+    RequestedToCapacityRatio(Box<[(i64, i64)]>),
+}
+
+#[derive(Debug, Clone)]
+pub struct ResourceScoring {
+    pub strategy: Strategy,
+    pub resources: Box<[WeightedResource]>,
+}
+
+/// Which column or scalar a resource is.
+#[derive(Debug, Clone)]
+enum Which {
+    Cpu,
+    Memory,
+    EphemeralStorage,
+    Scalar(Name),
+}
+
+#[derive(Debug)]
+struct Part {
+    which: Which,
+    asked: i64,
+    weight: i64,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    strategy: Strategy,
+    parts: Vec<Part>,
+}
+
+impl Score for ResourceScoring {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.template.requests.id());
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let asked = &pod.requests().scored;
+        let parts = self.resources.iter().filter_map(|resource| part(resource, asked)).collect();
+        Some(Box::new(Prepared { strategy: self.strategy.clone(), parts }))
+    }
+}
+
+/// `None` where the resource takes no part for this pod.
+fn part(resource: &WeightedResource, asked: &Amounts) -> Option<Part> {
+    let weight = resource.weight;
+    Some(match resource.name.as_ref() {
+        names::CPU => Part { which: Which::Cpu, asked: asked.cpu_milli, weight },
+        names::MEMORY => Part { which: Which::Memory, asked: asked.memory, weight },
+        names::EPHEMERAL_STORAGE => {
+            Part { which: Which::EphemeralStorage, asked: asked.ephemeral_storage, weight }
+        }
+        name => {
+            let (name, asked) =
+                asked.scalars.iter().find(|(have, asked)| have.as_ref() == name && *asked != 0)?;
+            Part { which: Which::Scalar(name.clone()), asked: *asked, weight }
+        }
+    })
+}
+
+impl Part {
+    /// What the node has, and what it would carry.
+    fn read(&self, node: NodeView<'_>) -> (i64, i64) {
+        let (has, load) = (&node.node.allocatable.amounts, node.load);
+        let (has, carries) = match &self.which {
+            Which::Cpu => (has.cpu_milli, load.requested_nonzero.cpu_milli),
+            Which::Memory => (has.memory, load.requested_nonzero.memory),
+            Which::EphemeralStorage => (has.ephemeral_storage, load.requested.ephemeral_storage),
+            Which::Scalar(name) => (has.scalar(name), load.requested.scalar(name)),
+        };
+        (has, carries.saturating_add(self.asked))
+    }
+
+    fn columns<'a>(&self, columns: &'a Columns) -> Option<(&'a [f64], &'a [f64])> {
+        let [cpu, memory, ephemeral] = &columns.allocatable;
+        debug_assert_eq!((CPU, MEMORY, EPHEMERAL_STORAGE), (0, 1, 2));
+        let [cpu_carried, memory_carried] = &columns.nonzero;
+        let [_, _, ephemeral_carried] = &columns.requested;
+        match &self.which {
+            Which::Cpu => Some((cpu, cpu_carried)),
+            Which::Memory => Some((memory, memory_carried)),
+            Which::EphemeralStorage => Some((ephemeral, ephemeral_carried)),
+            Which::Scalar(_) => None,
+        }
+    }
+}
+
+/// A hundredfold share, truncated.
+fn share(of: i64, whole: i64) -> i64 {
+    let share = i128::from(of) * 100 / i128::from(whole);
+    i64::try_from(share).unwrap_or(i64::MAX)
+}
+
+impl Strategy {
+    fn score(&self, has: i64, carries: i64) -> i64 {
+        match self {
+            Self::LeastAllocated if carries > has => 0,
+            Self::LeastAllocated => share(has - carries, has),
+            Self::MostAllocated => share(carries.min(has), has),
+            Self::RequestedToCapacityRatio(points) => {
+                on_shape(points, if carries > has { 100 } else { share(carries, has) })
+            }
+        }
+    }
+
+    fn mean(&self, scores: impl Iterator<Item = (i64, i64)>) -> f64 {
+        let is_ratio = matches!(self, Self::RequestedToCapacityRatio(_));
+        // Clause: of a shape, only scores above 0 enter the mean.
+        let counted = scores.filter(|(score, _)| !is_ratio || *score > 0);
+        let (sum, weights) = counted.fold((0, 0), |(sum, weights), (score, weight)| {
+            (sum + score * weight, weights + weight)
+        });
+        if weights == 0 {
+            0.0
+        } else if is_ratio {
+            (columns::approximate(sum) / columns::approximate(weights)).round()
+        } else {
+            columns::approximate(sum / weights)
+        }
+    }
+}
+
+fn on_shape(points: &[(i64, i64)], at: i64) -> i64 {
+    let after = points.partition_point(|(x, _)| *x < at);
+    match (after.checked_sub(1).and_then(|before| points.get(before)), points.get(after)) {
+        (Some((x, y)), Some((next_x, next_y))) => y + (next_y - y) * (at - x) / (next_x - x),
+        (None, Some((_, y))) | (Some((_, y)), None) => *y,
+        (None, None) => 0,
+    }
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::ALLOCATABLE).and_load()
+    }
+
+    fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
+        let scores = self.parts.iter().filter_map(|part| {
+            let (has, carries) = part.read(node);
+            (has != 0).then(|| (self.strategy.score(has, carries), part.weight))
+        });
+        self.strategy.mean(scores)
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
+            for view in cluster.nodes().iter() {
+                if let Some(cell) = raw.get_mut(view.slot.index()) {
+                    *cell = self.raw(cluster, view);
+                }
+            }
+        }
+    }
+}
+
+impl Prepared {
+    /// The kernel for the two common strategies; false where it does not apply.
+    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+        let is_least = match &self.strategy {
+            Strategy::LeastAllocated => true,
+            Strategy::MostAllocated => false,
+            Strategy::RequestedToCapacityRatio(_) => return false,
+        };
+        let is_exact =
+            columns.is_exact() && self.parts.iter().all(|part| columns::is_exact(part.asked));
+        let [first, second] = self.parts.as_slice() else { return false };
+        let (true, Some(one), Some(two)) =
+            (is_exact, first.columns(columns), second.columns(columns))
+        else {
+            return false;
+        };
+        let asked = (columns::approximate(first.asked), columns::approximate(second.asked));
+        let weights = (columns::approximate(first.weight), columns::approximate(second.weight));
+        let mean_of_two = 1.0 / (weights.0 + weights.1);
+        let cells = raw.iter_mut().zip(one.0.iter().zip(one.1)).zip(two.0.iter().zip(two.1));
+        for ((cell, one), two) in cells {
+            let first = hundredfold(is_least, *one.0, one.1 + asked.0);
+            let second = hundredfold(is_least, *two.0, two.1 + asked.1);
+            // Half a unit more keeps the reciprocal's error from taking an integer down by one.
+            let sum = first * weights.0 + second * weights.1;
+            let both = floor((sum + 0.5) * mean_of_two);
+            // A resource that the node lacks has 0 here and no weight.
+            let is_both = *one.0 > 0.0 && *two.0 > 0.0;
+            *cell = if is_both { both } else { first + second };
+        }
+        true
+    }
+}
+
+/// The share that is left or carried, in hundredths; 0 of a resource that the node lacks.
+#[inline]
+fn hundredfold(is_least: bool, has: f64, carries: f64) -> f64 {
+    let capped = if carries > has { has } else { carries };
+    let wanted = if is_least { has - capped } else { capped };
+    let share = floor(wanted * 100.0 / has);
+    if has > 0.0 { share } else { 0.0 }
+}
+
+/// The integer part of a number from 0 up to 2⁵¹, in steps that run on several lanes at once.
+#[inline]
+pub(super) fn floor(value: f64) -> f64 {
+    const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
+    let rounded = (value + TO_INTEGER) - TO_INTEGER;
+    if rounded > value { rounded - 1.0 } else { rounded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Strategy, floor, on_shape};
+
+    #[test]
+    fn worked_numbers_of_kube_scheduler() {
+        let gib = 1 << 30;
+        let least = |has, carries| Strategy::LeastAllocated.score(has, carries);
+        assert_eq!(least(4000, 1500), 62);
+        assert_eq!(least(8 * gib, 3 * gib), 62);
+        assert_eq!(least(4000, 1100), 72);
+        assert_eq!(least(8 * gib, 2 * gib + 200 * (1 << 20)), 72);
+        assert_eq!(least(100, 101), 0);
+        assert_eq!(Strategy::MostAllocated.score(100, 200), 100);
+        assert_eq!(on_shape(&[(0, 0), (100, 100)], 33), 33);
+        assert_eq!(on_shape(&[(0, 20), (40, 100), (80, 70)], 41), 100);
+        assert_eq!(on_shape(&[(0, 20), (40, 100), (80, 70)], 99), 70);
+    }
+
+    #[test]
+    fn floor_is_the_integer_part() {
+        for (value, whole) in [(0.0, 0.0), (0.999, 0.0), (1.0, 1.0), (62.5, 62.0), (99.51, 99.0)] {
+            assert!((floor(value) - whole).abs() < f64::EPSILON, "{value}");
+        }
+    }
+}

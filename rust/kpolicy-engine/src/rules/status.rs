@@ -1,0 +1,83 @@
+//! Verdicts: a small code per node, and what it means.
+
+use std::borrow::Cow;
+
+/// A filter's verdict on one node, small enough for a column. What a code other than `PASS` means is
+/// between the rule and its `describe`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(u16);
+
+const FAILED_BIT: u16 = 1 << 15;
+
+impl Code {
+    pub const PASS: Self = Self(0);
+
+    /// A rejection; `meaning` is the rule's own: 1 to 32,767.
+    pub const fn reject(meaning: u16) -> Self {
+        Self(meaning & !FAILED_BIT)
+    }
+
+    /// The rule could not judge the node: the whole cycle fails.
+    pub const fn fail(meaning: u16) -> Self {
+        Self(meaning | FAILED_BIT)
+    }
+
+    pub const fn passes(self) -> bool {
+        self.0 == 0
+    }
+
+    pub const fn is_failure(self) -> bool {
+        self.0 & FAILED_BIT != 0
+    }
+
+    pub const fn meaning(self) -> u16 {
+        self.0 & !FAILED_BIT
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rejection {
+    /// Evicting pods may help.
+    Unschedulable,
+    /// Evicting pods cannot help.
+    Unresolvable,
+    /// The rule could not judge.
+    Error,
+}
+
+impl Rejection {
+    /// kube-scheduler's name of the status code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unschedulable => "Unschedulable",
+            Self::Unresolvable => "UnschedulableAndUnresolvable",
+            Self::Error => "Error",
+        }
+    }
+}
+
+/// Why a node, or a pod as a whole, was rejected. Reasons are in the order of checking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub rejection: Rejection,
+    pub reasons: Vec<Cow<'static, str>>,
+}
+
+impl Status {
+    pub fn unschedulable(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { rejection: Rejection::Unschedulable, reasons: vec![reason.into()] }
+    }
+
+    pub fn unresolvable(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { rejection: Rejection::Unresolvable, reasons: vec![reason.into()] }
+    }
+
+    pub fn error(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { rejection: Rejection::Error, reasons: vec![reason.into()] }
+    }
+
+    /// The reasons in one text.
+    pub fn message(&self) -> String {
+        self.reasons.join(", ")
+    }
+}

@@ -1,0 +1,146 @@
+//! `TaintToleration`: hard taints keep pods away that do not tolerate them; soft ones count against
+//! a node.
+
+use rustc_hash::FxHashMap;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::intern::Shared;
+use crate::model::{Effect, Taint, Toleration};
+use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
+
+use super::tolerations::{first_untolerated_hard, tolerates};
+use super::{
+    Code, Filter, Key, Normalization, PreparedFilter, PreparedScore, Reads, Score, Status,
+};
+
+pub const NAME: &str = "TaintToleration";
+pub const UNTOLERATED: &str = "node(s) had untolerated taint(s)";
+
+#[derive(Debug)]
+pub struct TaintToleration;
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    tolerations: Shared<Box<[Toleration]>>,
+}
+
+impl Prepared {
+    fn of(pod: &Pod) -> Self {
+        Self { tolerations: pod.template.tolerations.clone() }
+    }
+
+    fn code(&self, taints: &[Taint]) -> Code {
+        match first_untolerated_hard(taints, &self.tolerations) {
+            Some(_) => Code::reject(1),
+            None => Code::PASS,
+        }
+    }
+
+    /// Soft taints that no toleration for soft taints tolerates.
+    fn intolerable(&self, taints: &[Taint]) -> f64 {
+        let is_soft = |toleration: &&Toleration| {
+            toleration.effect.is_none_or(|effect| effect == Effect::PreferNoSchedule)
+        };
+        let count = taints.iter().filter(|taint| {
+            taint.effect == Effect::PreferNoSchedule
+                && !self.tolerations.iter().filter(is_soft).any(|soft| tolerates(soft, taint))
+        });
+        count.fold(0.0, |sum, _| sum + 1.0)
+    }
+
+    /// Runs over all nodes, working out each set of taints once.
+    fn for_all<T: Copy>(
+        cluster: &Cluster,
+        cells: &mut [T],
+        without_taints: T,
+        of: impl Fn(&[Taint]) -> T,
+    ) {
+        let mut known: FxHashMap<u64, T> = FxHashMap::default();
+        for view in cluster.nodes().iter() {
+            let Some(cell) = cells.get_mut(view.slot.index()) else { continue };
+            let taints = &view.node.taints;
+            *cell = if taints.is_empty() {
+                without_taints
+            } else {
+                *known.entry(taints.id()).or_insert_with(|| of(taints))
+            };
+        }
+    }
+}
+
+impl Filter for TaintToleration {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.template.tolerations.id());
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        Some(Box::new(Prepared::of(pod)))
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[Event::NodeAdd, Event::NodeTaint, Event::PodToleration])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        let tolerated = |node: &Node, pod: &Pod| {
+            first_untolerated_hard(&node.taints, &pod.template.tolerations).is_none()
+        };
+        match occurrence {
+            Occurrence::Node { old, new: Some(new), .. } => {
+                tolerated(new, pod) && old.as_ref().is_none_or(|old| !tolerated(old, pod))
+            }
+            Occurrence::Pod { new: Some(new), .. } => new.uid == pod.uid,
+            _ => false,
+        }
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::TAINTS)
+    }
+
+    fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
+        self.code(&node.node.taints)
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        Self::for_all(cluster, codes, Code::PASS, |taints| self.code(taints));
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
+        Status::unresolvable(UNTOLERATED)
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}
+
+impl Score for TaintToleration {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        key.push(pod.template.tolerations.id());
+    }
+
+    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        Some(Box::new(Prepared::of(pod)))
+    }
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::TAINTS)
+    }
+
+    fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
+        self.intolerable(&node.node.taints)
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        Self::for_all(cluster, raw, 0.0, |taints| self.intolerable(taints));
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::HighestReversed
+    }
+}

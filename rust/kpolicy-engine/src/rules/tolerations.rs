@@ -1,0 +1,24 @@
+//! When a toleration tolerates a taint.
+
+use crate::model::{Taint, Toleration, TolerationOperator};
+
+/// Clauses: an empty effect or key stands for any; `Exists` asks for no value.
+pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    toleration.effect.is_none_or(|effect| effect == taint.effect)
+        && (toleration.key.is_empty() || toleration.key == taint.key)
+        && match toleration.operator {
+            TolerationOperator::Equal => toleration.value == taint.value,
+            TolerationOperator::Exists => true,
+            TolerationOperator::Unknown => false,
+        }
+}
+
+/// The first taint that keeps pods away and is not tolerated.
+pub fn first_untolerated_hard<'a>(
+    taints: &'a [Taint],
+    tolerations: &[Toleration],
+) -> Option<&'a Taint> {
+    taints.iter().find(|taint| {
+        taint.effect.is_hard() && !tolerations.iter().any(|toleration| tolerates(toleration, taint))
+    })
+}

@@ -1,0 +1,255 @@
+//! How the snapshot changes: objects applied, pods assumed and forgotten.
+//!
+//! Every change keeps loads, columns, census and log in step and tells what happened. Clauses: a
+//! terminal pod is as good as deleted; a pod on an unknown node waits for it; what the API server
+//! says of a pod's node supersedes an assumption.
+
+use std::sync::Arc;
+
+use crate::event::Occurrence;
+use crate::model::{self, Kind, Object};
+
+use super::Cluster;
+use super::log::Change;
+use super::node::{NodeParts, NodeSlot};
+use super::objects::Replaced;
+use super::pod::Pod;
+use super::pods::{Place, PodEntry};
+
+impl Cluster {
+    /// Puts names in order, so that choices among nodes can go by them.
+    pub fn settle_order(&mut self) {
+        self.nodes.rank();
+    }
+
+    pub fn set_node(&mut self, object: model::Node) -> Option<Occurrence> {
+        let new = Arc::new(self.node_tables.row(object, &mut self.names));
+        let old = self.nodes.find(&new.name).and_then(|slot| self.nodes.shared(slot));
+        let parts = match &old {
+            None => NodeParts::ALL,
+            Some(old) => old.changed_parts(&new),
+        };
+        if parts.is_empty() {
+            return None;
+        }
+        let slot = self.nodes.set(Arc::clone(&new))?;
+        self.log.push(Change::Node(slot, parts));
+        if old.is_none() {
+            for pod in self.pods.waiting_for(&new.name) {
+                self.put_on(slot, pod);
+            }
+        }
+        Some(Occurrence::Node { old, new: Some(new), parts })
+    }
+
+    pub fn remove_node(&mut self, name: &str) -> Option<Occurrence> {
+        let (slot, node, pods) = self.nodes.remove(name)?;
+        for pod in pods {
+            self.census.take(slot, &pod);
+            self.log.push(Change::PodTaken(slot, Arc::clone(&pod)));
+            self.pods.wait(&node.name, pod);
+        }
+        self.log.push(Change::Node(slot, NodeParts::ALL));
+        Some(Occurrence::Node { old: Some(node), new: None, parts: NodeParts::ALL })
+    }
+
+    /// What became of a pod that the API server showed. `None` if nothing did.
+    pub fn set_pod(&mut self, object: model::Pod) -> Vec<Occurrence> {
+        if object.phase.is_terminal() {
+            return self.remove_pod(&object.meta.uid);
+        }
+        let new = self.row(object);
+        let old = self.pods.get(&new.uid).cloned();
+        let old_pod = old.as_ref().map(|entry| Arc::clone(&entry.pod));
+        if new.node_name.is_empty() {
+            self.set_waiting_pod(new, old)
+        } else {
+            self.nominations.remove(&new.uid);
+            let was_on_node = old
+                .as_ref()
+                .is_some_and(|entry| matches!(entry.place, Place::On { is_assumed: false, .. }));
+            self.set_pod_on_node(Arc::clone(&new), old);
+            let old = old_pod.filter(|_| was_on_node);
+            vec![Occurrence::Pod { old, new: Some(new), is_assigned: true }]
+        }
+    }
+
+    fn set_pod_on_node(&mut self, new: Arc<Pod>, old: Option<PodEntry>) {
+        let node = Arc::clone(&new.node_name);
+        let is_same = |entry: &PodEntry| match &entry.place {
+            Place::On { node: have, held, .. } => *have == node && held.weighs_as(&new),
+            Place::Pending => false,
+        };
+        if old.as_ref().is_some_and(is_same) {
+            // A bind confirmed, or a status that no rule reads: nothing is to be judged anew.
+            match self.nodes.find(&node) {
+                Some(slot) => self.nodes.replace(slot, &new),
+                None => {
+                    self.pods.stop_waiting(&node, &new.uid);
+                    self.pods.wait(&node, Arc::clone(&new));
+                }
+            }
+            let place = Place::On { node, held: Arc::clone(&new), is_assumed: false };
+            self.pods.set(PodEntry { pod: new, place });
+            return;
+        }
+        if let Some(entry) = &old {
+            self.take_off(entry);
+        }
+        self.put(new, node, false);
+    }
+
+    fn set_waiting_pod(&mut self, new: Arc<Pod>, old: Option<PodEntry>) -> Vec<Occurrence> {
+        let mut occurrences = Vec::new();
+        let old_pod = old.as_ref().map(|entry| Arc::clone(&entry.pod));
+        let place = match old {
+            // An update that does not know of our bind yet leaves the reservation as it is.
+            Some(PodEntry { place: place @ Place::On { is_assumed: true, .. }, .. }) => place,
+            Some(entry) => {
+                if entry.node().is_some() {
+                    self.take_off(&entry);
+                    let old = Some(Arc::clone(&entry.pod));
+                    occurrences.push(Occurrence::Pod { old, new: None, is_assigned: true });
+                }
+                Place::Pending
+            }
+            None => Place::Pending,
+        };
+        let is_pending = matches!(place, Place::Pending);
+        self.pods.set(PodEntry { pod: Arc::clone(&new), place });
+        if is_pending {
+            self.renominate(&new, old_pod.as_deref(), &mut occurrences);
+        }
+        if let Some(old) = old_pod {
+            occurrences.push(Occurrence::Pod {
+                old: Some(old),
+                new: Some(new),
+                is_assigned: false,
+            });
+        }
+        occurrences
+    }
+
+    /// Clause: where neither the old nor the new object carries a nomination, ours is preserved.
+    fn renominate(&mut self, new: &Arc<Pod>, old: Option<&Pod>, out: &mut Vec<Occurrence>) {
+        let had = old.is_some_and(|old| !old.nominated_node_name.is_empty());
+        let before = self.nominations.node_of(&new.uid).cloned();
+        if !new.nominated_node_name.is_empty() {
+            self.nominations.set(new, &new.nominated_node_name);
+        } else if had {
+            self.nominations.remove(&new.uid);
+        } else if let Some(node) = &before {
+            self.nominations.set(new, node);
+        }
+        if before.is_some() && self.nominations.node_of(&new.uid) != before.as_ref() {
+            let old = Some(Arc::clone(new));
+            out.push(Occurrence::Pod { old, new: None, is_assigned: true });
+        }
+    }
+
+    pub fn remove_pod(&mut self, uid: &str) -> Vec<Occurrence> {
+        let Some(entry) = self.pods.remove(uid) else { return Vec::new() };
+        let was_nominated = self.nominations.remove(uid);
+        let is_assigned = was_nominated || entry.node().is_some();
+        self.take_held(&entry);
+        vec![Occurrence::Pod { old: Some(entry.pod), new: None, is_assigned }]
+    }
+
+    /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded.
+    pub fn assume(&mut self, uid: &str, slot: NodeSlot) -> bool {
+        let Some(node) = self.nodes.view(slot).map(|view| Arc::clone(&view.node.name)) else {
+            return false;
+        };
+        match self.pods.get(uid) {
+            Some(PodEntry { pod, place: Place::Pending }) => {
+                let pod = Arc::clone(pod);
+                self.nominations.remove(uid);
+                self.put(pod, node, true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives up the room of an assumed pod, which is pending again.
+    pub fn forget(&mut self, uid: &str) -> Option<Occurrence> {
+        let entry = self.pods.get(uid).filter(|entry| entry.is_assumed())?.clone();
+        self.take_off(&entry);
+        let pod = Arc::clone(&entry.pod);
+        if !pod.nominated_node_name.is_empty() {
+            self.nominations.set(&pod, &pod.nominated_node_name);
+        }
+        Some(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true })
+    }
+
+    /// Holds a node for a pending pod while preemption makes room; an empty name lets go.
+    pub fn nominate(&mut self, uid: &str, node: &Arc<str>) {
+        if let Some(PodEntry { pod, place: Place::Pending }) = self.pods.get(uid) {
+            if node.is_empty() {
+                self.nominations.remove(uid);
+            } else {
+                self.nominations.set(pod, node);
+            }
+        }
+    }
+
+    /// Keeps an object of another kind than pods and nodes.
+    pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
+        let replaced = self.objects.set(object)?;
+        (replaced.old != replaced.new).then(|| self.note_object(replaced))
+    }
+
+    pub fn remove_object(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Occurrence> {
+        let replaced = self.objects.remove(kind, namespace, name)?;
+        Some(self.note_object(replaced))
+    }
+
+    /// Namespace and name of all objects of a kind (not of pods, which go by uid).
+    pub fn object_keys(&mut self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
+        match kind {
+            Kind::Node => {
+                self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()
+            }
+            _ => self.objects.keys(kind),
+        }
+    }
+
+    fn note_object(&mut self, replaced: Replaced) -> Occurrence {
+        self.log.push(Change::Object(replaced.kind));
+        self.objects.note_change(replaced.kind, self.log.generation());
+        Occurrence::Object(replaced)
+    }
+
+    fn put(&mut self, pod: Arc<Pod>, node: Arc<str>, is_assumed: bool) {
+        let place = Place::On { node: Arc::clone(&node), held: Arc::clone(&pod), is_assumed };
+        self.pods.set(PodEntry { pod: Arc::clone(&pod), place });
+        match self.nodes.find(&node) {
+            Some(slot) => self.put_on(slot, pod),
+            None => self.pods.wait(&node, pod),
+        }
+    }
+
+    fn put_on(&mut self, slot: NodeSlot, pod: Arc<Pod>) {
+        self.nodes.put(slot, Arc::clone(&pod));
+        self.census.put(slot, &pod);
+        self.log.push(Change::PodPut(slot, pod));
+    }
+
+    /// Takes a pod off its node; it is pending then.
+    fn take_off(&mut self, entry: &PodEntry) {
+        self.take_held(entry);
+        self.pods.set(PodEntry { pod: Arc::clone(&entry.pod), place: Place::Pending });
+    }
+
+    fn take_held(&mut self, entry: &PodEntry) {
+        let Place::On { node, held, .. } = &entry.place else { return };
+        match self.nodes.find(node) {
+            Some(slot) => {
+                self.nodes.take(slot, &held.uid);
+                self.census.take(slot, held);
+                self.log.push(Change::PodTaken(slot, Arc::clone(held)));
+            }
+            None => self.pods.stop_waiting(node, &held.uid),
+        }
+    }
+}

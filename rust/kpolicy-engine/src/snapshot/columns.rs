@@ -1,0 +1,140 @@
+//! Numbers of all nodes side by side, for kernels that run over every node.
+//!
+//! Owns copies of what [`super::node`] holds by node: changed in the same breath, never read for
+//! anything but speed. Values are `f64`, which is exact up to 2⁵³; `is_exact` says that all are small
+//! enough for a hundredfold to be exact too and for a quotient's integer part to be right. Slots
+//! without a node hold zeros and `live` says so.
+
+use super::node::{Load, Node};
+
+/// Positions in `allocatable` and `requested`.
+pub const CPU: usize = 0;
+pub const MEMORY: usize = 1;
+pub const EPHEMERAL_STORAGE: usize = 2;
+
+/// Beyond it, kernels must use integers: 100·2⁴⁵ < 2⁵³, and a quotient up to 100 of two such numbers
+/// that is not an integer is further than its rounding error from the next one.
+const EXACT_MAX: i64 = 1 << 45;
+
+#[derive(Debug, Default)]
+pub struct Columns {
+    pub live: Vec<bool>,
+    pub allocatable: [Vec<f64>; 3],
+    pub requested: [Vec<f64>; 3],
+    /// CPU and memory with defaults.
+    pub nonzero: [Vec<f64>; 2],
+    pub pods_allowed: Vec<f64>,
+    pub pods: Vec<f64>,
+    /// Which share of CPU and memory is requested, at most 1; 0 where the node has none.
+    pub used_share: [Vec<f64>; 2],
+    inexact: Vec<bool>,
+    inexact_count: usize,
+}
+
+impl Columns {
+    pub fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.inexact_count == 0
+    }
+
+    pub(super) fn grow(&mut self) {
+        self.live.push(false);
+        self.inexact.push(false);
+        for column in self.numbers() {
+            column.push(0.0);
+        }
+        self.used_share.iter_mut().for_each(|column| column.push(0.0));
+    }
+
+    pub(super) fn clear(&mut self, index: usize) {
+        self.mark(index, false, false);
+        for column in self.numbers() {
+            if let Some(cell) = column.get_mut(index) {
+                *cell = 0.0;
+            }
+        }
+    }
+
+    pub(super) fn set(&mut self, index: usize, node: &Node, load: &Load) {
+        let (offered, held, nonzero) =
+            (&node.allocatable.amounts, &load.requested, &load.requested_nonzero);
+        let pods = i64::try_from(load.pods.len()).unwrap_or(i64::MAX);
+        // In the order of `numbers`.
+        let values = [
+            offered.cpu_milli,
+            offered.memory,
+            offered.ephemeral_storage,
+            held.cpu_milli,
+            held.memory,
+            held.ephemeral_storage,
+            nonzero.cpu_milli,
+            nonzero.memory,
+            node.allocatable.pods,
+            pods,
+        ];
+        let mut is_exact = true;
+        for (column, value) in self.numbers().into_iter().zip(values) {
+            is_exact &= (0..=EXACT_MAX).contains(&value);
+            if let Some(cell) = column.get_mut(index) {
+                *cell = approximate(value);
+            }
+        }
+        let share = |held: i64, has: i64| {
+            if has == 0 { 0.0 } else { (approximate(held) / approximate(has)).min(1.0) }
+        };
+        let shares = [share(held.cpu_milli, offered.cpu_milli), share(held.memory, offered.memory)];
+        for (column, share) in self.used_share.iter_mut().zip(shares) {
+            if let Some(cell) = column.get_mut(index) {
+                *cell = share;
+            }
+        }
+        self.mark(index, true, !is_exact);
+    }
+
+    fn numbers(&mut self) -> [&mut Vec<f64>; 10] {
+        let [cpu, memory, ephemeral] = &mut self.allocatable;
+        let [cpu_held, memory_held, ephemeral_held] = &mut self.requested;
+        let [cpu_nonzero, memory_nonzero] = &mut self.nonzero;
+        [
+            cpu,
+            memory,
+            ephemeral,
+            cpu_held,
+            memory_held,
+            ephemeral_held,
+            cpu_nonzero,
+            memory_nonzero,
+            &mut self.pods_allowed,
+            &mut self.pods,
+        ]
+    }
+
+    fn mark(&mut self, index: usize, is_live: bool, is_inexact: bool) {
+        if let Some(live) = self.live.get_mut(index) {
+            *live = is_live;
+        }
+        if let Some(inexact) = self.inexact.get_mut(index) {
+            self.inexact_count -= usize::from(*inexact);
+            self.inexact_count += usize::from(is_inexact);
+            *inexact = is_inexact;
+        }
+    }
+}
+
+/// Whether a request may take part in an exact kernel.
+pub fn is_exact(value: i64) -> bool {
+    (0..=EXACT_MAX).contains(&value)
+}
+
+/// The nearest `f64`; exact where [`is_exact`].
+#[allow(clippy::cast_precision_loss)]
+pub fn approximate(value: i64) -> f64 {
+    value as f64
+}

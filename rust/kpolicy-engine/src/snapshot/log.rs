@@ -1,0 +1,83 @@
+//! The change log: what moved since a generation, so that a cache looks only at that.
+//!
+//! Owns a bounded ring of changes; each has its own generation. Whoever fell behind further than the
+//! ring reaches starts over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::model::Kind;
+
+use super::node::{NodeParts, NodeSlot};
+use super::pod::Pod;
+
+/// How many changes are remembered.
+pub const LOG_ENTRIES_MAX: usize = 16_384;
+
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// Parts of a node differ; with [`NodeParts::EXISTENCE`] it appeared or vanished.
+    Node(NodeSlot, NodeParts),
+    PodPut(NodeSlot, Arc<Pod>),
+    PodTaken(NodeSlot, Arc<Pod>),
+    /// An object of another kind appeared, changed or vanished.
+    Object(Kind),
+}
+
+impl Change {
+    pub fn slot(&self) -> Option<NodeSlot> {
+        match self {
+            Self::Node(slot, _) | Self::PodPut(slot, _) | Self::PodTaken(slot, _) => Some(*slot),
+            Self::Object(_) => None,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Log {
+    entries: VecDeque<Change>,
+    generation: u64,
+}
+
+impl Log {
+    /// The generation of the newest change.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn push(&mut self, change: Change) {
+        if self.entries.len() == LOG_ENTRIES_MAX {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(change);
+        self.generation += 1;
+    }
+
+    /// Changes after a generation, oldest first; `None` if some are forgotten.
+    pub fn since(&self, generation: u64) -> Option<Changes<'_>> {
+        let behind = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
+        let start = self.entries.len().checked_sub(behind)?;
+        Some(Changes { entries: &self.entries, start })
+    }
+}
+
+/// A stretch of the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Changes<'a> {
+    entries: &'a VecDeque<Change>,
+    start: usize,
+}
+
+impl<'a> Changes<'a> {
+    pub fn iter(self) -> impl Iterator<Item = &'a Change> {
+        self.entries.range(self.start..)
+    }
+
+    pub fn len(self) -> usize {
+        self.entries.len() - self.start
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,121 @@
+//! The snapshot: the cluster as of the newest applied change, made for asking every node at once.
+//!
+//! Owns [`Cluster`]: nodes and their loads, pods and their places, nominations, other objects, and
+//! the log of what moved. A change gives back what happened, so that parked pods can be woken.
+//! Assumes decoded objects. Must not know rules, programs or decisions.
+
+pub mod census;
+pub mod columns;
+pub mod domains;
+pub mod log;
+pub mod node;
+pub mod nodes;
+pub mod objects;
+pub mod pod;
+pub mod pods;
+
+mod changes;
+
+use std::sync::Arc;
+
+use crate::intern::{Interner, Name};
+
+pub use census::Census;
+pub use domains::Domains;
+pub use log::{Change, Changes, Log};
+pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
+pub use nodes::Nodes;
+pub use objects::Objects;
+pub use pod::Pod;
+pub use pods::{Nominations, Place, PodEntry, Pods};
+
+use node::NodeTables;
+use pod::PodTables;
+
+#[derive(Debug, Default)]
+pub struct Cluster {
+    nodes: Nodes,
+    pods: Pods,
+    census: Census,
+    nominations: Nominations,
+    objects: Objects,
+    log: Log,
+    names: Interner<Arc<str>>,
+    pod_tables: PodTables,
+    node_tables: NodeTables,
+}
+
+impl Cluster {
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    pub fn pods(&self) -> &Pods {
+        &self.pods
+    }
+
+    pub fn census(&self) -> &Census {
+        &self.census
+    }
+
+    pub fn nominations(&self) -> &Nominations {
+        &self.nominations
+    }
+
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub fn generation(&self) -> u64 {
+        self.log.generation()
+    }
+
+    /// A name as pods and nodes hold it, if any does.
+    pub fn find_name(&self, text: &str) -> Option<Name> {
+        self.names.find_name(text)
+    }
+
+    pub fn templates(&self) -> usize {
+        self.pod_tables.templates()
+    }
+
+    pub fn identities(&self) -> usize {
+        self.pod_tables.identities()
+    }
+
+    /// Labels of a namespace; `None` if it is not known.
+    pub fn namespace_labels(&self, namespace: &str) -> Option<&crate::model::Labels> {
+        self.objects.namespaces.get("", namespace).map(|found| &found.meta.labels)
+    }
+
+    /// A node with some pods put on it or taken away, for the sake of argument.
+    pub fn imagine(&self, slot: NodeSlot, change: impl FnOnce(&mut Load)) -> Option<Imagined<'_>> {
+        let view = self.nodes.view(slot)?;
+        let mut load = view.load.clone();
+        change(&mut load);
+        Some(Imagined { slot, node: view.node, load })
+    }
+
+    /// A row for a pod that is not in the snapshot.
+    pub fn row(&mut self, pod: crate::model::Pod) -> Arc<Pod> {
+        Arc::new(self.pod_tables.row(pod, &mut self.names))
+    }
+}
+
+/// A node under an assumption; see [`Cluster::imagine`].
+#[derive(Debug, Clone)]
+pub struct Imagined<'a> {
+    pub slot: NodeSlot,
+    pub node: &'a Node,
+    pub load: Load,
+}
+
+impl Imagined<'_> {
+    pub fn view(&self) -> NodeView<'_> {
+        NodeView { slot: self.slot, node: self.node, load: &self.load }
+    }
+}

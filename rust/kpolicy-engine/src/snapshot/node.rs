@@ -1,0 +1,179 @@
+//! Nodes as the engine holds them: a part that only node updates change, and the load of pods.
+//!
+//! Owns [`Node`], [`Load`], [`NodeView`] and [`NodeParts`]. A rule judges a `NodeView`, which may
+//! also be a node with pods taken away or put on for the sake of argument. Must not know any rule.
+
+use std::sync::Arc;
+
+use crate::intern::{Interner, Shared};
+use crate::model::{self, Taint};
+use crate::resources::{Allocatable, Amounts, NonZero};
+
+use super::pod::Pod;
+
+/// A node's place in every column. Stays with the node until it is deleted, then is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeSlot(u32);
+
+impl NodeSlot {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// `None` beyond what 32 bits count.
+    pub(super) fn at(index: usize) -> Option<Self> {
+        u32::try_from(index).ok().map(Self)
+    }
+}
+
+/// A set of parts of a node that differ, or that a rule reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeParts(u16);
+
+impl NodeParts {
+    pub const NONE: Self = Self(0);
+    /// Appeared or vanished; every rule reads it.
+    pub const EXISTENCE: Self = Self(1);
+    pub const LABELS: Self = Self(1 << 1);
+    pub const TAINTS: Self = Self(1 << 2);
+    pub const UNSCHEDULABLE: Self = Self(1 << 3);
+    pub const ALLOCATABLE: Self = Self(1 << 4);
+    pub const CAPACITY: Self = Self(1 << 5);
+    pub const CONDITIONS: Self = Self(1 << 6);
+    pub const ANNOTATIONS: Self = Self(1 << 7);
+    pub const IMAGES: Self = Self(1 << 8);
+    pub const FEATURES: Self = Self(1 << 9);
+    pub const ALL: Self = Self((1 << 10) - 1);
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What only updates of the node itself change.
+#[derive(Debug)]
+pub struct Node {
+    pub name: Arc<str>,
+    pub object: model::Node,
+    pub allocatable: Allocatable,
+    pub capacity: Allocatable,
+    pub taints: Shared<Box<[Taint]>>,
+    /// A number that follows from the name alone, to draw lots by.
+    pub lot: u64,
+}
+
+/// What pods on the node hold.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    pub pods: Vec<Arc<Pod>>,
+    pub requested: Amounts,
+    pub requested_nonzero: NonZero,
+    /// How many of `pods` want host ports.
+    pub pods_with_ports: u32,
+    /// How many of `pods` have volumes that a rule reads.
+    pub pods_with_volumes: u32,
+    /// How many of `pods` have any affinity or anti-affinity to pods.
+    pub pods_with_affinity: u32,
+}
+
+/// One node as a rule sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeView<'a> {
+    pub slot: NodeSlot,
+    pub node: &'a Node,
+    pub load: &'a Load,
+}
+
+/// The tables behind the shared parts of nodes.
+#[derive(Debug, Default)]
+pub struct NodeTables {
+    taints: Interner<Box<[Taint]>>,
+}
+
+impl NodeTables {
+    pub fn row(&mut self, mut object: model::Node, names: &mut Interner<Arc<str>>) -> Node {
+        let name: Arc<str> = object.meta.name.as_ref().into();
+        Node {
+            lot: lot_of(&name),
+            name,
+            allocatable: Allocatable::of(&object.allocatable, names),
+            capacity: Allocatable::of(&object.capacity, names),
+            taints: self.taints.intern(std::mem::take(&mut object.taints)),
+            object,
+        }
+    }
+}
+
+/// FNV-1a, 64 bits.
+fn lot_of(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+impl Node {
+    /// What differs between two states of one node.
+    pub fn changed_parts(&self, new: &Self) -> NodeParts {
+        let (old, fresh) = (&self.object, &new.object);
+        let mut parts = NodeParts::NONE;
+        let mut note = |differs: bool, part: NodeParts| {
+            if differs {
+                parts = parts.with(part);
+            }
+        };
+        note(old.meta.labels != fresh.meta.labels, NodeParts::LABELS);
+        note(self.taints != new.taints, NodeParts::TAINTS);
+        note(old.unschedulable != fresh.unschedulable, NodeParts::UNSCHEDULABLE);
+        note(old.allocatable != fresh.allocatable, NodeParts::ALLOCATABLE);
+        note(old.capacity != fresh.capacity, NodeParts::CAPACITY);
+        note(old.conditions != fresh.conditions, NodeParts::CONDITIONS);
+        note(old.meta.annotations != fresh.meta.annotations, NodeParts::ANNOTATIONS);
+        note(old.images != fresh.images, NodeParts::IMAGES);
+        note(old.declared_features != fresh.declared_features, NodeParts::FEATURES);
+        parts
+    }
+}
+
+impl Load {
+    pub fn put(&mut self, pod: Arc<Pod>) {
+        self.count(&pod, 1);
+        self.pods.push(pod);
+    }
+
+    /// Takes the pod away; false if it was not there.
+    pub fn take(&mut self, uid: &str) -> bool {
+        let Some(position) = self.pods.iter().position(|pod| pod.uid.as_ref() == uid) else {
+            return false;
+        };
+        let pod = self.pods.swap_remove(position);
+        self.count(&pod, -1);
+        true
+    }
+
+    fn count(&mut self, pod: &Pod, sign: i64) {
+        let requests = pod.requests();
+        self.requested.add(&requests.held, sign);
+        let nonzero = &mut self.requested_nonzero;
+        nonzero.cpu_milli =
+            nonzero.cpu_milli.saturating_add(requests.held_nonzero.cpu_milli.saturating_mul(sign));
+        nonzero.memory =
+            nonzero.memory.saturating_add(requests.held_nonzero.memory.saturating_mul(sign));
+        let step = |count: &mut u32, is_counted: bool| {
+            if is_counted {
+                *count = if sign > 0 { count.saturating_add(1) } else { count.saturating_sub(1) };
+            }
+        };
+        step(&mut self.pods_with_ports, !pod.template.ports.is_empty());
+        step(&mut self.pods_with_volumes, !pod.template.volumes.is_empty());
+        step(&mut self.pods_with_affinity, !pod.template.pod_affinity.is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! All nodes: slots, names, columns.
+//!
+//! Owns which node is where and what is on it. Assumes that callers log what they change (that is
+//! `Cluster`'s). Iteration is in slot order, which depends on history: sums and extremes may use it,
+//! a choice among nodes goes by `by_rank`.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::columns::Columns;
+use super::domains::{DomainColumns, Domains};
+use super::node::{Load, Node, NodeSlot, NodeView};
+use super::pod::Pod;
+
+#[derive(Debug)]
+struct Entry {
+    node: Arc<Node>,
+    load: Load,
+}
+
+#[derive(Debug, Default)]
+pub struct Nodes {
+    entries: Vec<Option<Entry>>,
+    free: Vec<NodeSlot>,
+    by_name: FxHashMap<Arc<str>, NodeSlot>,
+    columns: Columns,
+    domains: DomainColumns,
+    by_rank: Vec<NodeSlot>,
+    rank: Vec<u32>,
+    is_ranked: bool,
+}
+
+impl Nodes {
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// The length of every column by slot; some slots may be without a node.
+    pub fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn find(&self, name: &str) -> Option<NodeSlot> {
+        self.by_name.get(name).copied()
+    }
+
+    pub fn view(&self, slot: NodeSlot) -> Option<NodeView<'_>> {
+        let entry = self.entries.get(slot.index())?.as_ref()?;
+        Some(NodeView { slot, node: &entry.node, load: &entry.load })
+    }
+
+    /// The node's shared part, to keep beyond a change.
+    pub fn shared(&self, slot: NodeSlot) -> Option<Arc<Node>> {
+        self.entries.get(slot.index())?.as_ref().map(|entry| Arc::clone(&entry.node))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            let entry = entry.as_ref()?;
+            Some(NodeView { slot: NodeSlot::at(index)?, node: &entry.node, load: &entry.load })
+        })
+    }
+
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The values of a label by node. Do not keep it beyond the call it was asked in.
+    pub fn domains(&self, key: &str) -> Arc<Domains> {
+        self.domains.column(key, self)
+    }
+
+    /// Slots in order of the nodes' names. Only after [`Nodes::rank`].
+    pub fn by_rank(&self) -> &[NodeSlot] {
+        &self.by_rank
+    }
+
+    /// The node's position in `by_rank`.
+    pub fn rank_of(&self, slot: NodeSlot) -> u32 {
+        self.rank.get(slot.index()).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Puts the nodes in order of names, if they are not.
+    pub(super) fn rank(&mut self) {
+        if self.is_ranked {
+            return;
+        }
+        let mut named: Vec<(&str, NodeSlot)> =
+            self.iter().map(|view| (view.node.name.as_ref(), view.slot)).collect();
+        named.sort_unstable();
+        let by_rank: Vec<NodeSlot> = named.into_iter().map(|(_, slot)| slot).collect();
+        self.rank = vec![u32::MAX; self.entries.len()];
+        for (rank, slot) in (0u32..).zip(&by_rank) {
+            if let Some(cell) = self.rank.get_mut(slot.index()) {
+                *cell = rank;
+            }
+        }
+        self.by_rank = by_rank;
+        self.is_ranked = true;
+    }
+
+    /// Puts a new node in a slot, or a changed one in its own. `None` beyond 2³² slots.
+    pub(super) fn set(&mut self, node: Arc<Node>) -> Option<NodeSlot> {
+        let slot = match self.find(&node.name) {
+            Some(slot) => slot,
+            None => self.claim(&node)?,
+        };
+        let entry = self.entries.get_mut(slot.index())?;
+        let load = entry.take().map(|entry| entry.load).unwrap_or_default();
+        self.columns.set(slot.index(), &node, &load);
+        self.domains.follow(slot, |key| node.object.meta.labels.get(key));
+        *entry = Some(Entry { node, load });
+        Some(slot)
+    }
+
+    fn claim(&mut self, node: &Node) -> Option<NodeSlot> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = NodeSlot::at(self.entries.len())?;
+                self.entries.push(None);
+                self.columns.grow();
+                slot
+            }
+        };
+        self.by_name.insert(Arc::clone(&node.name), slot);
+        self.is_ranked = false;
+        Some(slot)
+    }
+
+    /// Takes a node away and gives the pods that were on it.
+    pub(super) fn remove(&mut self, name: &str) -> Option<(NodeSlot, Arc<Node>, Vec<Arc<Pod>>)> {
+        let slot = self.by_name.remove(name)?;
+        let entry = self.entries.get_mut(slot.index())?.take()?;
+        self.columns.clear(slot.index());
+        self.domains.follow(slot, |_| None);
+        self.free.push(slot);
+        self.is_ranked = false;
+        Some((slot, entry.node, entry.load.pods))
+    }
+
+    pub(super) fn put(&mut self, slot: NodeSlot, pod: Arc<Pod>) {
+        if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
+            entry.load.put(pod);
+            self.columns.set(slot.index(), &entry.node, &entry.load);
+        }
+    }
+
+    /// Puts a newer row of a pod in the place of the older one, which weighs the same.
+    pub(super) fn replace(&mut self, slot: NodeSlot, pod: &Arc<Pod>) {
+        if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
+            if let Some(have) = entry.load.pods.iter_mut().find(|have| have.uid == pod.uid) {
+                *have = Arc::clone(pod);
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, slot: NodeSlot, uid: &str) {
+        if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
+            entry.load.take(uid);
+            self.columns.set(slot.index(), &entry.node, &entry.load);
+        }
+    }
+}

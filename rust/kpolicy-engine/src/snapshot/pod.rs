@@ -1,0 +1,268 @@
+//! Pods as the engine holds them: small rows that share what pods of one template have in common.
+//!
+//! Owns [`Pod`], its facets and the tables that share them. A rule reads facets and, for its cache
+//! key, their ids. Assumes that a row never changes: an update makes a new one. Must not know where
+//! a pod is placed by us (that is `pods`) or any rule.
+
+use std::sync::Arc;
+
+use crate::intern::{Interner, Name, Shared};
+use crate::model::{
+    self, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference, PodAffinityTerm,
+    SpreadConstraint, Toleration, Volume, VolumeSource,
+};
+use crate::resources::Requests;
+
+/// Namespace and labels: all that selectors read of a pod.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub namespace: Name,
+    pub labels: Labels,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeAffinity {
+    pub selector: Option<Labels>,
+    pub required: Option<NodeSelector>,
+    pub preferred: Box<[(i32, NodeSelectorTerm)]>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct PodAffinity {
+    pub required: Box<[PodAffinityTerm]>,
+    pub preferred: Box<[(i32, PodAffinityTerm)]>,
+    pub anti_required: Box<[PodAffinityTerm]>,
+    pub anti_preferred: Box<[(i32, PodAffinityTerm)]>,
+}
+
+impl PodAffinity {
+    pub fn is_empty(&self) -> bool {
+        self.required.is_empty()
+            && self.preferred.is_empty()
+            && self.anti_required.is_empty()
+            && self.anti_preferred.is_empty()
+    }
+}
+
+/// Images of init containers, then of containers, in source order and with duplicates.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct Images {
+    pub init_containers: Box<[Box<str>]>,
+    pub containers: Box<[Box<str>]>,
+}
+
+/// Containers as specified: without what the status says of them.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct Containers {
+    pub init: Box<[model::Container]>,
+    pub regular: Box<[model::Container]>,
+}
+
+/// What the pod's specification asks that only some nodes declare to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct NeededFeatures {
+    pub restarts_all_containers: bool,
+    pub host_network: bool,
+    pub host_users: Option<bool>,
+    pub pod_level_resize: bool,
+}
+
+/// Everything that pods of one controller usually share.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Template {
+    pub scheduler_name: Name,
+    pub priority: i32,
+    pub priority_class_name: Name,
+    pub never_preempts: bool,
+    pub requests: Shared<Requests>,
+    pub tolerations: Shared<Box<[Toleration]>>,
+    pub node_affinity: Shared<NodeAffinity>,
+    pub pod_affinity: Shared<PodAffinity>,
+    pub spread: Shared<Box<[SpreadConstraint]>>,
+    /// Host ports of containers and sidecars, sorted and unique.
+    pub ports: Shared<Box<[HostPort]>>,
+    /// Without those that no rule reads.
+    pub volumes: Shared<Box<[Volume]>>,
+    pub images: Shared<Images>,
+    pub containers: Shared<Containers>,
+    pub owner: Option<Shared<OwnerReference>>,
+    pub needed_features: NeededFeatures,
+    pub scheduling_gates: Box<[Box<str>]>,
+    pub resource_claims: Box<[Box<str>]>,
+    pub pod_group: Option<Box<str>>,
+    pub service_account_name: Name,
+}
+
+#[derive(Debug, Clone)]
+pub struct Pod {
+    pub uid: Arc<str>,
+    pub name: Arc<str>,
+    pub identity: Shared<Identity>,
+    pub template: Shared<Template>,
+    pub annotations: Shared<Labels>,
+    /// `spec.nodeName`; empty while pending.
+    pub node_name: Arc<str>,
+    /// `status.nominatedNodeName`, or empty.
+    pub nominated_node_name: Arc<str>,
+    pub created_seconds: Option<i64>,
+    pub start_seconds: Option<i64>,
+    pub is_terminating: bool,
+    pub preempted_by_scheduler: bool,
+}
+
+impl Pod {
+    pub fn namespace(&self) -> &Name {
+        &self.identity.namespace
+    }
+
+    pub fn labels(&self) -> &Labels {
+        &self.identity.labels
+    }
+
+    pub fn priority(&self) -> i32 {
+        self.template.priority
+    }
+
+    pub fn requests(&self) -> &Requests {
+        &self.template.requests
+    }
+
+    pub fn is_gated(&self) -> bool {
+        !self.template.scheduling_gates.is_empty()
+    }
+
+    /// Whether a node that holds this pod may hold the other in its place without any rule seeing a
+    /// difference. Start times, which only order victims, are read where they are needed.
+    pub fn weighs_as(&self, other: &Self) -> bool {
+        self.template == other.template
+            && self.identity == other.identity
+            && self.annotations == other.annotations
+            && self.is_terminating == other.is_terminating
+    }
+
+    /// `namespace/name`, as people write it.
+    pub fn key(&self) -> String {
+        format!("{}/{}", &**self.namespace(), self.name)
+    }
+}
+
+/// The tables behind the shared parts of pods.
+#[derive(Debug, Default)]
+pub struct PodTables {
+    identities: Interner<Identity>,
+    templates: Interner<Template>,
+    labels: Interner<Labels>,
+    requests: Interner<Requests>,
+    tolerations: Interner<Box<[Toleration]>>,
+    node_affinities: Interner<NodeAffinity>,
+    pod_affinities: Interner<PodAffinity>,
+    spreads: Interner<Box<[SpreadConstraint]>>,
+    ports: Interner<Box<[HostPort]>>,
+    volumes: Interner<Box<[Volume]>>,
+    images: Interner<Images>,
+    containers: Interner<Containers>,
+    owners: Interner<OwnerReference>,
+    texts: Interner<Arc<str>>,
+}
+
+impl PodTables {
+    pub fn templates(&self) -> usize {
+        self.templates.len()
+    }
+
+    pub fn identities(&self) -> usize {
+        self.identities.len()
+    }
+
+    pub fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
+        let requests = Requests::of(&pod, names);
+        let needed_features = NeededFeatures {
+            restarts_all_containers: pod
+                .init_containers
+                .iter()
+                .chain(&pod.containers)
+                .any(|container| container.restarts_all_containers),
+            host_network: pod.host_network,
+            host_users: pod.host_users,
+            pod_level_resize: pod.pod_level_requests.is_some() && pod.status_resources.is_some(),
+        };
+        let image_names = |containers: &[model::Container]| {
+            containers.iter().map(|container| container.image.clone()).collect()
+        };
+        let images = Images {
+            init_containers: image_names(&pod.init_containers),
+            containers: image_names(&pod.containers),
+        };
+        let ports = self.ports.intern(wanted_ports(&pod));
+        let affinity = pod.affinity.map(|affinity| *affinity).unwrap_or_default();
+        let node_affinity = NodeAffinity {
+            selector: pod.node_selector,
+            required: affinity.node_required,
+            preferred: affinity.node_preferred,
+        };
+        let pod_affinity = PodAffinity {
+            required: affinity.pod_required,
+            preferred: affinity.pod_preferred,
+            anti_required: affinity.anti_required,
+            anti_preferred: affinity.anti_preferred,
+        };
+        let is_read = |volume: &Volume| volume.source != VolumeSource::Other;
+        let volumes = pod.volumes.into_iter().filter(is_read).collect();
+        let template = Template {
+            scheduler_name: names.name(&pod.scheduler_name),
+            priority: pod.priority,
+            priority_class_name: self.texts.name(&pod.priority_class_name),
+            never_preempts: pod.never_preempts,
+            requests: self.requests.intern(requests),
+            tolerations: self.tolerations.intern(pod.tolerations),
+            node_affinity: self.node_affinities.intern(node_affinity),
+            pod_affinity: self.pod_affinities.intern(pod_affinity),
+            spread: self.spreads.intern(pod.spread_constraints),
+            ports,
+            volumes: self.volumes.intern(volumes),
+            images: self.images.intern(images),
+            containers: self.containers.intern(Containers {
+                init: specified(pod.init_containers),
+                regular: specified(pod.containers),
+            }),
+            owner: pod.owner.map(|owner| self.owners.intern(owner)),
+            needed_features,
+            scheduling_gates: pod.scheduling_gates,
+            resource_claims: pod.resource_claims,
+            pod_group: pod.pod_group,
+            service_account_name: self.texts.name(&pod.service_account_name),
+        };
+        let identity =
+            Identity { namespace: names.name(&pod.meta.namespace), labels: pod.meta.labels };
+        Pod {
+            uid: pod.meta.uid.into(),
+            name: pod.meta.name.into(),
+            identity: self.identities.intern(identity),
+            template: self.templates.intern(template),
+            annotations: self.labels.intern(pod.meta.annotations),
+            node_name: pod.node_name.into(),
+            nominated_node_name: pod.nominated_node_name.into(),
+            created_seconds: pod.meta.creation_seconds,
+            start_seconds: pod.start_seconds,
+            is_terminating: pod.meta.deletion_seconds.is_some(),
+            preempted_by_scheduler: pod.preempted_by_scheduler,
+        }
+    }
+}
+
+fn specified(mut containers: Box<[model::Container]>) -> Box<[model::Container]> {
+    containers.iter_mut().for_each(|container| container.status = None);
+    containers
+}
+
+/// Ordinary init containers are done before the pod holds a port.
+fn wanted_ports(pod: &model::Pod) -> Box<[HostPort]> {
+    let sidecars = pod.init_containers.iter().filter(|container| container.restarts_always);
+    let mut ports: Vec<HostPort> = sidecars
+        .chain(&pod.containers)
+        .flat_map(|container| container.host_ports.iter().cloned())
+        .collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports.into_boxed_slice()
+}

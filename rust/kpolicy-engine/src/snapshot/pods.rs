@@ -1,0 +1,175 @@
+//! All pods by uid, and where each is.
+//!
+//! Owns the state machine pending → assumed → on a node. Assumes that `Cluster` keeps nodes' loads in
+//! step. No assumption ends by time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::pod::Pod;
+
+#[derive(Debug, Clone)]
+pub enum Place {
+    Pending,
+    /// `held` is the row whose requests the node carries.
+    On {
+        node: Arc<str>,
+        held: Arc<Pod>,
+        is_assumed: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct PodEntry {
+    /// The pod as the API server last showed it.
+    pub pod: Arc<Pod>,
+    pub place: Place,
+}
+
+impl PodEntry {
+    pub fn node(&self) -> Option<&Arc<str>> {
+        match &self.place {
+            Place::Pending => None,
+            Place::On { node, .. } => Some(node),
+        }
+    }
+
+    pub fn is_assumed(&self) -> bool {
+        matches!(self.place, Place::On { is_assumed: true, .. })
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Pods {
+    by_uid: FxHashMap<Arc<str>, PodEntry>,
+    /// Pods on nodes that we have not seen, by node.
+    waiting: FxHashMap<Arc<str>, Vec<Arc<Pod>>>,
+    assumed: usize,
+    pending: usize,
+}
+
+impl Pods {
+    pub fn get(&self, uid: &str) -> Option<&PodEntry> {
+        self.by_uid.get(uid)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_uid.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_uid.is_empty()
+    }
+
+    pub fn assumed(&self) -> usize {
+        self.assumed
+    }
+
+    pub fn pending(&self) -> usize {
+        self.pending
+    }
+
+    pub fn on_unknown_nodes(&self) -> usize {
+        self.waiting.values().map(Vec::len).sum()
+    }
+
+    /// Every pod, in order of uid.
+    pub fn in_order(&self) -> Vec<&PodEntry> {
+        let mut entries: Vec<&PodEntry> = self.by_uid.values().collect();
+        entries.sort_unstable_by(|left, right| left.pod.uid.cmp(&right.pod.uid));
+        entries
+    }
+
+    pub(super) fn set(&mut self, entry: PodEntry) -> Option<PodEntry> {
+        self.count(&entry, 1);
+        let old = self.by_uid.insert(Arc::clone(&entry.pod.uid), entry);
+        if let Some(old) = &old {
+            self.count(old, -1);
+        }
+        old
+    }
+
+    pub(super) fn remove(&mut self, uid: &str) -> Option<PodEntry> {
+        let old = self.by_uid.remove(uid)?;
+        self.count(&old, -1);
+        Some(old)
+    }
+
+    fn count(&mut self, entry: &PodEntry, by: isize) {
+        match &entry.place {
+            Place::Pending => self.pending = self.pending.saturating_add_signed(by),
+            Place::On { is_assumed: true, .. } => {
+                self.assumed = self.assumed.saturating_add_signed(by);
+            }
+            Place::On { .. } => {}
+        }
+    }
+
+    pub(super) fn wait(&mut self, node: &Arc<str>, pod: Arc<Pod>) {
+        self.waiting.entry(Arc::clone(node)).or_default().push(pod);
+    }
+
+    pub(super) fn stop_waiting(&mut self, node: &str, uid: &str) {
+        if let Some(pods) = self.waiting.get_mut(node) {
+            pods.retain(|pod| pod.uid.as_ref() != uid);
+            if pods.is_empty() {
+                self.waiting.remove(node);
+            }
+        }
+    }
+
+    pub(super) fn waiting_for(&mut self, node: &str) -> Vec<Arc<Pod>> {
+        self.waiting.remove(node).unwrap_or_default()
+    }
+}
+
+/// Pending pods for which preemption makes room, by node.
+#[derive(Debug, Default)]
+pub struct Nominations {
+    by_node: FxHashMap<Arc<str>, BTreeMap<Arc<str>, Arc<Pod>>>,
+    node_of: FxHashMap<Arc<str>, Arc<str>>,
+}
+
+impl Nominations {
+    pub fn is_empty(&self) -> bool {
+        self.node_of.is_empty()
+    }
+
+    pub fn node_of(&self, uid: &str) -> Option<&Arc<str>> {
+        self.node_of.get(uid)
+    }
+
+    /// Pods nominated to a node, in order of uid.
+    pub fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.by_node.get(node).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Names of nodes that any pod is nominated to, sorted.
+    pub fn nodes(&self) -> Vec<&Arc<str>> {
+        let mut nodes: Vec<&Arc<str>> = self.by_node.keys().collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    pub(super) fn set(&mut self, pod: &Arc<Pod>, node: &Arc<str>) {
+        self.remove(&pod.uid);
+        self.by_node
+            .entry(Arc::clone(node))
+            .or_default()
+            .insert(Arc::clone(&pod.uid), Arc::clone(pod));
+        self.node_of.insert(Arc::clone(&pod.uid), Arc::clone(node));
+    }
+
+    pub(super) fn remove(&mut self, uid: &str) -> bool {
+        let Some(node) = self.node_of.remove(uid) else { return false };
+        if let Some(pods) = self.by_node.get_mut(&node) {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.by_node.remove(&node);
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,116 @@
+//! What the engine's tests share: golden cases, programs of built-ins, pods and nodes.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use kpolicy_codec::file;
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::Applied;
+use kpolicy_engine::rules::catalog;
+use serde_json::{Value, json};
+
+/// kube-scheduler's default profile, filters in order.
+pub const FILTERS: [&str; 14] = [
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+];
+
+/// Scores of the default profile and their weights.
+pub const SCORES: [(&str, i64); 8] = [
+    ("TaintToleration", 3),
+    ("NodeAffinity", 2),
+    ("NodeResourcesFit", 1),
+    ("PodTopologySpread", 2),
+    ("InterPodAffinity", 2),
+    ("DynamicResources", 2),
+    ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
+];
+
+/// Args of one plugin in one of the recorded configurations.
+pub type Args<'a> = dyn Fn(&str) -> Value + 'a;
+
+/// A program that serves every pod with the default profile, as far as its rules exist.
+pub fn program(args: &Args<'_>, weight: &dyn Fn(&str, i64) -> i64) -> Value {
+    let filters: Vec<Value> = FILTERS
+        .iter()
+        .filter(|name| catalog::filter(name).is_some())
+        .map(|name| json!({"name": name, "builtin": name, "args": args(name)}))
+        .collect();
+    let scores: Vec<Value> = SCORES
+        .iter()
+        .filter(|(name, _)| catalog::score(name).is_some())
+        .map(|(name, default)| {
+            let weight = weight(name, *default);
+            json!({"name": name, "builtin": name, "weight": weight, "args": args(name)})
+        })
+        .collect();
+    json!({
+        "format": 1, "hash": "sha256:test", "policies": [], "tieBreak": "random",
+        "profiles": [{
+            "schedulerName": "*", "percentageOfNodesToScore": 100,
+            "filters": filters, "scores": scores,
+            "preemption": {"policy": "LowerPriority", "minCandidateNodesPercentage": 10,
+                           "minCandidateNodesAbsolute": 100},
+        }],
+    })
+}
+
+pub fn default_program() -> Value {
+    program(&|_| json!({}), &|_, weight| weight)
+}
+
+pub fn loaded(seed: u64, document: &Value) -> Engine {
+    let mut engine = Engine::new(seed);
+    if let Err(refusals) = engine.load(document) {
+        panic!("the program is refused: {refusals:#?}");
+    }
+    engine
+}
+
+/// Applies objects written as JSON.
+pub fn apply(engine: &mut Engine, objects: &Value) -> Applied {
+    let mut applied = Applied::default();
+    let body = objects.to_string();
+    let unreadable =
+        file::objects(body.as_bytes(), &mut |event| engine.apply(event, 0, &mut applied));
+    assert!(unreadable.is_empty(), "{unreadable:?}");
+    applied
+}
+
+pub fn golden_paths() -> Vec<PathBuf> {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/kube-scheduler-1.36");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the golden cases are in the repository")
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+pub fn golden_case(path: &Path) -> Value {
+    let mut text = String::new();
+    GzDecoder::new(File::open(path).expect("a case can be opened"))
+        .read_to_string(&mut text)
+        .expect("a case is gzipped text");
+    serde_json::from_str(&text).expect("a case is JSON")
+}

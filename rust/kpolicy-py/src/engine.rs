@@ -1,0 +1,233 @@
+//! The class: each method takes the arguments apart, lets other threads run, and asks the engine.
+//!
+//! Owns the one mutex. It is taken only while other Python threads may run, so that no thread waits
+//! for it with Python held.
+
+use std::sync::{Arc, Mutex};
+
+use kpolicy_codec::{file, list, watch};
+use kpolicy_engine::api::{Applied, Kind, Outcome};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use serde_json::Value;
+
+use crate::fault::{detached, poisoned};
+use crate::feeding::Feeder;
+use crate::held::Held;
+use crate::stopwatch::Monotonic;
+use crate::{program, tuples};
+
+/// The snapshot, the program in force, and the cycle. Safe to call from any thread.
+#[pyclass(frozen, module = "kpolicy._engine")]
+pub struct Engine {
+    held: Mutex<Held>,
+}
+
+impl Engine {
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Held) -> T + Send,
+    ) -> PyResult<T> {
+        detached(py, || Ok(work(&mut *self.held.lock().map_err(|_| poisoned())?)))
+    }
+
+    fn feed<T: Send>(
+        &self,
+        py: Python<'_>,
+        now_ns: i64,
+        work: impl FnOnce(&mut Feeder<'_>) -> T + Send,
+    ) -> PyResult<(T, Applied)> {
+        detached(py, || {
+            let mut feeder = Feeder::new(&self.held, now_ns);
+            let answer = work(&mut feeder);
+            Ok((answer, feeder.finish()?))
+        })
+    }
+}
+
+fn kind(resource: &str) -> PyResult<Kind> {
+    Kind::of_resource(resource)
+        .ok_or_else(|| PyValueError::new_err(format!("the engine reads no `{resource}`")))
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (seed = 0))]
+    fn new(seed: u64) -> Self {
+        Self { held: Mutex::new(Held::new(seed)) }
+    }
+
+    /// Put a program in force from the next cycle on; empty list, or why it was refused.
+    fn load<'py>(&self, py: Python<'py>, program: &[u8]) -> PyResult<Bound<'py, PyList>> {
+        let refusals = detached(py, || {
+            let program = match program::read(program) {
+                Ok(program) => program,
+                Err(refusal) => return Ok(vec![refusal]),
+            };
+            let mut held = self.held.lock().map_err(|_| poisoned())?;
+            Ok(held.core.load(&program).err().unwrap_or_default())
+        })?;
+        tuples::refusals(py, &refusals)
+    }
+
+    fn program_hash(&self, py: Python<'_>) -> PyResult<String> {
+        self.ask(py, |held| held.core.program_hash().as_ref().to_owned())
+    }
+
+    /// The resources (`pods`, `nodes`, …) that the program in force reads.
+    fn resources(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        self.ask(py, |held| held.core.resources())
+    }
+
+    /// A full list begins: what it does not name is gone at `list_end`.
+    fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
+        let kind = kind(resource)?;
+        self.ask(py, |held| held.list_begin(kind))
+    }
+
+    fn list_page<'py>(
+        &self,
+        py: Python<'py>,
+        resource: &str,
+        body: &[u8],
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let kind = kind(resource)?;
+        let (feed, applied) = self.feed(py, now_ns, |feeder| {
+            list::page(body, kind, &mut |event| feeder.push(event))
+        })?;
+        self.ask(py, |held| held.page_read(kind, &feed))?;
+        tuples::applied(py, &feed, &applied)
+    }
+
+    fn list_end<'py>(
+        &self,
+        py: Python<'py>,
+        resource: &str,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let kind = kind(resource)?;
+        let (feed, applied) = self.ask(py, |held| held.list_end(kind, now_ns))?;
+        tuples::applied(py, &feed, &applied)
+    }
+
+    /// Whole lines of a watch, each a watch event.
+    fn watch<'py>(
+        &self,
+        py: Python<'py>,
+        resource: &str,
+        lines: &[u8],
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let kind = kind(resource)?;
+        let (feed, applied) = self.feed(py, now_ns, |feeder| {
+            watch::lines(lines, kind, &mut |event| feeder.push(event))
+        })?;
+        tuples::applied(py, &feed, &applied)
+    }
+
+    /// A file of objects; kinds that no rule reads are left out silently, what cannot be read is
+    /// named.
+    fn load_objects<'py>(
+        &self,
+        py: Python<'py>,
+        body: &[u8],
+        source: &str,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (unreadable, _) =
+            self.feed(py, 0, |feeder| file::objects(body, &mut |event| feeder.push(event)))?;
+        tuples::unreadable(py, &unreadable, source)
+    }
+
+    /// Decide and assume these pods in order, each seeing the ones before it.
+    fn schedule<'py>(
+        &self,
+        py: Python<'py>,
+        uids: Vec<String>,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
+        let batch =
+            self.ask(py, |held| held.core.schedule(&uids, now_ns, &Monotonic::started()))?;
+        tuples::batch(py, &batch)
+    }
+
+    /// What became of binds: (uid, outcome); 0 bound, 1 failed, 2 the pod is gone.
+    fn settle<'py>(
+        &self,
+        py: Python<'py>,
+        outcomes: Vec<(String, u8)>,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let outcomes: Vec<(Arc<str>, Outcome)> = outcomes
+            .into_iter()
+            .map(|(uid, code)| Ok((uid.into(), outcome(code)?)))
+            .collect::<PyResult<_>>()?;
+        let applied = self.ask(py, |held| {
+            let mut applied = Applied::default();
+            held.core.settle(&outcomes, now_ns, &mut applied);
+            applied
+        })?;
+        tuples::wakes(py, &applied.wakes)
+    }
+
+    /// `{"pods": ["ns/name", …] or null}` to JSON lines. No rule reads the time so far.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        request: &[u8],
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let _ = now_ns;
+        let pods = requested(request)?;
+        let lines = self.ask(py, |held| held.core.explain(pods.as_deref()))?;
+        Ok(PyBytes::new(py, &lines))
+    }
+
+    /// The full text of why a parked pod is parked, or an empty string.
+    fn message(&self, py: Python<'_>, uid: &str) -> PyResult<String> {
+        self.ask(py, |held| held.core.message(uid).as_ref().to_owned())
+    }
+
+    /// All pending pods, in the order of creation and name.
+    fn pending<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let pods = self.ask(py, |held| held.core.pending())?;
+        tuples::pod_changes(py, &pods)
+    }
+
+    /// Sizes of everything held, as a JSON object.
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let statistics = self.ask(py, |held| held.core.statistics())?;
+        let json = serde_json::to_vec(&statistics)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(PyBytes::new(py, &json))
+    }
+}
+
+fn outcome(code: u8) -> PyResult<Outcome> {
+    match code {
+        0 => Ok(Outcome::Bound),
+        1 => Ok(Outcome::Failed),
+        2 => Ok(Outcome::Gone),
+        other => Err(PyValueError::new_err(format!("{other} is no outcome of a bind"))),
+    }
+}
+
+/// The pods asked for; `None` for all.
+fn requested(request: &[u8]) -> PyResult<Option<Vec<String>>> {
+    let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
+    let request: Value = serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
+    match request.get("pods") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(pods)) => pods
+            .iter()
+            .map(|pod| pod.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Some)
+            .ok_or_else(|| refuse("pods are strings".to_owned())),
+        Some(_) => Err(refuse("pods is a list or null".to_owned())),
+    }
+}

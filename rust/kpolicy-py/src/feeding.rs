@@ -1,0 +1,59 @@
+//! Feeding decoded objects into the engine.
+//!
+//! Owns the batches: objects are decoded without holding the engine, so that a cycle and a long
+//! list do not wait for each other longer than a batch takes.
+
+use std::sync::Mutex;
+
+use kpolicy_engine::api::{Applied, Event};
+use pyo3::PyErr;
+
+use crate::fault;
+use crate::held::Held;
+
+/// Decoded objects held before the engine takes them.
+const BATCH_EVENTS_MAX: usize = 1_024;
+
+pub struct Feeder<'e> {
+    engine: &'e Mutex<Held>,
+    now_ns: i64,
+    waiting: Vec<Event>,
+    applied: Applied,
+    failure: Option<PyErr>,
+}
+
+impl<'e> Feeder<'e> {
+    pub fn new(engine: &'e Mutex<Held>, now_ns: i64) -> Self {
+        let waiting = Vec::with_capacity(64);
+        Self { engine, now_ns, waiting, applied: Applied::default(), failure: None }
+    }
+
+    pub fn push(&mut self, event: Event) {
+        self.waiting.push(event);
+        if self.waiting.len() == BATCH_EVENTS_MAX {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        if let Ok(mut held) = self.engine.lock() {
+            for event in self.waiting.drain(..) {
+                held.core.apply(event, self.now_ns, &mut self.applied);
+            }
+        } else {
+            self.waiting.clear();
+            self.failure = Some(fault::poisoned());
+        }
+    }
+
+    pub fn finish(mut self) -> Result<Applied, PyErr> {
+        self.flush();
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.applied),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What the mutex guards: the engine, and which lists broke off.
+//!
+//! Owns the rule that a list of which a page could not be read whole removes nothing: what it does
+//! not name may still be there.
+
+use std::collections::BTreeMap;
+
+use kpolicy_codec::{Feed, Status};
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Applied, Kind};
+
+pub struct Held {
+    pub core: Engine,
+    broken: BTreeMap<Kind, Status>,
+}
+
+impl Held {
+    pub fn new(seed: u64) -> Self {
+        Self { core: Engine::new(seed), broken: BTreeMap::new() }
+    }
+
+    pub fn list_begin(&mut self, kind: Kind) {
+        self.broken.remove(&kind);
+        self.core.list_begin(kind);
+    }
+
+    pub fn page_read(&mut self, kind: Kind, feed: &Feed) {
+        if let Some(status) = &feed.status {
+            self.broken.insert(kind, status.clone());
+        }
+    }
+
+    pub fn list_end(&mut self, kind: Kind, now_ns: i64) -> (Feed, Applied) {
+        let mut applied = Applied::default();
+        let status = self.broken.remove(&kind);
+        if status.is_none() {
+            self.core.list_end(kind, now_ns, &mut applied);
+        }
+        (Feed { status, ..Feed::default() }, applied)
+    }
+}

@@ -1,0 +1,35 @@
+//! The skin: `kpolicy._engine`, the engine for Python.
+//!
+//! Owns what crosses: bytes, ints, strings and flat tuples, as `python/kpolicy/_engine.pyi` says.
+//! Assumes that `kpolicy.engine` alone imports it. Keeps no Python object, calls nothing back, and
+//! lets other threads run during every call that does work. Must not decide anything.
+
+mod engine;
+mod fault;
+mod feeding;
+mod held;
+mod program;
+mod stopwatch;
+mod tuples;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+#[pymodule(gil_used = false)]
+fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
+    module.add_class::<engine::Engine>()?;
+    module.add_function(wrap_pyfunction!(evaluate_expression, module)?)
+}
+
+/// Evaluate one lowered expression with JSON-coded variables.
+#[pyfunction]
+fn evaluate_expression<'py>(
+    py: Python<'py>,
+    ir: &[u8],
+    variables: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let answer = fault::detached(py, || Ok(kpolicy_cel::evaluate_json(ir, variables)))?;
+    Ok(PyBytes::new(py, &answer))
+}

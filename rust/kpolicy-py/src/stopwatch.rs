@@ -1,0 +1,19 @@
+//! The clock that the engine lacks: time spent in a cycle, for its traces.
+
+use std::time::Instant;
+
+use kpolicy_engine::api::Stopwatch;
+
+pub struct Monotonic(Instant);
+
+impl Monotonic {
+    pub fn started() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Stopwatch for Monotonic {
+    fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,130 @@
+//! What goes back to Python: flat tuples, as the stub file says.
+//!
+//! Owns the order of fields and the numbers of codes.
+
+use std::sync::Arc;
+
+use kpolicy_codec::{Feed, Unreadable};
+use kpolicy_engine::api::{Applied, Batch, Decision, PodChange, PodState, Refusal, Verdict, Wake};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use pyo3::{Bound, IntoPyObjectExt};
+
+type Tuple<'py> = PyResult<Bound<'py, PyTuple>>;
+
+fn list<'py, T>(
+    py: Python<'py>,
+    items: &[T],
+    tuple: impl Fn(Python<'py>, &T) -> Tuple<'py>,
+) -> PyResult<Bound<'py, PyList>> {
+    let tuples: Vec<Bound<'py, PyTuple>> =
+        items.iter().map(|item| tuple(py, item)).collect::<PyResult<_>>()?;
+    PyList::new(py, tuples)
+}
+
+fn texts<'py>(py: Python<'py>, texts: &[Arc<str>]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, texts.iter().map(|text| &**text))
+}
+
+pub fn refusals<'py>(py: Python<'py>, refusals: &[Refusal]) -> PyResult<Bound<'py, PyList>> {
+    list(py, refusals, |py, refusal| {
+        (refusal.code, &refusal.place, &refusal.message, &refusal.hint).into_pyobject(py)
+    })
+}
+
+pub fn pod_changes<'py>(py: Python<'py>, pods: &[PodChange]) -> PyResult<Bound<'py, PyList>> {
+    list(py, pods, pod_change)
+}
+
+fn pod_change<'py>(py: Python<'py>, pod: &PodChange) -> Tuple<'py> {
+    let state = match pod.state {
+        PodState::Gone => 0,
+        PodState::Pending => 1,
+        PodState::OnNode => 2,
+    };
+    (
+        state,
+        &*pod.uid,
+        &*pod.namespace,
+        &*pod.name,
+        pod.priority,
+        &*pod.scheduler_name,
+        pod.gated,
+        &*pod.node,
+        &*pod.nominated_node,
+        pod.created_ns,
+    )
+        .into_pyobject(py)
+}
+
+pub fn wakes<'py>(py: Python<'py>, wakes: &[Wake]) -> PyResult<Bound<'py, PyList>> {
+    list(py, wakes, |py, wake| (&*wake.uid, wake.event).into_pyobject(py))
+}
+
+pub fn unreadable<'py>(
+    py: Python<'py>,
+    unreadable: &[Unreadable],
+    source: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    list(py, unreadable, |py, each| {
+        let object = match (source, each.object.as_str()) {
+            ("", object) => object.to_owned(),
+            (source, "") => source.to_owned(),
+            (source, object) => format!("{source}: {object}"),
+        };
+        (each.code.name(), object, &each.message).into_pyobject(py)
+    })
+}
+
+pub fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> Tuple<'py> {
+    let (code, reason, message) = match &feed.status {
+        Some(status) => (status.code, status.reason.as_str(), status.message.as_str()),
+        None => (0, "", ""),
+    };
+    (
+        &feed.resource_version,
+        &feed.continue_token,
+        feed.remaining_item_count,
+        feed.initial_events_ended,
+        code,
+        reason,
+        message,
+        pod_changes(py, &applied.pods)?,
+        wakes(py, &applied.wakes)?,
+        unreadable(py, &feed.unreadable, "")?,
+    )
+        .into_pyobject(py)
+}
+
+pub fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
+    let decisions = list(py, &batch.decisions, decision)?;
+    (&*batch.program_hash, &*batch.resource_version, decisions).into_pyobject(py)
+}
+
+/// Tuples of more than twelve fields have no conversion of their own.
+fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
+    let verdict = match decision.verdict {
+        Verdict::Placed => 0,
+        Verdict::Parked => 1,
+        Verdict::Failed => 2,
+        Verdict::Gone => 3,
+        Verdict::Gated => 4,
+    };
+    let fields = [
+        verdict.into_bound_py_any(py)?,
+        (&*decision.uid).into_bound_py_any(py)?,
+        (&*decision.namespace).into_bound_py_any(py)?,
+        (&*decision.name).into_bound_py_any(py)?,
+        (&*decision.node).into_bound_py_any(py)?,
+        (&*decision.message).into_bound_py_any(py)?,
+        decision.score.into_bound_py_any(py)?,
+        decision.nodes_total.into_bound_py_any(py)?,
+        decision.nodes_feasible.into_bound_py_any(py)?,
+        decision.filter_ns.into_bound_py_any(py)?,
+        decision.score_ns.into_bound_py_any(py)?,
+        (&*decision.nominated_node).into_bound_py_any(py)?,
+        texts(py, &decision.victims)?.into_any(),
+        texts(py, &decision.rejected_by)?.into_any(),
+    ];
+    PyTuple::new(py, fields)
+}
