@@ -1,0 +1,188 @@
+"""One profile's rules as entries of the program.
+
+Owns merging the policies of a profile and the order of filters. Assumes that the rules are resolved
+by name. Must not know YAML, nor the fields of an entry beyond name, built-in, args and weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.builtins import POSITIONS
+from kpolicy.policy.entries import Entries
+from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.model import Extender, Preemption
+from kpolicy.policy.policies import Policy
+from kpolicy.policy.resolve import AppliedRule, Served
+
+NODES_TO_SCORE_DEFAULT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    entry: dict[str, Any]
+    extenders: tuple[Extender, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def assemble(
+    scheduler_name: str,
+    served: Sequence[Served],
+    policies: Sequence[str],
+    expressions: Mapping[str, Expressions],
+) -> Assembled:
+    """The profile `scheduler_name` of the program."""
+    maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
+    extenders = tuple(e for one in served for e in _extenders(one))
+    filters = [maker.filter(rule) for rule in _filters(served)]
+    scores = [maker.score(rule) for rule in _scores(served)]
+    _drop_ignored(filters + scores, extenders)
+    percentage, said_percentage = _percentage(served)
+    preemption, said_preemption = _preemption(served)
+    entry = {
+        "schedulerName": scheduler_name,
+        "percentageOfNodesToScore": percentage,
+        "filters": _once(filters),
+        "scores": _summed(scores),
+        "preemption": maker.preemption(*preemption),
+    }
+    said = [*said_percentage, *said_preemption]
+    return Assembled(entry, extenders, tuple(said))
+
+
+# Which rules, and in which order.
+
+
+def _filters(served: Sequence[Served]) -> list[AppliedRule]:
+    rules = _united(rule for one in served for rule in one.predicates)
+    if all(one.effective.policy.model.spec.predicate_order == "asWritten" for one in served):
+        return rules
+    return sorted(rules, key=_position)
+
+
+def _scores(served: Sequence[Served]) -> list[AppliedRule]:
+    rules = _united(rule for one in served for rule in one.priorities)
+    return [rule for rule in rules if not rule.written.policy.model.spec.shadow]
+
+
+def _position(rule: AppliedRule) -> int:
+    """kube-scheduler's order for built-ins; expressions after them, as they come."""
+    builtin = rule.written.builtin
+    return POSITIONS[builtin.name] if builtin is not None else len(POSITIONS)
+
+
+def _united(rules: Iterable[AppliedRule]) -> list[AppliedRule]:
+    """A rule that several policies of a profile have from one document counts once.
+
+    If one of them has it for all pods, it is for all pods.
+    """
+    found: dict[tuple[str, object], AppliedRule] = {}
+    for rule in rules:
+        key = rule.written.identity
+        known = found.get(key)
+        if known is None:
+            found[key] = rule
+        elif not rule.unless or not known.unless:
+            found[key] = replace(known, unless=())
+        elif rule.unless != known.unless:
+            found[key] = replace(known, unless=(*known.unless, *rule.unless))
+    return list(found.values())
+
+
+def _once(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A built-in that two documents list with the same arguments is asked once."""
+    kept: list[dict[str, Any]] = []
+    for entry in entries:
+        if "builtin" in entry and entry in kept:
+            continue
+        kept.append(entry)
+    return _named_apart(kept)
+
+
+def _summed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Priorities of several documents add: equal built-ins are one with the sum of weights."""
+    kept: list[dict[str, Any]] = []
+    for entry in entries:
+        rest = {key: value for key, value in entry.items() if key != "weight"}
+        for other in kept:
+            if "builtin" in entry and rest == {k: v for k, v in other.items() if k != "weight"}:
+                other["weight"] += entry["weight"]
+                break
+        else:
+            kept.append(entry)
+    return _named_apart(kept)
+
+
+def _named_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Names are unique in a profile; a later one of the same name gets a number."""
+    taken: set[str] = set()
+    for entry in entries:
+        name, number = entry["name"], 2
+        while entry["name"] in taken:
+            entry["name"] = f"{name}-{number}"
+            number += 1
+        taken.add(entry["name"])
+    return entries
+
+
+# Settings that a profile has once.
+
+
+def _percentage(served: Sequence[Served]) -> tuple[int, list[Diagnostic]]:
+    chosen: int | None = None
+    said: list[Diagnostic] = []
+    for one in served:
+        path, asked = (
+            (*one.path, "percentageOfNodesToScore"),
+            (one.profile.percentage_of_nodes_to_score),
+        )
+        if asked is None:
+            path = ("spec", "percentageOfNodesToScore")
+            asked = one.effective.policy.model.spec.percentage_of_nodes_to_score
+        if asked is None:
+            continue
+        if chosen is not None and asked != chosen:
+            message = f"another policy of this profile asks for {chosen} % of the nodes"
+            said.append(one.effective.policy.remark("KP116", message, path))
+        chosen = asked if chosen is None else chosen
+    return (NODES_TO_SCORE_DEFAULT if chosen is None else chosen), said
+
+
+def _preemption(
+    served: Sequence[Served],
+) -> tuple[tuple[Policy, Preemption], list[Diagnostic]]:
+    stated = [one.effective.preemption for one in served]
+    first = next((one for one in stated if one is not None), None)
+    if first is None:
+        return (served[0].effective.policy, Preemption()), []
+    said = [
+        other[0].remark(
+            "KP116", f"`{first[0].name}` sets preemption of this profile otherwise",
+            ("spec", "preemption"),
+        )
+        for other in stated
+        if other is not None and other[0].name != first[0].name and other[1] != first[1]
+    ]  # fmt: skip
+    return first, said
+
+
+def _extenders(served: Served) -> tuple[Extender, ...]:
+    own = served.effective.policy.model.spec.extenders
+    inherited = [e for policy in served.effective.lineage[1:] for e in policy.model.spec.extenders]
+    return tuple(own or inherited)
+
+
+def _drop_ignored(entries: list[dict[str, Any]], extenders: tuple[Extender, ...]) -> None:
+    """What an extender manages alone replaces `ignoredResources`, as in kube-scheduler."""
+    ignored = sorted(
+        resource.name
+        for extender in extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    for entry in entries:
+        if ignored and entry.get("builtin") == "NodeResourcesFit":
+            entry["args"] = {**entry["args"], "ignoredResources": ignored}

@@ -1,0 +1,235 @@
+"""Arguments of kube-scheduler's plugins, with its defaults and its validation.
+
+Owns the models of the `…Args` kinds of KubeSchedulerConfiguration v1, and of the plugins that only
+the legacy Policy knew. Assumes plain data. Must not know which rule uses them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from kpolicy.policy.edge import Edge, NonEmpty, refuse
+
+Percentage = Annotated[int, Field(ge=0, le=100)]
+
+
+class NoArgs(Edge):
+    pass
+
+
+class ResourceSpec(Edge):
+    name: NonEmpty
+    weight: Annotated[int, Field(ge=0, le=100)] = 1
+
+
+class ShapePoint(Edge):
+    utilization: Percentage
+    score: Annotated[int, Field(ge=0, le=10)]
+
+
+def default_resources() -> list[ResourceSpec]:
+    return [ResourceSpec(name="cpu"), ResourceSpec(name="memory")]
+
+
+def check_shape(shape: list[ShapePoint], at: tuple[str | int, ...]) -> None:
+    if not shape:
+        refuse("KP115", "at least one point must be given", at)
+    for index, (before, point) in enumerate(itertools.pairwise(shape), start=1):
+        if before.utilization >= point.utilization:
+            message = "utilization values must be sorted in increasing order"
+            refuse("KP115", message, (*at, index, "utilization"))
+
+
+class RequestedToCapacityRatioParam(Edge):
+    shape: list[ShapePoint]
+
+    @model_validator(mode="after")
+    def _sorted(self) -> Self:
+        check_shape(self.shape, ("shape",))
+        return self
+
+
+class ScoringStrategy(Edge):
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @model_validator(mode="after")
+    def _shape_goes_with_its_type(self) -> Self:
+        wanted = self.type == "RequestedToCapacityRatio"
+        if wanted and self.requested_to_capacity_ratio is None:
+            message = "`RequestedToCapacityRatio` needs `requestedToCapacityRatio.shape`"
+            refuse("KP115", message, ("type",))
+        if not wanted and self.requested_to_capacity_ratio is not None:
+            message = f"`requestedToCapacityRatio` does not go with `{self.type}`"
+            refuse("KP115", message, ("requestedToCapacityRatio",))
+        return self
+
+
+class NodeResourcesFitArgs(Edge):
+    ignored_resources: list[NonEmpty] = Field(default_factory=list)
+    ignored_resource_groups: list[NonEmpty] = Field(default_factory=list)
+    scoring_strategy: ScoringStrategy = Field(
+        default_factory=lambda: ScoringStrategy(type="LeastAllocated")
+    )
+
+    @model_validator(mode="after")
+    def _groups_have_no_slash(self) -> Self:
+        for index, group in enumerate(self.ignored_resource_groups):
+            if "/" in group:
+                message = f"a resource group is the part before the slash, and `{group}` has one"
+                refuse("KP115", message, ("ignoredResourceGroups", index))
+        return self
+
+
+class BalancedResource(Edge):
+    name: NonEmpty
+    weight: Annotated[int, Field(ge=0, le=1)] = 1
+
+
+class NodeResourcesBalancedAllocationArgs(Edge):
+    resources: list[BalancedResource] = Field(
+        default_factory=lambda: [BalancedResource(name="cpu"), BalancedResource(name="memory")]
+    )
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        seen: set[str] = set()
+        for index, resource in enumerate(self.resources):
+            if resource.name in seen:
+                message = f"the resource `{resource.name}` is listed twice"
+                refuse("KP115", message, ("resources", index, "name"))
+            seen.add(resource.name)
+        return self
+
+
+class InterPodAffinityArgs(Edge):
+    hard_pod_affinity_weight: Percentage = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class DefaultPreemptionArgs(Edge):
+    min_candidate_nodes_percentage: Percentage = 10
+    min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
+
+    @model_validator(mode="after")
+    def _some_candidate(self) -> Self:
+        if self.min_candidate_nodes_percentage == 0 and self.min_candidate_nodes_absolute == 0:
+            message = "one of the two minimums of candidate nodes must be above zero"
+            refuse("KP115", message, ("minCandidateNodesPercentage",))
+        return self
+
+
+class SpreadConstraint(Edge):
+    """As in a pod, but the selector comes from the pod's owners."""
+
+    max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    topology_key: NonEmpty
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    min_domains: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+
+
+class PodTopologySpreadArgs(Edge):
+    default_constraints: list[SpreadConstraint] = Field(default_factory=list)
+    defaulting_type: Literal["System", "List"] = "System"
+
+    @model_validator(mode="after")
+    def _constraints_go_with_list(self) -> Self:
+        if self.defaulting_type == "System" and self.default_constraints:
+            message = "`defaultConstraints` need `defaultingType: List`"
+            refuse("KP115", message, ("defaultConstraints",))
+        seen: set[tuple[str, str]] = set()
+        for index, one in enumerate(self.default_constraints):
+            key = (one.topology_key, one.when_unsatisfiable)
+            if key in seen:
+                message = f"`{key[0]}` with `{key[1]}` is constrained twice"
+                refuse("KP115", message, ("defaultConstraints", index))
+            seen.add(key)
+        return self
+
+
+class VolumeBindingArgs(Edge):
+    bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
+
+
+class DynamicResourcesArgs(Edge):
+    filter_timeout: str = "10s"
+    binding_timeout: str = "600s"
+
+
+class LabelRequirement(Edge):
+    key: NonEmpty
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _values_go_with_operator(self) -> Self:
+        counts = {"In": "some", "NotIn": "some", "Gt": "one", "Lt": "one"}
+        wanted = counts.get(self.operator, "no")
+        fits = {
+            "some": len(self.values) > 0,
+            "one": len(self.values) == 1,
+            "no": not self.values,
+        }[wanted]
+        if not fits:
+            values = "value" if wanted == "one" else "values"
+            refuse("KP115", f"`{self.operator}` goes with {wanted} {values}", ("operator",))
+        return self
+
+
+class NodeSelectorTerm(Edge):
+    match_expressions: list[LabelRequirement] = Field(default_factory=list)
+    match_fields: list[LabelRequirement] = Field(default_factory=list)
+
+
+class NodeSelector(Edge):
+    node_selector_terms: list[NodeSelectorTerm]
+
+
+class PreferredTerm(Edge):
+    weight: Annotated[int, Field(ge=1, le=100)]
+    preference: NodeSelectorTerm
+
+
+class AddedAffinity(Edge):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] = Field(
+        default_factory=list
+    )
+
+
+class NodeAffinityArgs(Edge):
+    added_affinity: AddedAffinity | None = None
+
+
+class ServiceAffinityArgs(Edge):
+    affinity_labels: list[NonEmpty] = Field(default_factory=list)
+    anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=list)
+
+
+Owner = Literal["Service", "ReplicationController", "ReplicaSet", "StatefulSet"]
+
+
+class SelectorSpreadArgs(Edge):
+    """`selectors` names the owners that count: ServiceSpreadingPriority asks services only."""
+
+    selectors: list[Owner] = Field(default_factory=lambda: list(get_args(Owner)))
+
+
+class RequestedToCapacityRatioArgs(Edge):
+    shape: list[ShapePoint]
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)
+
+    @model_validator(mode="after")
+    def _sorted(self) -> Self:
+        check_shape(self.shape, ("shape",))
+        return self
+
+
+class ResourcesArgs(Edge):
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)

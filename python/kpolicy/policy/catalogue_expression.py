@@ -1,0 +1,112 @@
+"""Pages of KP2xx and KP4xx: types and cost of expressions.
+
+Owns the texts. Assumes the form of `Page`. Must not know how findings are made.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kpolicy.policy.catalogue_page import ERROR, WARNING, Page
+
+EXPRESSION_PAGES: Final = (
+    Page(
+        "KP201",
+        ERROR,
+        "unknown fact or function",
+        "Expressions see the facts of the catalogue, the declared params and variables, and the "
+        "functions of CEL and its Kubernetes libraries. The hint names the nearest ones.",
+        "node.freee('cpu') > 0",
+        "node.free('cpu') > 0",
+    ),
+    Page(
+        "KP202",
+        ERROR,
+        "wrong number of arguments",
+        "The function exists, but not with this many arguments.",
+        "node.free() > 0",
+        "node.free('cpu') > 0",
+    ),
+    Page(
+        "KP203",
+        ERROR,
+        "result of the wrong type",
+        "A predicate gives a bool, a priority a number, a message a string.",
+        "predicates:\n  - {name: a, expression: pod.priority}",
+        "predicates:\n  - {name: a, expression: pod.priority > 0}",
+    ),
+    Page(
+        "KP204",
+        ERROR,
+        "no matching overload",
+        "CEL does not convert between types by itself, so the operator or function does not exist "
+        "for these operands.",
+        "pod.request('cpu') > '500m'",
+        "pod.request('cpu') > cpu('500m')",
+    ),
+    Page(
+        "KP205",
+        ERROR,
+        "field of a value that has none",
+        "Only objects and maps have fields.",
+        "pod.name.length > 3",
+        "size(pod.name) > 3",
+    ),
+    Page(
+        "KP206",
+        WARNING,
+        "comparison of types that are never equal",
+        "`==` between values of different types is always false.",
+        "dyn(pod.priority) == 'high'",
+        "pod.priorityClassName == 'high'",
+    ),
+    Page(
+        "KP207",
+        ERROR,
+        "literal that cannot be read",
+        "A number out of range, or a quantity, duration, selector or pattern that is not one.",
+        "node.free('memory') > units('2GB')",
+        "node.free('memory') > units('2Gi')",
+    ),
+    Page(
+        "KP208",
+        WARNING,
+        "type not known before it runs",
+        "`dyn` reached the result, so a wrong type shows only when a pod is scheduled.",
+        "dyn(pod.priority)",
+        "pod.priority",
+    ),
+    Page(
+        "KP401",
+        ERROR,
+        "cost above the limit",
+        "The worst case of this expression would slow every cycle down. Loops over pods inside "
+        "loops over pods are the usual reason; a count by selector costs nothing.",
+        "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
+        "node.pods.count(selector({'app': pod.labels['app']})) == 0",
+    ),
+    Page(
+        "KP402",
+        ERROR,
+        "pattern that is not constant",
+        "Regular expressions are compiled once, when the policy is loaded.",
+        "node.name.matches(pod.labels['rx'])",
+        "node.name.matches('^spot-')",
+    ),
+    Page(
+        "KP403",
+        WARNING,
+        "leaves the columnar path",
+        "This part is evaluated node by node instead of for all nodes at once.",
+        "node.pods.exists(p, p.priority < pod.priority)",
+        "node.pods.count(selector('tier=batch')) > 0",
+    ),
+    Page(
+        "KP404",
+        WARNING,
+        "reads an annotation",
+        "Annotations are large, change often and have no column of their own.",
+        "node.annotations['pool'] == 'a'",
+        "node.labels['pool'] == 'a'",
+    ),
+)

@@ -1,0 +1,219 @@
+"""Pages of KP3xx, KP5xx and KP6xx: meaning, tests and snapshots, legacy import.
+
+Owns the texts. Assumes the form of `Page`. Must not know how findings are made.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kpolicy.policy.catalogue_page import ERROR, WARNING, Page
+
+MEANING_PAGES: Final = (
+    Page(
+        "KP301",
+        WARNING,
+        "unguarded lookup",
+        "Looking up a key that is not there is an error in CEL. A predicate that errs rejects the "
+        "node, a priority that errs scores 0.",
+        "node.labels['zone'] == 'a'",
+        "label(node, 'zone') == 'a'",
+    ),
+    Page(
+        "KP303",
+        WARNING,
+        "constant condition",
+        "The condition is the same for all pods and nodes, so one branch is never used.",
+        "true ? 50 : 0",
+        "node.ready ? 50 : 0",
+    ),
+    Page(
+        "KP304",
+        WARNING,
+        "rule that never differs on the snapshot",
+        "On the recorded cluster the rule passes every node, or rejects every node.",
+        "label(node, 'zoen') == ''",
+        "label(node, 'zone') == ''",
+    ),
+    Page(
+        "KP305",
+        ERROR,
+        "always an error",
+        "This part fails whatever the pod and the node are.",
+        "node.free('cpu') / 0",
+        "node.free('cpu') / 2",
+    ),
+    Page(
+        "KP306",
+        WARNING,
+        "same as an earlier rule",
+        "The rule adds nothing to the one before it; a priority written twice counts twice.",
+        "predicates:\n  - {name: a, expression: node.ready}\n  - {name: b, expression: node.ready}",
+        "predicates:\n  - {name: a, expression: node.ready}",
+    ),
+    Page(
+        "KP307",
+        WARNING,
+        "contradicts a built-in",
+        "No node can pass both this rule and a built-in.",
+        "predicates:\n  - builtin: NodeUnschedulable\n"
+        "  - {name: a, expression: node.unschedulable}",
+        "predicates:\n  - {name: a, expression: '!node.unschedulable'}",
+    ),
+    Page(
+        "KP312",
+        WARNING,
+        "not in the snapshot",
+        "No node or pod of the recorded cluster has this label, taint, resource or namespace.",
+        "label(node, 'zoen') == 'a'",
+        "label(node, 'zone') == 'a'",
+    ),
+    Page(
+        "KP321",
+        WARNING,
+        "units differ",
+        "The two numbers count different things, for example milli-cpu and bytes.",
+        "node.free('cpu') > node.free('memory')",
+        "node.free('cpu') > pod.request('cpu')",
+    ),
+    Page(
+        "KP322",
+        WARNING,
+        "score without a bound",
+        "Scores are clamped to 0-100. Without `normalize`, most nodes would share the top score.",
+        "priorities:\n  - {name: spare, expression: node.free('cpu')}",
+        "priorities:\n  - {name: spare, expression: node.free('cpu'), normalize: {method: max}}",
+    ),
+    Page(
+        "KP323",
+        WARNING,
+        "score that never differs on the snapshot",
+        "A score that is equal on all nodes decides nothing.",
+        "priorities:\n  - {name: same, expression: '50'}",
+        "priorities:\n  - {name: ssd, expression: \"label(node, 'disk') == 'ssd' ? 100 : 0\"}",
+    ),
+    Page(
+        "KP324",
+        WARNING,
+        "weight that drowns all others",
+        "One priority weighs more than fifty times the sum of all others, so those only break "
+        "ties. If that is meant, a predicate says it more clearly.",
+        "priorities:\n  - {builtin: ImageLocality, weight: 1}\n"
+        "  - {builtin: NodeAffinity, weight: 5000}",
+        "priorities:\n  - {builtin: ImageLocality, weight: 1}\n"
+        "  - {builtin: NodeAffinity, weight: 5}",
+    ),
+    Page(
+        "KP325",
+        WARNING,
+        "no check of resources",
+        "Nothing keeps pods off nodes that are full; the kubelet will reject them there.",
+        "predicates:\n  - builtin: NodeName",
+        "predicates:\n  - builtin: NodeName\n  - builtin: NodeResourcesFit",
+    ),
+    Page(
+        "KP331",
+        WARNING,
+        "message that can fail or is too long",
+        "When `messageExpression` errs, the text of `message` is shown instead.",
+        "messageExpression: \"'rack ' + node.labels['rack']\"",
+        "messageExpression: \"'rack ' + label(node, 'rack')\"",
+    ),
+    Page(
+        "KP332",
+        WARNING,
+        "message or reason of the wrong form",
+        "Events show one line; reasons are CamelCase words, as in the Kubernetes API.",
+        "reason: spot forbidden",
+        "reason: SpotForbidden",
+    ),
+    Page(
+        "KP341",
+        WARNING,
+        "time in a predicate",
+        "A pod parked by the clock is not woken by any event.",
+        "pod.queuedSeconds > 60",
+        "pod.priority > 0",
+    ),
+    Page(
+        "KP351",
+        WARNING,
+        "changing fact marked `preemptible: false`",
+        "Evicting pods may change what this rule reads, so preemption could help after all.",
+        "predicates:\n  - {name: room, preemptible: false, expression: node.free('cpu') > 0}",
+        "predicates:\n  - {name: room, expression: node.free('cpu') > 0}",
+    ),
+    Page(
+        "KP361",
+        WARNING,
+        "condition better said by a profile",
+        "Every pod of the profile fails or passes this condition alike.",
+        "matchConditions: [{name: ours, expression: pod.schedulerName == 'kpolicy'}]",
+        "profiles: [{schedulerName: kpolicy}]",
+    ),
+    Page(
+        "KP501",
+        ERROR,
+        "test of an unknown rule, profile or snapshot",
+        "The test names something that does not exist.",
+        "expect: {filters: {n1: {rejectedBy: spto}}}",
+        "expect: {filters: {n1: {rejectedBy: spot}}}",
+    ),
+    Page(
+        "KP502",
+        WARNING,
+        "test that asserts nothing",
+        "A test without expectations cannot fail.",
+        "expect: {}",
+        "expect: {decision: place}",
+    ),
+    Page(
+        "KP503",
+        WARNING,
+        "rule not seen both ways",
+        "No test sees this rule both pass and reject.",
+        "tests: []",
+        "tests: [{name: rejects, …}, {name: passes, …}]",
+    ),
+    Page(
+        "KP504",
+        WARNING,
+        "snapshot of another version",
+        "The snapshot was recorded with another version of Kubernetes or kpolicy.",
+        "snapshot: of-1.30.kpsnap",
+        "snapshot: of-1.36.kpsnap",
+    ),
+    Page(
+        "KP601",
+        WARNING,
+        "legacy name that never worked",
+        "The name was not registered, or did nothing, in the release it comes from.",
+        '{"name": "PodToleratesNodeNoExecuteTaints"}',
+        '{"name": "PodToleratesNodeTaints"}',
+    ),
+    Page(
+        "KP602",
+        WARNING,
+        "meaning chosen among releases",
+        "kube-scheduler releases disagreed here; the message says which meaning is taken. "
+        "`--release` chooses another.",
+        '{"kind": "Policy"}',
+        '{"kind": "Policy", "predicates": [], "priorities": []}',
+    ),
+    Page(
+        "KP603",
+        ERROR,
+        "legacy argument that cannot be expressed",
+        "The argument is missing, empty, doubled, or of another rule.",
+        '{"name": "Region", "argument": {"serviceAffinity": {"label": "region"}}}',
+        '{"name": "Region", "argument": {"serviceAffinity": {"labels": ["region"]}}}',
+    ),
+    Page(
+        "KP604",
+        WARNING,
+        "kube-scheduler setting without effect here",
+        "The plugin or setting is read, but kpolicy does that part in one way only.",
+        "plugins: {queueSort: {enabled: [{name: Coscheduling}]}}",
+        "plugins: {}",
+    ),
+)

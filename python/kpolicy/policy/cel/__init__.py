@@ -1,0 +1,18 @@
+"""The expression language: CEL text in, checked IR or diagnostics out.
+
+`compile_expression` is the whole interface. Pure: no I/O, no engine; the same text in the same
+environment gives the same bytes.
+"""
+
+from .compile import CompiledExpression, compile_expression
+from .environment import Environment, Parameter
+from .types import Type, parse_type
+
+__all__ = [
+    "CompiledExpression",
+    "Environment",
+    "Parameter",
+    "Type",
+    "compile_expression",
+    "parse_type",
+]

@@ -1,0 +1,68 @@
+"""Writes `parser_table.py`: `python -m kpolicy.policy.cel.build_table`.
+
+Owns how the table is made of cel-python's grammar, and its packed form. Runs when the grammar or
+lark changes, never when a policy is loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import lark
+from lark import Lark
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
+
+from .grammar import OPTIONS, patched
+
+TABLE = Path(__file__).with_name("parser_table.py")
+_LINE = 90
+
+
+def shipped_grammar() -> str:
+    """`cel.lark` of the installed cel-python, without importing it."""
+    specification = importlib.util.find_spec("celpy")
+    if specification is None or specification.origin is None:
+        raise ModuleNotFoundError("cel-python is not installed")
+    return Path(specification.origin).with_name("cel.lark").read_text(encoding="utf-8")
+
+
+def fingerprint() -> str:
+    """What the table depends on: the patched grammar, the options, and lark's table format."""
+    minor = ".".join(lark.__version__.split(".")[:2])
+    text = patched(shipped_grammar()) + json.dumps(OPTIONS, sort_keys=True) + minor
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _listed(value: Any) -> Any:
+    """Dicts as lists of pairs under the key `~`, as JSON has only strings for keys."""
+    if isinstance(value, dict):
+        return {"~": [[key, _listed(item)] for key, item in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_listed(item) for item in value]
+    return value
+
+
+def rendered() -> str:
+    """The text of the module that holds the table."""
+    parser = Lark(patched(shipped_grammar()), **OPTIONS)
+    data, memo = parser.memo_serialize([TerminalDef, Rule])
+    text = json.dumps(_listed({"data": data, "memo": memo}), separators=(",", ":"))
+    packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+    lines = [packed[at : at + _LINE] for at in range(0, len(packed), _LINE)]
+    body = "\n".join(f"    {line!r}" for line in lines)
+    return (
+        '"""The parser table of CEL. Made by build_table.py; not for editing."""\n\n'
+        f'FINGERPRINT = "{fingerprint()}"\n\n'
+        f"PACKED = (\n{body}\n)\n"
+    )
+
+
+if __name__ == "__main__":
+    TABLE.write_text(rendered(), encoding="utf-8")

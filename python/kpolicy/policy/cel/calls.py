@@ -1,0 +1,223 @@
+"""Calls of functions and operators: overload resolution.
+
+Owns the choice among overloads and what is said when none fits. Operands of type `dyn` leave the
+choice to the engine, by the name of the family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from kpolicy.diagnostics import Note
+from kpolicy.policy.nearest import did_you_mean
+
+from . import ast, cost, functions, members, special
+from .catalogue import Time, resource_unit
+from .constants import check_constant
+from .functions import Overload
+from .scope import Scope
+from .tree import Tree
+from .types import BOOL, DYN, ERROR, NULL, NUMBERS, Type, fits, joined, substituted
+
+Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
+
+_SYMBOLS = {
+    "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_+_": "+",
+    "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_in_": "in", "!_": "!", "-_": "-",
+}  # fmt: skip
+_UNITS_MEET = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
+
+
+def call(scope: Scope, node: ast.Call, check: Check) -> Tree:
+    """A call that is no macro."""
+    target = node.target
+    if target is None:
+        if node.name == "label":
+            return special.label(scope, node, check)
+        args = [check(scope, arg) for arg in node.args]
+        made = special.contained(scope, node, args) if node.name == "_in_" else None
+        return made or _resolved(scope, node, node.name, args, False)
+    extreme = special.extreme(scope, node, check)
+    if extreme is not None:
+        return extreme
+    namespaced = _namespaced(scope, node)
+    if namespaced:
+        return _resolved(scope, node, namespaced, [check(scope, arg) for arg in node.args], False)
+    receiver = check(scope, target)
+    if receiver.type == ERROR:
+        for arg in node.args:
+            check(scope, arg)
+        return Tree("constant", ERROR, node.span)
+    described = scope.environment.catalogue.object_type(receiver.type)
+    if described is not None and node.name in described.members:
+        return members.method(scope, receiver, described, node, check)
+    made = special.with_receiver(scope, receiver, node, check)
+    if made is not None:
+        return made
+    args = [receiver, *(check(scope, arg) for arg in node.args)]
+    if described is not None and not functions.candidates(node.name, True):
+        return members.no_member(scope, described, node.name, node.name_span)
+    return _resolved(scope, node, node.name, args, True)
+
+
+def _namespaced(scope: Scope, node: ast.Call) -> str:
+    """`math.greatest` as one name, unless `math` is something here."""
+    names: list[str] = [node.name]
+    target = node.target
+    while isinstance(target, ast.Select) and not target.optional:
+        names.append(target.name)
+        target = target.operand
+    if not isinstance(target, ast.Identifier) or target.name in scope.bound:
+        return ""
+    name = ".".join([target.name, *reversed(names)])
+    return name if functions.candidates(name, False) else ""
+
+
+def _resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
+    candidates = functions.candidates(name, member)
+    if not candidates:
+        return _unknown(scope, node, name, args, member)
+    if any(arg.type == ERROR for arg in args):
+        return _error(node, candidates)
+    by_count = [one for one in candidates if len(one.params) == len(args)]
+    if not by_count:
+        return _wrong_count(scope, node, candidates, len(args), member)
+    found = [(one, bound) for one in by_count if (bound := _matched(one, args)) is not None]
+    if not found:
+        return _no_overload(scope, node, args, by_count)
+    _compare_units(scope, node, name, args)
+    overload, bound = found[0]
+    if len(found) == 1 or not any(arg.type == DYN for arg in args):
+        identity, result = overload.id, substituted(overload.result, bound)
+    else:
+        # Types decide at run time.
+        identity = overload.family.id
+        result = joined([substituted(one.result, bound) for one, bound in found])
+    if name in ("_==_", "_!=_"):
+        _never_equal(scope, node, args, name)
+    result = _with_unit(result, name, args)
+    tree = Tree(
+        "call", result, node.span, tuple(args), name=identity,
+        time=max((arg.time for arg in args), default=Time.CONST),
+        size=cost.size_of(overload.family, args), cost=cost.of_call(overload.family, args),
+    )  # fmt: skip
+    return check_constant(scope, overload.family, tree, node)
+
+
+def _error(node: ast.Call, candidates: tuple[Overload, ...]) -> Tree:
+    """Part of it was reported; what is sure of the result helps to find more."""
+    results = {one.result for one in candidates}
+    only = results.pop() if len(results) == 1 else ERROR
+    return Tree("constant", only if only == BOOL else ERROR, node.span)
+
+
+def _matched(overload: Overload, args: list[Tree]) -> dict[str, Type] | None:
+    bound: dict[str, Type] = {}
+    for arg, param in zip(args, overload.params, strict=True):
+        if not fits(arg.type, param, bound) and not _numeric_member(overload, arg, param, bound):
+            return None
+    return bound
+
+
+def _numeric_member(overload: Overload, arg: Tree, param: Type, bound: dict[str, Type]) -> bool:
+    """`1.0 in [1]`: numbers are compared by value, whatever their types."""
+    if overload.family.id != "in" or not param.parameters or not arg.type.parameters:
+        return False
+    item = bound.get("A")
+    return arg.type.name == param.name and item in NUMBERS and arg.type.parameters[0] in NUMBERS
+
+
+def _with_unit(result: Type, name: str, args: list[Tree]) -> Type:
+    if name == "cpu":
+        return result.with_unit(resource_unit("cpu"))
+    units = {arg.type.unit for arg in args if arg.type.unit}
+    if name in ("_+_", "_-_", "-_", "clamp") and len(units) == 1:
+        return result.with_unit(units.pop())
+    if name in ("_*_", "_/_", "_%_") and len(units) == 1 and not args[-1].type.unit:
+        return result.with_unit(units.pop())
+    return result
+
+
+def _compare_units(scope: Scope, node: ast.Call, name: str, args: list[Tree]) -> None:
+    if name not in _UNITS_MEET or len(args) != 2:
+        return
+    a, b = args[0].type.unit, args[1].type.unit
+    if a and b and a != b:
+        scope.warn(
+            "KP321",
+            f"the units differ: {a} and {b}",
+            node.span,
+            notes=(Note(a, args[0].span), Note(b, args[1].span)),
+        )
+
+
+def _never_equal(scope: Scope, node: ast.Call, args: list[Tree], name: str) -> None:
+    a, b = args[0].type, args[1].type
+    if NULL in (a, b) or (a in NUMBERS and b in NUMBERS):
+        return
+    if not fits(a, b, {}) and not fits(b, a, {}) and a.name != b.name:
+        always = "false" if name == "_==_" else "true"
+        scope.warn("KP206", f"{a} never equals {b}: this is always {always}", node.span)
+
+
+def _unknown(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
+    if functions.candidates(name, not member):
+        form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
+        return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
+    shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
+    hint = did_you_mean(name, functions.NAMES)
+    return scope.report("KP201", f"there is {shown}", node.name_span, hint)
+
+
+def _wrong_count(
+    scope: Scope, node: ast.Call, candidates: tuple[Overload, ...], count: int, member: bool
+) -> Tree:
+    own = 1 if member else 0
+    counts = sorted({len(one.params) - own for one in candidates})
+    wanted = " or ".join(map(str, counts))
+    plural = "" if counts == [1] else "s"
+    return scope.report(
+        "KP202", f"`{node.name}` takes {wanted} argument{plural}, not {count - own}", node.span
+    )
+
+
+def _no_overload(
+    scope: Scope, node: ast.Call, args: list[Tree], candidates: list[Overload]
+) -> Tree:
+    shown = _SYMBOLS.get(node.name, node.name)
+    notes = tuple(Note(str(arg.type), arg.span) for arg in args)
+    hint = _overload_hint(args, node)
+    if node.name in ("_<_", "_<=_", "_>_", "_>=_"):
+        message = f"`{shown}` needs two numbers or two strings; {_sides(args)}"
+    elif node.name in _SYMBOLS and len(args) == 2:
+        message = f"`{shown}` does not go with these types; {_sides(args)}"
+    elif len(args) == 1:
+        message = f"`{shown}` does not take {args[0].type}"
+    else:
+        message = f"`{shown}` does not take ({', '.join(str(arg.type) for arg in args)})"
+        if len(candidates) == 1:
+            wanted = ", ".join(map(str, candidates[0].params))
+            hint = hint or f"it takes ({wanted})"
+    return scope.report("KP204", message, node.name_span, hint, notes=notes)
+
+
+def _sides(args: list[Tree]) -> str:
+    return f"left is {args[0].type}, right is {args[1].type}"
+
+
+def _overload_hint(args: list[Tree], node: ast.Call) -> str:
+    if len(args) != 2:
+        return ""
+    a, b = args
+    text, other = (a, b) if a.type.name == "string" else (b, a)
+    if text.type.name == "string" and node.name == "_+_":
+        return "write `string(…)` around the other operand"
+    if text.type.name == "string" and isinstance(text.value, str) and other.type.name == "int":
+        function = "cpu" if other.type.unit == "milli-cpu" else "units"
+        return f"write `{function}('{text.value}')`"
+    if {a.type.name, b.type.name} == {"int", "double"}:
+        return "write `double(…)` around the int"
+    if {a.type.name, b.type.name} == {"int", "uint"}:
+        return "write `int(…)` around the uint"
+    return ""

@@ -1,0 +1,275 @@
+"""What expressions may see: the facts, as data.
+
+Owns the roots, the types of objects and their members: type, arguments, binding time, unit, column,
+how large a value may be. Assumes that the engine answers the paths that follow from it (`node.free`
+with `["cpu"]`). Must not know how an answer is found. Further facts (API paths) are more rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+from .types import BOOL, DOUBLE, INT, SELECTOR, STRING, Type, list_of, map_of
+
+
+class Time(IntEnum):
+    """When a value can be known, earliest first."""
+
+    CONST = 0
+    PARAMS = 1
+    CLUSTER = 2
+    POD = 3
+    NODE_CLASS = 4
+    NODE = 5
+    DOMAIN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an object.
+
+    `entries` is set for maps whose entries are facts of their own, named with `[]` behind;
+    `column` says what the engine has for all nodes at once: `int`, `double`, `bool`, `text`,
+    `classes`, or nothing. `of_root` names the root that must stand as the only argument and is
+    not passed on.
+    """
+
+    result: Type
+    params: tuple[Type, ...] = ()
+    optional: int = 0
+    time: Time = Time.CONST
+    column: str = ""
+    entries: bool = False
+    unit_by_resource: bool = False
+    size: int = 1
+    entry_size: int = 63
+    cost: int = 1
+    of_root: str = ""
+    method: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """`record`: its values are plain maps in the engine, their members fields."""
+
+    name: str
+    members: Mapping[str, Member]
+    record: bool = False
+
+    @property
+    def type(self) -> Type:
+        return Type(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    type: str
+    time: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    roots: Mapping[str, Root]
+    types: Mapping[str, ObjectType] = field(default_factory=dict)
+
+    def object_type(self, kind: Type) -> ObjectType | None:
+        return self.types.get(kind.name)
+
+    def extended(self, roots: Mapping[str, Root], types: Mapping[str, ObjectType]) -> Catalogue:
+        """With more roots, and more members of the types."""
+        merged = dict(self.types)
+        for name, extra in types.items():
+            before = merged.get(name)
+            members = {**(before.members if before else {}), **extra.members}
+            merged[name] = ObjectType(name, MappingProxyType(members), extra.record)
+        return Catalogue(MappingProxyType({**self.roots, **roots}), MappingProxyType(merged))
+
+
+LABELS_MAX: Final = 128
+LABEL_VALUE_BYTES_MAX: Final = 63
+ANNOTATION_BYTES_MAX: Final = 4096
+NAME_BYTES_MAX: Final = 253
+TAINTS_MAX: Final = 64
+TOLERATIONS_MAX: Final = 64
+CONTAINERS_MAX: Final = 64
+PODS_PER_NODE_MAX: Final = 1024
+DOMAINS_MAX: Final = 4096
+
+_LABELS: Final = map_of(STRING, STRING)
+
+
+def _value(result: Type, **more: object) -> Member:
+    return Member(result, **more)  # type: ignore[arg-type]
+
+
+def _map(time: Time, column: str, entry_size: int = LABEL_VALUE_BYTES_MAX) -> Member:
+    return Member(
+        _LABELS, time=time, column=column, entries=True, size=LABELS_MAX, entry_size=entry_size
+    )
+
+
+def _resource(time: Time = Time.CONST, column: str = "int") -> Member:
+    return Member(INT, (STRING,), time=time, column=column, unit_by_resource=True, method=True)
+
+
+def _list(of: str, size: int, **more: object) -> Member:
+    return Member(list_of(Type(of)), size=size, **more)  # type: ignore[arg-type]
+
+
+def _record(name: str, /, **members: Type) -> ObjectType:
+    rows = {member: Member(kind) for member, kind in members.items()}
+    return ObjectType(name, MappingProxyType(rows), record=True)
+
+
+def _object(name: str, members: dict[str, Member]) -> ObjectType:
+    return ObjectType(name, MappingProxyType(members))
+
+
+_RECORDS: Final = (
+    _record("Taint", key=STRING, value=STRING, effect=STRING),
+    _record(
+        "Toleration", key=STRING, operator=STRING, value=STRING, effect=STRING,
+        tolerationSeconds=INT,
+    ),
+    _record("Controller", kind=STRING, name=STRING),
+    _record("Port", name=STRING, protocol=STRING, hostIP=STRING, containerPort=INT, hostPort=INT),
+    _record("Volumes", claims=list_of(STRING)),
+    _record(
+        "Container", name=STRING, image=STRING, ports=list_of(Type("Port")),
+        requests=map_of(STRING, INT), limits=map_of(STRING, INT),
+    ),
+)  # fmt: skip
+
+_POD: Final = _object(
+    "Pod",
+    {
+        "name": _value(STRING, size=NAME_BYTES_MAX),
+        "namespace": _value(STRING, size=NAME_BYTES_MAX),
+        "uid": _value(STRING, size=NAME_BYTES_MAX),
+        "labels": _map(Time.CONST, ""),
+        "annotations": _map(Time.CONST, "", ANNOTATION_BYTES_MAX),
+        "nodeSelector": _map(Time.CONST, ""),
+        "priority": _value(INT),
+        "priorityClassName": _value(STRING, size=NAME_BYTES_MAX),
+        "schedulerName": _value(STRING, size=NAME_BYTES_MAX),
+        "serviceAccount": _value(STRING, size=NAME_BYTES_MAX),
+        "qosClass": _value(STRING, size=NAME_BYTES_MAX),
+        "preemptionPolicy": _value(STRING, size=NAME_BYTES_MAX),
+        "controller": _value(Type("Controller")),
+        "containers": _list("Container", CONTAINERS_MAX),
+        "initContainers": _list("Container", CONTAINERS_MAX),
+        "tolerations": _list("Toleration", TOLERATIONS_MAX),
+        "hostNetwork": _value(BOOL),
+        "volumes": _value(Type("Volumes")),
+        "images": Member(list_of(STRING), size=CONTAINERS_MAX),
+        "request": _resource(column=""),
+        "limit": _resource(column=""),
+        "tolerates": Member(BOOL, (Type("Taint"),), cost=TOLERATIONS_MAX, method=True),
+    },
+)
+
+_NODE: Final = _object(
+    "Node",
+    {
+        "name": _value(STRING, time=Time.NODE, column="text", size=NAME_BYTES_MAX),
+        "labels": _map(Time.NODE_CLASS, "text"),
+        "annotations": _map(Time.NODE, "", ANNOTATION_BYTES_MAX),
+        "taints": _list("Taint", TAINTS_MAX, time=Time.NODE_CLASS, column="classes"),
+        "unschedulable": _value(BOOL, time=Time.NODE, column="bool"),
+        "ready": _value(BOOL, time=Time.NODE, column="bool"),
+        "conditions": Member(
+            _LABELS, time=Time.NODE, column="text", entries=True, size=CONTAINERS_MAX
+        ),
+        "allocatable": _resource(Time.NODE),
+        "capacity": _resource(Time.NODE),
+        "requested": _resource(Time.NODE),
+        "free": _resource(Time.NODE),
+        "utilization": Member(DOUBLE, (STRING,), time=Time.NODE, column="double", method=True),
+        "podCount": _value(INT, time=Time.NODE, column="int"),
+        "podLimit": _value(INT, time=Time.NODE, column="int"),
+        "pods": _value(Type("PodSet"), time=Time.NODE),
+        "hasImage": Member(BOOL, (STRING,), time=Time.NODE, column="bool", method=True),
+        "domain": Member(Type("Domain"), (STRING,), time=Time.DOMAIN, method=True),
+        "fits": Member(BOOL, time=Time.NODE, column="bool", of_root="pod", method=True),
+    },
+)
+
+_POD_SET: Final = _object(
+    "PodSet",
+    {
+        "count": Member(
+            INT, (SELECTOR, list_of(STRING)), optional=1, column="int", cost=10, method=True
+        ),
+        "sum": Member(
+            INT, (STRING, SELECTOR), optional=1, column="int", cost=10,
+            unit_by_resource=True, method=True,
+        ),
+        "size": Member(INT, column="int", method=True),
+    },
+)  # fmt: skip
+
+_DOMAIN: Final = _object(
+    "Domain",
+    {
+        "name": _value(STRING, column="text", size=LABEL_VALUE_BYTES_MAX),
+        "nodeCount": _value(INT, column="int"),
+        "pods": _value(Type("PodSet")),
+        "free": _resource(),
+        "allocatable": _resource(),
+    },
+)
+
+_CLUSTER: Final = _object(
+    "Cluster",
+    {
+        "nodeCount": _value(INT),
+        "podCount": _value(INT),
+        "free": _resource(column=""),
+        "allocatable": _resource(column=""),
+        "domains": Member(INT, (STRING,), method=True),
+        "pods": _value(Type("PodSet")),
+    },
+)
+
+_NAMESPACE: Final = _object(
+    "Namespace",
+    {
+        "name": _value(STRING, size=NAME_BYTES_MAX),
+        "labels": _map(Time.CONST, ""),
+        "annotations": _map(Time.CONST, "", ANNOTATION_BYTES_MAX),
+    },
+)
+
+CATALOGUE: Final = Catalogue(
+    MappingProxyType(
+        {
+            "pod": Root("Pod", Time.POD),
+            "node": Root("Node", Time.CONST),
+            "cluster": Root("Cluster", Time.CLUSTER),
+            "namespaceObject": Root("Namespace", Time.POD),
+            "victim": Root("Pod", Time.NODE),
+        }
+    ),
+    MappingProxyType(
+        {
+            kind.name: kind
+            for kind in (*_RECORDS, _POD, _NODE, _POD_SET, _DOMAIN, _CLUSTER, _NAMESPACE)
+        }
+    ),
+)
+
+# Of a type whose values are loops' ranges: the type of an element and how many there may be.
+RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})
+
+
+def resource_unit(resource: str) -> str:
+    """The unit of an amount of a resource, as a phantom of its type."""
+    if resource == "cpu":
+        return "milli-cpu"
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return "bytes"
+    return resource

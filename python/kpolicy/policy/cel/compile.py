@@ -1,0 +1,138 @@
+"""Text to IR: the steps of the front end, in order.
+
+Owns `compile_expression`. Never raises on any text: what is wrong comes back as diagnostics.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
+
+from . import cost
+from .catalogue import Time
+from .check import check
+from .environment import Environment
+from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
+from .parse import parse
+from .scope import Scope
+from .tree import Tree
+from .types import DYN, ERROR, Type, fits, has_dyn
+
+# Of one expression; whoever has more than these repairs the first.
+DIAGNOSTICS_MAX: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledExpression:
+    """What became of one text.
+
+    `ir` is there when there are no errors, here or in a variable that is used; `reads` are the
+    facts it reads, as in the IR.
+    """
+
+    text: str
+    type: Type
+    diagnostics: tuple[Diagnostic, ...]
+    ir: dict[str, Any] | None = None
+    reads: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    time: Time = Time.CONST
+    cost: int = 0
+    tree: Tree | None = field(default=None, repr=False)
+
+    def ir_bytes(self) -> bytes:
+        """The IR as canonical JSON; empty when there is none."""
+        if self.ir is None:
+            return b""
+        text = json.dumps(self.ir, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode("utf-8", "surrogatepass")
+
+
+def compile_expression(
+    text: str, *, expects: Type | Iterable[Type] = (), environment: Environment | None = None
+) -> CompiledExpression:
+    """Compiles one expression; `expects` names the types its result may have (any when empty)."""
+    expected = (expects,) if isinstance(expects, Type) else tuple(expects)
+    try:
+        return _compiled(text, expected, environment or Environment())
+    except RecursionError:
+        # The limits of depth leave room for callers; who calls from the end of the stack gets this.
+        return CompiledExpression(text, ERROR, (_beyond("it is nested too deeply", text),))
+
+
+def _beyond(message: str, text: str) -> Diagnostic:
+    hint = "split it into several rules"
+    return Diagnostic("KP112", Severity.ERROR, message, hint, Span(0, len(text)))
+
+
+def _compiled(
+    text: str, expected: tuple[Type, ...], environment: Environment
+) -> CompiledExpression:
+    syntax = parse(text)
+    if isinstance(syntax, Diagnostic):
+        return CompiledExpression(text, ERROR, (syntax,))
+    scope = Scope(environment)
+    tree = check(scope, syntax)
+    _check_result(scope, tree, expected)
+    bound = cost.of_tree(tree)
+    if bound > environment.cost_max:
+        _too_costly(scope, tree, bound)
+    diagnostics = _ordered(scope.diagnostics)
+    if scope.poisoned or has_errors(diagnostics):
+        return CompiledExpression(text, tree.type, diagnostics, cost=bound)
+    try:
+        ir = lower(tree, bound)
+    except BeyondLimits:
+        message = (
+            f"compiled it has more than {NODES_MAX:,} nodes, {DEPTH_MAX} levels or {SLOTS_MAX} "
+            "variables of loops"
+        )
+        diagnostics = (*diagnostics, _beyond(message, text))
+        return CompiledExpression(text, tree.type, diagnostics, cost=bound)
+    reads = tuple((read["fact"], tuple(read["args"])) for read in ir["reads"])
+    return CompiledExpression(text, tree.type, diagnostics, ir, reads, tree.time, bound, tree)
+
+
+def _ordered(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
+        span = diagnostic.span or Span(0, 0)
+        return span.start, span.end, diagnostic.code
+
+    return tuple(sorted(dict.fromkeys(diagnostics), key=place)[:DIAGNOSTICS_MAX])
+
+
+def _check_result(scope: Scope, tree: Tree, expected: tuple[Type, ...]) -> None:
+    if not expected or tree.type == ERROR:
+        return
+    if tree.type == DYN or has_dyn(tree.type):
+        scope.warn("KP208", f"the type of the result is {tree.type}", tree.span)
+    if not any(fits(tree.type, one, {}) for one in expected):
+        wanted = " or ".join(str(one) for one in expected)
+        scope.report("KP203", f"the result must be {wanted}, this is {tree.type}", tree.span)
+
+
+def _too_costly(scope: Scope, tree: Tree, bound: int) -> None:
+    worst = _worst_loop(tree)
+    limit = scope.environment.cost_max
+    scope.report(
+        "KP401",
+        f"may cost {bound:,} units, the limit is {limit:,}",
+        worst.span,
+        "count with a selector: `node.pods.count(selector(…))`, or raise `limits.costPerNode`",
+    )
+
+
+def _worst_loop(tree: Tree) -> Tree:
+    """The innermost loop, or the whole."""
+    worst = tree
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.op == "loop":
+            worst = node
+        if node.op != "variable":
+            waiting.extend(node.args)
+    return worst

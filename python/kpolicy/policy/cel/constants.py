@@ -1,0 +1,97 @@
+"""Checks of constant operands: patterns, quantities, durations, timestamps, selectors.
+
+Owns KP207 for texts that can never be read, and KP402. What is checked here is read again, and
+finally, by the engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from . import ast
+from .catalogue import Time
+from .rows import Family
+from .scope import Scope
+from .tree import Tree
+
+_QUANTITY: Final = re.compile(
+    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII
+)
+_DURATION: Final = re.compile(
+    r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII
+)
+_TIMESTAMP: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+_WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._/-]*"
+_VALUE: Final = r"[A-Za-z0-9._-]*"
+_REQUIREMENT: Final = (
+    rf"(?:!\s*{_WORD}|{_WORD}\s*(?:(?:==?|!=)\s*{_VALUE}|(?:not)?in\s*\([^()]*\))?)"
+)
+_SELECTOR: Final = re.compile(rf"\s*(?:{_REQUIREMENT}(?:\s*,\s*{_REQUIREMENT})*)?\s*", re.ASCII)
+# Of Python's syntax, what RE2 does not have.
+_NOT_RE2: Final = re.compile(r"\(\?(?:[=!]|<[=!]|>|\(|P=|#)|\\[1-9]|[*+?}]\+")
+_PATTERN_CHARACTERS_MAX: Final = 1024
+
+
+def _pattern(text: str) -> str:
+    if len(text) > _PATTERN_CHARACTERS_MAX:
+        return f"a pattern has at most {_PATTERN_CHARACTERS_MAX} characters"
+    bare = re.sub(r"\\\\|\[\^?\]?[^\]]*\]", "", text)
+    if _NOT_RE2.search(bare):
+        return "look-around, back references and possessive repeats are not part of RE2"
+    try:
+        re.compile(_as_python(text))
+    except (re.error, OverflowError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _as_python(text: str) -> str:
+    """RE2's Unicode classes and end marks, which Python spells differently or lacks."""
+    text = re.sub(r"\\[pP](?:\{\^?\w+\}|\w)", "a", text)
+    text = re.sub(r"\[:\^?\w+:\]", "a", text)
+    text = text.replace(r"\z", r"\Z").replace(r"\C", ".")
+    flags = re.match(r"\(\?[imsU]+\)", text)
+    return text[flags.end() :] if flags else text.replace("(?U", "(?")
+
+
+_CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
+    "pattern": (_pattern, "a regular expression of RE2 syntax"),
+    "quantity": (lambda text: "" if _QUANTITY.fullmatch(text) else " ", "a quantity such as 500m"),
+    "duration": (lambda text: "" if _DURATION.fullmatch(text) else " ", "a duration such as 1h30m"),
+    "timestamp": (
+        lambda text: "" if _TIMESTAMP.fullmatch(text) else " ",
+        "a timestamp such as 2026-11-01T10:00:00Z",
+    ),
+    "selector": (
+        lambda text: "" if _SELECTOR.fullmatch(text) else " ",
+        "a label selector such as a=b,c in (d,e)",
+    ),
+}
+
+
+def check_constant(scope: Scope, family: Family, tree: Tree, node: ast.Call) -> Tree:
+    """The call, or an error if its constant operand can never be read."""
+    if family.pattern is not None:
+        pattern = tree.args[family.pattern]
+        if scope.environment.constant_patterns and pattern.time > Time.PARAMS:
+            return scope.report(
+                "KP402",
+                "a regular expression must be constant",
+                pattern.span,
+                "`startsWith`, or list the patterns in params",
+            )
+    if not family.checked or not tree.args:
+        return tree
+    operand = tree.args[family.pattern or 0]
+    if operand.op != "constant" or not isinstance(operand.value, str):
+        return tree
+    check, what = _CHECKS[family.checked]
+    why = check(operand.value)
+    if not why:
+        return tree
+    detail = f": {why.strip()}" if why.strip() else ""
+    return scope.report("KP207", f"`{operand.value}` is not {what}{detail}", operand.span)

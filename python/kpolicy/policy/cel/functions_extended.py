@@ -1,0 +1,144 @@
+"""The extension libraries of CEL: strings, lists, sets, regex, optionals, math, encoders."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .rows import GLOBAL, MEMBER, Family
+
+_SETS: Final = (("list", "list(A) list(A)", "bool"),)
+_ONE: Final = (("string", "string", "string"),)
+_FIND: Final = (("string", "string string", "int"), ("string_int64", "string string int", "int"))
+_ROUND: Final = (("double", "double", "double"),)
+_TEST: Final = (("double", "double", "bool"),)
+_SIGNED: Final = (
+    ("int64", "int", "int"),
+    ("uint64", "uint", "uint"),
+    ("double", "double", "double"),
+)
+_BITS: Final = (("int64", "int int", "int"), ("uint64", "uint uint", "uint"))
+_SHIFT: Final = (("int64", "int int", "int"), ("uint64", "uint int", "uint"))
+
+_OPTIONALS: Final = (
+    Family("optional_of", "optional.of", (("any", "A", "optional(A)"),)),
+    Family("optional_none", "optional.none", (("any", "", "optional(A)"),)),
+    Family("optional_of_non_zero", "optional.ofNonZeroValue", (("any", "A", "optional(A)"),)),
+    Family("has_value", "hasValue", (("optional", "optional(A)", "bool"),), MEMBER),
+    Family("optional_value", "value", (("optional", "optional(A)", "A"),), MEMBER),
+    Family(
+        "optional_unwrap", "optional.unwrap", (("list", "list(optional(A))", "list(A)"),),
+        GLOBAL, "items",
+    ),
+    Family(
+        "optional_unwrap", "unwrapOpt", (("list", "list(optional(A))", "list(A)"),),
+        MEMBER, "items",
+    ),
+)  # fmt: skip
+
+_STRINGS: Final = (
+    Family("char_at", "charAt", (("string", "string int", "string"),), MEMBER, "text"),
+    Family("index_of", "indexOf", _FIND, MEMBER, "product"),
+    Family("last_index_of", "lastIndexOf", _FIND, MEMBER, "product"),
+    Family(
+        "join", "join",
+        (("list", "list(string)", "string"), ("list_string", "list(string) string", "string")),
+        MEMBER, "text",
+    ),
+    Family("lower_ascii", "lowerAscii", _ONE, MEMBER, "text"),
+    Family("upper_ascii", "upperAscii", _ONE, MEMBER, "text"),
+    Family(
+        "replace", "replace",
+        (
+            ("string", "string string string", "string"),
+            ("string_int64", "string string string int", "string"),
+        ),
+        MEMBER, "text",
+    ),
+    Family(
+        "split", "split",
+        (
+            ("string", "string string", "list(string)"),
+            ("string_int64", "string string int", "list(string)"),
+        ),
+        MEMBER, "text",
+    ),
+    Family(
+        "substring", "substring",
+        (("int64", "string int", "string"), ("int64_int64", "string int int", "string")),
+        MEMBER, "text",
+    ),
+    Family("trim", "trim", _ONE, MEMBER, "text"),
+    Family("string_reverse", "reverse", _ONE, MEMBER, "text"),
+    Family("quote", "strings.quote", _ONE, GLOBAL, "text"),
+    Family("format", "format", (("list", "string list(dyn)", "string"),), MEMBER, "text"),
+    Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), GLOBAL, "text"),
+    Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), GLOBAL, "text"),
+)  # fmt: skip
+
+_LISTS: Final = (
+    Family("is_sorted", "isSorted", (("list", "list(A)", "bool"),), MEMBER, "items"),
+    Family("sum", "sum", (("list", "list(A)", "A"),), MEMBER, "items"),
+    Family("list_min", "min", (("list", "list(A)", "A"),), MEMBER, "items"),
+    Family("list_max", "max", (("list", "list(A)", "A"),), MEMBER, "items"),
+    Family("list_index_of", "indexOf", (("list", "list(A) A", "int"),), MEMBER, "items"),
+    Family("list_last_index_of", "lastIndexOf", (("list", "list(A) A", "int"),), MEMBER, "items"),
+    Family("includes", "includes", (("list", "list(A) A", "bool"),), MEMBER, "items"),
+    Family("distinct", "distinct", (("list", "list(A)", "list(A)"),), MEMBER, "product"),
+    Family(
+        "flatten", "flatten",
+        (("list", "list(A)", "list(dyn)"), ("list_depth", "list(A) int", "list(dyn)")),
+        MEMBER, "items",
+    ),
+    Family("lists_range", "lists.range", (("int64", "int", "list(int)"),), GLOBAL, "items"),
+    Family("list_reverse", "reverse", (("list", "list(A)", "list(A)"),), MEMBER, "items"),
+    Family("slice", "slice", (("list", "list(A) int int", "list(A)"),), MEMBER, "items"),
+    Family("sort", "sort", (("list", "list(A)", "list(A)"),), MEMBER, "items"),
+    Family("list_first", "first", (("list", "list(A)", "optional(A)"),), MEMBER),
+    Family("list_last", "last", (("list", "list(A)", "optional(A)"),), MEMBER),
+    Family("sets_contains", "sets.contains", _SETS, GLOBAL, "product"),
+    Family("sets_equivalent", "sets.equivalent", _SETS, GLOBAL, "product"),
+    Family("sets_intersects", "sets.intersects", _SETS, GLOBAL, "product"),
+)  # fmt: skip
+
+_REGEX: Final = (
+    Family(
+        "find", "find", (("string", "string string", "string"),), MEMBER, "regex",
+        pattern=1, checked="pattern",
+    ),
+    Family(
+        "find_all", "findAll",
+        (
+            ("string", "string string", "list(string)"),
+            ("string_limit", "string string int", "list(string)"),
+        ),
+        MEMBER, "regex", pattern=1, checked="pattern",
+    ),
+)  # fmt: skip
+
+_MATH: Final = (
+    # Any number of arguments: the checker makes a list of them.
+    Family("math_greatest", "math.@greatest", (("list", "list(A)", "A"),), GLOBAL, "items"),
+    Family("math_least", "math.@least", (("list", "list(A)", "A"),), GLOBAL, "items"),
+    Family("math_ceil", "math.ceil", _ROUND),
+    Family("math_floor", "math.floor", _ROUND),
+    Family("math_round", "math.round", _ROUND),
+    Family("math_trunc", "math.trunc", _ROUND),
+    Family("math_abs", "math.abs", _SIGNED),
+    Family("math_sign", "math.sign", _SIGNED),
+    Family("math_is_nan", "math.isNaN", _TEST),
+    Family("math_is_inf", "math.isInf", _TEST),
+    Family("math_is_finite", "math.isFinite", _TEST),
+    Family("math_bit_or", "math.bitOr", _BITS),
+    Family("math_bit_and", "math.bitAnd", _BITS),
+    Family("math_bit_xor", "math.bitXor", _BITS),
+    Family("math_bit_not", "math.bitNot", (("int64", "int", "int"), ("uint64", "uint", "uint"))),
+    Family("math_bit_shift_left", "math.bitShiftLeft", _SHIFT),
+    Family("math_bit_shift_right", "math.bitShiftRight", _SHIFT),
+    Family(
+        "math_sqrt",
+        "math.sqrt",
+        (("double", "double", "double"), ("int64", "int", "double"), ("uint64", "uint", "double")),
+    ),
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (*_OPTIONALS, *_STRINGS, *_LISTS, *_REGEX, *_MATH)

@@ -1,0 +1,169 @@
+"""The standard library of CEL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .rows import BOTH, MEMBER, Family
+
+_ORDERED: Final = (
+    ("int64", "int int", "bool"),
+    ("uint64", "uint uint", "bool"),
+    ("double", "double double", "bool"),
+    ("number", "number number", "bool"),
+    ("string", "string string", "bool"),
+    ("bytes", "bytes bytes", "bool"),
+    ("bool", "bool bool", "bool"),
+    ("timestamp", "timestamp timestamp", "bool"),
+    ("duration", "duration duration", "bool"),
+)
+_ARITHMETIC: Final = (
+    ("int64", "int int", "int"),
+    ("uint64", "uint uint", "uint"),
+    ("double", "double double", "double"),
+)
+_TEST: Final = (("string", "string string", "bool"),)
+_FROM_TIME: Final = (
+    ("timestamp", "timestamp", "int"),
+    ("timestamp_zone", "timestamp string", "int"),
+)
+_FROM_BOTH: Final = (*_FROM_TIME, ("duration", "duration", "int"))
+
+FAMILIES: Final = (
+    Family(
+        "add",
+        "_+_",
+        (
+            *_ARITHMETIC,
+            ("string", "string string", "string"),
+            ("bytes", "bytes bytes", "bytes"),
+            ("list", "list(A) list(A)", "list(A)"),
+            ("timestamp_duration", "timestamp duration", "timestamp"),
+            ("duration_timestamp", "duration timestamp", "timestamp"),
+            ("duration", "duration duration", "duration"),
+        ),
+        cost="text",
+    ),
+    Family(
+        "subtract",
+        "_-_",
+        (
+            *_ARITHMETIC,
+            ("timestamp", "timestamp timestamp", "duration"),
+            ("timestamp_duration", "timestamp duration", "timestamp"),
+            ("duration", "duration duration", "duration"),
+        ),
+    ),
+    Family("multiply", "_*_", _ARITHMETIC),
+    Family("divide", "_/_", _ARITHMETIC),
+    Family("modulo", "_%_", (("int64", "int int", "int"), ("uint64", "uint uint", "uint"))),
+    Family("negate", "-_", (("int64", "int", "int"), ("double", "double", "double"))),
+    Family("not", "!_", (("bool", "bool", "bool"),)),
+    Family("equals", "_==_", (("any", "A B", "bool"),), cost="same"),
+    Family("not_equals", "_!=_", (("any", "A B", "bool"),), cost="same"),
+    Family("less", "_<_", _ORDERED, cost="same"),
+    Family("less_equals", "_<=_", _ORDERED, cost="same"),
+    Family("greater", "_>_", _ORDERED, cost="same"),
+    Family("greater_equals", "_>=_", _ORDERED, cost="same"),
+    Family(
+        "in", "_in_", (("list", "A list(A)", "bool"), ("map", "A map(A,B)", "bool")), cost="items"
+    ),
+    Family(
+        "size",
+        "size",
+        (
+            ("string", "string", "int"),
+            ("bytes", "bytes", "int"),
+            ("list", "list(A)", "int"),
+            ("map", "map(A,B)", "int"),
+        ),
+        styles=BOTH,
+    ),
+    Family(
+        "to_int",
+        "int",
+        (
+            ("int64", "int", "int"),
+            ("uint64", "uint", "int"),
+            ("double", "double", "int"),
+            ("string", "string", "int"),
+            ("timestamp", "timestamp", "int"),
+            ("duration", "duration", "int"),
+        ),
+    ),
+    Family(
+        "to_uint",
+        "uint",
+        (
+            ("uint64", "uint", "uint"),
+            ("int64", "int", "uint"),
+            ("double", "double", "uint"),
+            ("string", "string", "uint"),
+        ),
+    ),
+    Family(
+        "to_double",
+        "double",
+        (
+            ("double", "double", "double"),
+            ("int64", "int", "double"),
+            ("uint64", "uint", "double"),
+            ("string", "string", "double"),
+        ),
+    ),
+    Family(
+        "to_string",
+        "string",
+        (
+            ("string", "string", "string"),
+            ("bool", "bool", "string"),
+            ("int64", "int", "string"),
+            ("uint64", "uint", "string"),
+            ("double", "double", "string"),
+            ("bytes", "bytes", "string"),
+            ("timestamp", "timestamp", "string"),
+            ("duration", "duration", "string"),
+            ("quantity", "quantity", "string"),
+        ),
+        cost="text",
+    ),
+    Family(
+        "to_bytes",
+        "bytes",
+        (("bytes", "bytes", "bytes"), ("string", "string", "bytes")),
+        cost="text",
+    ),
+    Family("to_bool", "bool", (("bool", "bool", "bool"), ("string", "string", "bool"))),
+    Family(
+        "to_timestamp",
+        "timestamp",
+        (
+            ("timestamp", "timestamp", "timestamp"),
+            ("string", "string", "timestamp"),
+            ("int64", "int", "timestamp"),
+        ),
+        checked="timestamp",
+    ),
+    Family(
+        "to_duration",
+        "duration",
+        (("duration", "duration", "duration"), ("string", "string", "duration")),
+        checked="duration",
+    ),
+    Family("to_dyn", "dyn", (("any", "A", "dyn"),)),
+    Family("type_of", "type", (("any", "A", "type"),)),
+    Family("contains", "contains", _TEST, MEMBER, "text"),
+    Family("starts_with", "startsWith", _TEST, MEMBER, "text"),
+    Family("ends_with", "endsWith", _TEST, MEMBER, "text"),
+    Family("matches", "matches", _TEST, BOTH, "regex", pattern=1, checked="pattern"),
+    Family("get_full_year", "getFullYear", _FROM_TIME, MEMBER),
+    Family("get_month", "getMonth", _FROM_TIME, MEMBER),
+    Family("get_date", "getDate", _FROM_TIME, MEMBER),
+    Family("get_day_of_month", "getDayOfMonth", _FROM_TIME, MEMBER),
+    Family("get_day_of_week", "getDayOfWeek", _FROM_TIME, MEMBER),
+    Family("get_day_of_year", "getDayOfYear", _FROM_TIME, MEMBER),
+    Family("get_hours", "getHours", _FROM_BOTH, MEMBER),
+    Family("get_minutes", "getMinutes", _FROM_BOTH, MEMBER),
+    Family("get_seconds", "getSeconds", _FROM_BOTH, MEMBER),
+    Family("get_milliseconds", "getMilliseconds", _FROM_BOTH, MEMBER),
+)

@@ -1,0 +1,143 @@
+"""Text to syntax tree.
+
+Owns syntax: the parser of cel-python's patched grammar, and its errors as diagnostics. Never raises
+on any text. Must not know types, macros or facts.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Severity, Span
+
+from . import parser_table, scan
+from .ast import Expression
+from .syntax_tree import SyntaxRefused, TreeMaker
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+_VALUES: Final = frozenset(
+    {"IDENT", "INT_LIT", "UINT_LIT", "FLOAT_LIT", "STRING_LIT", "MLSTRING_LIT", "BYTES_LIT",
+     "NULL_LIT"}
+)  # fmt: skip
+_OPERATORS: Final = frozenset(
+    {"PLUS", "SLASH", "STAR", "PERCENT", "LESSTHAN", "MORETHAN", "IN", "MINUS", "__ANON_0",
+     "__ANON_1", "__ANON_2", "__ANON_3", "__ANON_4", "__ANON_5"}
+)  # fmt: skip
+
+
+def parse(text: str) -> Expression | Diagnostic:
+    """The syntax tree, or the first thing that is wrong."""
+    refused = scan.refused(text)
+    if refused is not None:
+        return refused
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken  # noqa: PLC0415
+
+    try:
+        tree: Expression = _parser().parse(text)  # type: ignore[assignment]
+    except SyntaxRefused as refusal:
+        return refusal.diagnostic
+    except UnexpectedToken as error:
+        return _unexpected_token(text, error.token, set(error.expected))
+    except UnexpectedCharacters as error:
+        return _unexpected_character(text, error.pos_in_stream or 0, set(error.allowed or ()))
+    except UnexpectedInput as error:
+        at = error.pos_in_stream or 0
+        return _syntax("this is not an expression", Span(at, min(at + 1, len(text))))
+    return tree
+
+
+def _pairs(value: list[tuple[str, Any]]) -> Any:
+    (_, items), *_rest = value
+    return dict(items)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    from lark import Lark  # noqa: PLC0415
+
+    packed = zlib.decompress(base64.b85decode(parser_table.PACKED))
+    table = json.loads(packed, object_pairs_hook=_pairs)
+    # What lark's own stand-alone parsers do: a table made before, and reductions as it parses.
+    load: Callable[..., Lark] = Lark._load_from_dict
+    return load(table["data"], table["memo"], transformer=TreeMaker())
+
+
+def _syntax(message: str, span: Span, hint: str = "") -> Diagnostic:
+    return Diagnostic("KP110", Severity.ERROR, message, hint, span)
+
+
+def _unexpected_token(text: str, token: Any, expected: set[str]) -> Diagnostic:
+    wanted = _wanted(expected)
+    if token.type == "$END":
+        end = len(text)
+        before = text.rstrip()
+        if not before:
+            return _syntax("the expression is empty", Span(end, end), wanted)
+        if expected & _VALUES:
+            operator = _last_operator(before)
+            message = (
+                f"an operand is missing after `{operator}`" if operator else "it ends too early"
+            )
+            return _syntax(message, Span(end, end), wanted)
+        return _syntax("it ends too early", Span(end, end), wanted)
+    start = token.start_pos or 0
+    span = Span(start, max(start + 1, token.end_pos or 0))
+    return _syntax(f"`{_short(str(token))}` is not expected here", span, wanted)
+
+
+def _unexpected_character(text: str, at: int, allowed: set[str]) -> Diagnostic:
+    character = text[at : at + 1]
+    span = Span(at, at + 1)
+    if character in "\"'":
+        return _syntax(
+            "the string is not closed", Span(at, len(text)), f"end it with `{character}`"
+        )
+    hints = {"&": "write `&&`", "|": "write `||`", "=": "write `==`"}
+    return _syntax(
+        f"`{_short(character)}` is not expected here", span, hints.get(character, _wanted(allowed))
+    )
+
+
+def _last_operator(before: str) -> str:
+    for length in (2, 1):
+        if before[-length:] in {"&&", "||", "==", "!=", "<=", ">=", "in", ".?"}:
+            return before[-length:]
+        if length == 1 and before[-1] in "+-*/%<>!?:,.([{":
+            return before[-1]
+    return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 20 and text.isprintable() else ascii(text[:20])[1:-1] + "…"
+
+
+def _wanted(expected: set[str]) -> str:
+    """The expected tokens, as a reader would say it."""
+    names: list[str] = []
+    if "INT_LIT" in expected:
+        names.append("a value")
+    elif "IDENT" in expected:
+        names.append("a name")
+    marks = {
+        "LPAR": "`(`", "RPAR": "`)`", "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`",
+        "RBRACE": "`}`", "BANG": "`!`", "COLON": "`:`", "COMMA": "`,`", "DOT": "`.`",
+        "QMARK": "`?`",
+    }  # fmt: skip
+    if expected & _OPERATORS - {"MINUS"}:
+        names.append("an operator")
+    elif "MINUS" in expected:
+        names.append("`-`")
+    names += [mark for terminal, mark in marks.items() if terminal in expected]
+    if "$END" in expected:
+        names.append("the end")
+    if not names:
+        return ""
+    *first, last = names
+    return f"expected {', '.join(first)} or {last}" if first else f"expected {last}"

@@ -1,0 +1,33 @@
+"""What a row of the function table holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+# Suffix of the overload id, types of the operands, type of the result. Types have no spaces.
+Row: TypeAlias = tuple[str, str, str]
+
+GLOBAL: Final = (False,)
+MEMBER: Final = (True,)
+BOTH: Final = (False, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Overloads of one function that the engine implements together.
+
+    `cost` says what a call costs: `unit`; `text`, by the length of its operands; `same`, by that of
+    the shorter one; `regex`; `items`,
+    by the number of items; `product`, by those of the first times those of the second.
+    `pattern` is the index of the operand that is a regular expression, `checked` the operand whose
+    constant is checked while compiling, by the name of the check.
+    """
+
+    id: str
+    function: str
+    rows: tuple[Row, ...]
+    styles: tuple[bool, ...] = GLOBAL
+    cost: str = "unit"
+    pattern: int | None = None
+    checked: str = ""

@@ -1,0 +1,148 @@
+"""The static types of expressions.
+
+Owns `Type`, its text and JSON forms, and what may stand where what is expected. A unit (milli-cpu,
+memory) travels with int as a phantom: it is never part of the comparison of types. Must not know
+functions or facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A name and parameters; one upper-case letter is a type parameter of an overload."""
+
+    name: str
+    parameters: tuple[Type, ...] = ()
+    unit: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        inner = ", ".join(map(str, self.parameters))
+        text = f"{self.name}({inner})" if inner else self.name
+        return f"{text} ({self.unit})" if self.unit else text
+
+    def with_unit(self, unit: str) -> Type:
+        return replace(self, unit=unit)
+
+    @property
+    def is_parameter(self) -> bool:
+        return len(self.name) == 1 and self.name.isupper()
+
+    def json(self) -> Any:
+        """The form the IR carries."""
+        if not self.parameters:
+            return self.name
+        return [self.name, *(parameter.json() for parameter in self.parameters)]
+
+
+DYN: Final = Type("dyn")
+# The type of what was already reported: everything goes with it, silently.
+ERROR: Final = Type("error")
+NULL: Final = Type("null")
+BOOL: Final = Type("bool")
+INT: Final = Type("int")
+UINT: Final = Type("uint")
+DOUBLE: Final = Type("double")
+STRING: Final = Type("string")
+BYTES: Final = Type("bytes")
+TIMESTAMP: Final = Type("timestamp")
+DURATION: Final = Type("duration")
+TYPE: Final = Type("type")
+QUANTITY: Final = Type("quantity")
+SELECTOR: Final = Type("selector")
+# Of overloads only: any of int, uint and double.
+NUMBER: Final = Type("number")
+NUMBERS: Final = (INT, UINT, DOUBLE)
+
+_ARITY: Final = {"list": 1, "map": 2, "optional": 1}
+_DEPTH_MAX: Final = 8
+
+
+def list_of(item: Type) -> Type:
+    return Type("list", (item,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    return Type("map", (key, value))
+
+
+def optional_of(inner: Type) -> Type:
+    return Type("optional", (inner,))
+
+
+def parse_type(text: str) -> Type | None:
+    """Reads `map(string, list(int))`; `None` when it is not a type."""
+    parsed, rest = _parse(text.replace(" ", ""), _DEPTH_MAX)
+    return parsed if not rest else None
+
+
+def _parse(text: str, depth: int) -> tuple[Type | None, str]:
+    if depth == 0:
+        return None, text
+    end = next((at for at, mark in enumerate(text) if mark in "(),"), len(text))
+    name, rest = text[:end], text[end:]
+    if not name.isidentifier():
+        return None, text
+    parameters: list[Type] = []
+    for position in range(_ARITY.get(name, 0)):
+        if not rest.startswith("(" if position == 0 else ","):
+            return None, rest
+        parameter, rest = _parse(rest[1:], depth - 1)
+        if parameter is None:
+            return None, rest
+        parameters.append(parameter)
+    if parameters:
+        if not rest.startswith(")"):
+            return None, rest
+        rest = rest[1:]
+    return Type(name, tuple(parameters)), rest
+
+
+def fits(given: Type, expected: Type, bound: dict[str, Type]) -> bool:
+    """Whether `given` may stand where `expected` is; binds type parameters as it goes."""
+    if given in (DYN, ERROR) or expected in (DYN, ERROR):
+        return True
+    if expected == NUMBER:
+        return given in NUMBERS
+    if expected.is_parameter:
+        before = bound.get(expected.name)
+        if before is None or before == DYN:
+            bound[expected.name] = given
+            return True
+        return fits(given, before, {}) or fits(before, given, {})
+    if given.name != expected.name or len(given.parameters) != len(expected.parameters):
+        return False
+    return all(map(lambda a, b: fits(a, b, bound), given.parameters, expected.parameters))
+
+
+def substituted(kind: Type, bound: dict[str, Type]) -> Type:
+    """The type with its parameters bound; `dyn` for those that nothing bound."""
+    if kind.is_parameter:
+        return bound.get(kind.name, DYN)
+    if not kind.parameters:
+        return kind
+    return replace(kind, parameters=tuple(substituted(p, bound) for p in kind.parameters))
+
+
+def joined(kinds: list[Type]) -> Type:
+    """The type of a value that is one of these: theirs if they agree, `dyn` otherwise."""
+    if not kinds:
+        return DYN
+    first = next((kind for kind in kinds if kind != ERROR), ERROR)
+    for kind in kinds:
+        if kind in (first, ERROR):
+            continue
+        if kind.name == first.name and len(kind.parameters) == len(first.parameters):
+            pairs = zip(first.parameters, kind.parameters, strict=True)
+            first = replace(first, parameters=tuple(joined([a, b]) for a, b in pairs))
+        else:
+            return DYN
+    units = {kind.unit for kind in kinds}
+    return first if len(units) == 1 else first.with_unit("")
+
+
+def has_dyn(kind: Type) -> bool:
+    return kind == DYN or any(map(has_dyn, kind.parameters))

@@ -1,0 +1,189 @@
+"""The pipeline: sources in, a program or none and diagnostics out.
+
+Owns the order of the stages and what every stage's findings add up to. Assumes nothing of the
+sources: arbitrary bytes never raise (B5). Must not know I/O, the cluster nor the engine (B4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Note, has_errors
+from kpolicy.policy.assemble import assemble
+from kpolicy.policy.catalogue import remark
+from kpolicy.policy.checks import check_policies
+from kpolicy.policy.documents import find_documents
+from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.limits import DIAGNOSTICS_MAX
+from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written_rules
+from kpolicy.policy.program import Program, encode
+from kpolicy.policy.resolve import Resolution, Served, effective, lineages, resolve
+from kpolicy.policy.shipped import DEFAULT, shipped_names, shipped_source
+from kpolicy.policy.source import Source
+from kpolicy.policy.suppress import without_suppressed
+
+# Of a profile in a program for offline verbs: every pending pod is served.
+EVERY_POD: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program, unless there are errors; diagnostics in the order of files and lines."""
+
+    program: Program | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_policy(
+    sources: Sequence[Source | str] | Source | str = (),
+    *,
+    every_pod: bool = False,
+    params: Mapping[str, Any] | None = None,
+    release: str = "",
+    library: Sequence[Source] = (),
+) -> Compiled:
+    """Compile all policies of `sources` to one program.
+
+    No source at all means `kube-scheduler-default`. With `every_pod`, a program of a single profile
+    serves every pending pod, whatever scheduler it names; `params` come before declared defaults;
+    `release` pins the kube-scheduler release whose legacy meaning is wanted; `library` holds
+    policies that may be extended by name, beside those that come with kpolicy.
+    """
+    listed = [sources] if isinstance(sources, (Source, str)) else sources
+    named = [_named(source, index) for index, source in enumerate(listed)]
+    if not named:
+        named = [shipped_source(DEFAULT)]
+    found = find_documents(named, release)
+    read = read_policies(found.documents)
+    said = [*found.diagnostics, *read.diagnostics]
+    distinct, said_names = _distinct(read.policies)
+    work = _Work(distinct, _library(distinct, library), params or {})
+    said += [*said_names, *work.diagnostics]
+    if not distinct and not has_errors(tuple(said)):
+        said.append(remark("KP101", f"there is no policy in {named[0].name}"))
+    profiles = dict(work.resolution.profiles)
+    if every_pod and len(profiles) == 1:
+        profiles = {EVERY_POD: next(iter(profiles.values()))}
+    program, said_program = work.program(profiles)
+    diagnostics = _ordered(without_suppressed([*said, *said_program], found.texts))
+    sound = None if has_errors(diagnostics) else program
+    return Compiled(sound, diagnostics[:DIAGNOSTICS_MAX])
+
+
+def _named(source: Source | str, index: int) -> Source:
+    return source if isinstance(source, Source) else Source(f"policy-{index + 1}.yaml", source)
+
+
+def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """By file and line, each once; a warning where there is an error at the same place goes."""
+    # Two rules may share the arguments that are wrong: that is one finding.
+    distinct = {(one.code, one.place, one.message): one for one in reversed(list(diagnostics))}
+    erring = {one.place for one in distinct.values() if has_errors((one,))}
+    kept = [one for one in distinct.values() if has_errors((one,)) or one.place not in erring]
+    kept.sort(key=_position)
+    return tuple(kept)
+
+
+def _position(one: Diagnostic) -> tuple[str, int, int, str]:
+    if one.place is None:
+        return "", 0, 0, one.code
+    return one.place.file, one.place.line, one.place.column, one.code
+
+
+def _distinct(policies: Iterable[Policy]) -> tuple[list[Policy], list[Diagnostic]]:
+    """Policies are extended and cited by name, so names must be distinct."""
+    by_name: dict[str, Policy] = {}
+    said: list[Diagnostic] = []
+    for policy in policies:
+        first = by_name.setdefault(policy.name, policy)
+        if first is not policy:
+            note = Note("first here", place=first.place(("metadata", "name")))
+            message = f"two policies are called `{policy.name}`"
+            said.append(policy.remark("KP104", message, ("metadata", "name"), notes=(note,)))
+    return list(by_name.values()), said
+
+
+@cache
+def _shipped_policy(name: str) -> Policy | None:
+    """A policy to extend that is not among the sources."""
+    read = read_policies(find_documents([shipped_source(name)]).documents)
+    return next((policy for policy in read.policies if policy.name == name), None)
+
+
+def _library(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
+    """Those of the others that `policies` extend, at first or second hand."""
+    own = {policy.name for policy in policies}
+    offered = {one.name: one for one in read_policies(find_documents(sources).documents).policies}
+    library: dict[str, Policy] = {}
+    wanted = [policy.model.spec.extends for policy in policies]
+    while wanted:
+        name = wanted.pop()
+        if name is None or name in own or name in library:
+            continue
+        found = offered.get(name) or (_shipped_policy(name) if name in shipped_names() else None)
+        if found is not None:
+            library[name] = found
+            wanted.append(found.model.spec.extends)
+    return library
+
+
+class _Work:
+    """The stages after reading, each over all policies."""
+
+    def __init__(
+        self, policies: list[Policy], library: dict[str, Policy], params: Mapping[str, Any]
+    ) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        everyone = [*policies, *library.values()]
+        self._rules: dict[str, WrittenRules] = {}
+        for policy in everyone:
+            self._rules[policy.name] = written_rules(policy)
+            self.diagnostics += self._rules[policy.name].diagnostics
+        lines, said = lineages(everyone, library)
+        self.diagnostics += said
+        self._expressions = {
+            policy.name: Expressions(policy, lines[policy.name], params) for policy in everyone
+        }
+        for expressions in self._expressions.values():
+            self.diagnostics += expressions.diagnostics
+        effectives = [effective(lines[policy.name], self._rules) for policy in policies]
+        self.resolution: Resolution = resolve(effectives)
+        self.diagnostics += self.resolution.diagnostics
+        self.diagnostics += check_policies(policies, self._rules, self.resolution)
+        self._policies = policies
+        self._everyone = everyone
+
+    def program(
+        self, profiles: Mapping[str, tuple[Served, ...]]
+    ) -> tuple[Program | None, list[Diagnostic]]:
+        said: list[Diagnostic] = []
+        names = [policy.name for policy in self._everyone]
+        assembled = [
+            assemble(scheduler_name, served, names, self._expressions)
+            for scheduler_name, served in profiles.items()
+        ]
+        for one in assembled:
+            said += one.diagnostics
+        tie_break, said_ties = self._tie_break()
+        said += said_ties
+        if not assembled:
+            return None, said
+        entries = [one.entry for one in assembled]
+        extenders = [one.extenders for one in assembled]
+        return encode(names, tie_break, entries, extenders), said
+
+    def _tie_break(self) -> tuple[str, list[Diagnostic]]:
+        """One for the whole program: the engine has one source of chance."""
+        chosen: tuple[str, str] | None = None
+        said: list[Diagnostic] = []
+        for policy in self._policies:
+            asked = policy.model.spec.tie_break
+            if asked is not None and chosen is not None and asked != chosen[0]:
+                message = f"`{chosen[1]}` breaks ties by `{chosen[0]}`"
+                said.append(policy.remark("KP116", message, ("spec", "tieBreak")))
+            elif asked is not None:
+                chosen = asked, policy.name
+        return (chosen[0] if chosen else "random"), said

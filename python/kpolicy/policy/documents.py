@@ -1,0 +1,148 @@
+"""From sources to SchedulingPolicy documents, whatever kind of document carries them.
+
+Owns telling kinds apart: SchedulingPolicy, ConfigMap and List manifests that carry policies,
+KubeSchedulerConfiguration, the legacy Policy. Assumes nothing of the text. Must not know how a
+policy is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.policy import kubescheduler, legacy
+from kpolicy.policy.catalogue import remark
+from kpolicy.policy.document import Documents, read_documents, read_text
+from kpolicy.policy.model import API_VERSION, KIND
+from kpolicy.policy.nearest import nearest
+from kpolicy.policy.scalar_map import ScalarMap
+from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.tree import Mapping, Node, Scalar, items, string
+
+_KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
+# Of our own API, and no policies.
+_OTHER_KINDS: Final = ("PolicyTest",)
+_POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A tree in the form of a SchedulingPolicy; its spans are offsets in `text`."""
+
+    text: SourceText
+    root: Mapping
+    # What it was written as: `SchedulingPolicy`, `KubeSchedulerConfiguration` or `Policy`.
+    kind: str = KIND
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    documents: tuple[Document, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    # Of the sources, in order.
+    texts: tuple[SourceText, ...]
+
+
+class _Collector:
+    def __init__(self, release: str) -> None:
+        self.documents: list[Document] = []
+        self.diagnostics: list[Diagnostic] = []
+        self._release = release
+        self._is_named = True
+
+    def take(self, read: Documents, *, is_named: bool = True) -> None:
+        self._is_named = is_named
+        self._say(read.text, read.diagnostics)
+        for root in read.roots:
+            self._root(read.text, root)
+
+    def _root(self, text: SourceText, root: Node) -> None:
+        if isinstance(root, Scalar) and root.value is None:
+            return  # an empty document, such as the one after a last `---`
+        if not isinstance(root, Mapping):
+            self._say(text, [remark("KP101", "a policy is a map with `kind`", root.span)])
+            return
+        kind, version = string(root.get("kind")), string(root.get("apiVersion"))
+        match kind:
+            case "ConfigMap":
+                self._config_map(text, root)
+            case "List":
+                for item in items(root.get("items")):
+                    self._root(text, item)
+            case "KubeSchedulerConfiguration":
+                self._converted(text, kind, kubescheduler.converted(root))
+            case "Policy" if version != API_VERSION:
+                self._converted(text, kind, legacy.converted(text, root, self._release))
+            case "SchedulingPolicy":
+                self.documents.append(Document(text, root))
+            case _ if not kind and legacy.looks_like_one(root):
+                self._converted(text, "Policy", legacy.converted(text, root, self._release))
+            case _ if self._is_named and version != API_VERSION:
+                self._say(text, [_unknown_kind(root, kind)])
+            case _ if version == API_VERSION and kind not in _OTHER_KINDS:
+                self._say(text, [_unknown_kind(root, kind)])
+
+    def _converted(
+        self, text: SourceText, kind: str, found: tuple[Sequence[Mapping], Iterable[Diagnostic]]
+    ) -> None:
+        roots, diagnostics = found
+        self._say(text, diagnostics)
+        self.documents.extend(Document(text, root, kind) for root in roots)
+
+    def _config_map(self, text: SourceText, root: Mapping) -> None:
+        data = root.get("data")
+        entries = data.entries if isinstance(data, Mapping) else ()
+        carried = [entry for entry in entries if entry.key.text.endswith(_POLICY_KEYS)]
+        if not carried and self._is_named:
+            span = data.span if data is not None else _first_line(root)
+            hint = "end the name of a key in .yaml, .yml, .json or .cfg"
+            message = "this ConfigMap carries no policy"
+            self._say(text, [remark("KP101", message, span, hint=hint)])
+        for entry in carried:
+            if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
+                to_file = ScalarMap(text.text, entry.value).span
+                inner = read_text(SourceText(text.name, entry.value.text, (text, to_file)))
+                self.take(inner, is_named=self._is_named)
+
+    def _say(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics.extend(placed(text, one) for one in diagnostics)
+
+
+def placed(text: SourceText, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with places instead of spans."""
+    notes = tuple(
+        replace(note, place=text.place(note.span), span=None) if note.span else note
+        for note in diagnostic.notes
+    )
+    span = diagnostic.span
+    placed = diagnostic.at(text.place(span)) if span is not None else diagnostic
+    return replace(placed, notes=notes)
+
+
+def find_documents(sources: Iterable[Source], release: str = "") -> Found:
+    """Every policy of every source, in order. `release` is the legacy release meant, if any."""
+    collector = _Collector(release)
+    texts: list[SourceText] = []
+    for source in sources:
+        read = read_documents(source)
+        texts.append(read.text)
+        collector.take(read, is_named=source.is_named)
+    return Found(tuple(collector.documents), tuple(collector.diagnostics), tuple(texts))
+
+
+def _first_line(root: Mapping) -> Span:
+    return root.entries[0].key.span if root.entries else root.span
+
+
+def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
+    node = root.get("kind")
+    if not kind:
+        hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        return remark("KP101", "this document has no `kind`", _first_line(root), hint=hint)
+    near = nearest(kind, _KINDS)
+    listed = ", ".join(f"`{one}`" for one in _KINDS[:3])
+    hint = f"did you mean `{near}`?" if near else f"one of {listed}, or a ConfigMap that holds one"
+    span = node.span if node is not None else root.span
+    return remark("KP101", f"`{kind}` is not a kind of policy", span, hint=hint)

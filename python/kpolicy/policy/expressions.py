@@ -1,0 +1,158 @@
+"""The expressions of one document, compiled where they stand.
+
+Owns which names each expression sees, what type it must have, and turning places in an expression
+into places in the file. Assumes a sound model. Must not know the language itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Note, Span
+from kpolicy.policy.cel import (
+    CompiledExpression,
+    Environment,
+    Parameter,
+    Type,
+    compile_expression,
+    parse_type,
+)
+from kpolicy.policy.documents import placed
+from kpolicy.policy.params import ParamValue, param_values
+from kpolicy.policy.policies import Policy
+from kpolicy.policy.scalar_map import ScalarMap
+from kpolicy.policy.tree import Path, Scalar, dotted, find
+
+ANY: Final[Sequence[Type]] = ()
+BOOL: Final = (Type("bool"),)
+NUMBER: Final = (Type("int"), Type("uint"), Type("double"))
+STRING: Final = (Type("string"),)
+
+# What there is to see before a node is chosen, at a node, and of a pod that may be evicted.
+POD_ROOTS: Final = ("pod", "namespaceObject", "cluster")
+NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
+
+
+class Expressions:
+    """Compiles every expression of a policy once; hands out IR by path."""
+
+    def __init__(
+        self, policy: Policy, lineage: tuple[Policy, ...], given: Mapping[str, Any]
+    ) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._policy = policy
+        self._compiled: dict[Path, CompiledExpression] = {}
+        self._params: dict[str, Parameter] = {}
+        self._variables: dict[str, CompiledExpression] = {}
+        self._inherit(lineage[1:], given)
+        values, said = param_values(policy, given)
+        self.diagnostics += said
+        self._params |= {name: _parameter(value) for name, value in values.items()}
+        self._own_variables()
+        for path, expects, roots in _places(policy):
+            self._compile(path, expects, roots)
+
+    def ir(self, path: Path) -> Any:
+        """The IR of the expression at `path`; None where it could not be compiled."""
+        compiled = self._compiled.get(path)
+        return compiled.ir if compiled is not None else None
+
+    def unmatched(self) -> Any:
+        """The IR of: this document's `matchConditions` do not all hold."""
+        conditions = self._policy.model.spec.match_conditions
+        text = " && ".join(f"({condition.expression})" for condition in conditions)
+        environment = self._environment(POD_ROOTS)
+        return compile_expression(f"!({text})", expects=BOOL, environment=environment).ir
+
+    def _inherit(self, bases: tuple[Policy, ...], given: Mapping[str, Any]) -> None:
+        """Params and variables of what the policy extends; their findings are its own affair."""
+        for base in reversed(bases):
+            values, _ = param_values(base, given)
+            self._params |= {name: _parameter(value) for name, value in values.items()}
+            for variable in base.model.spec.variables:
+                self._variables[variable.name] = compile_expression(
+                    variable.expression, expects=ANY, environment=self._environment(NODE_ROOTS)
+                )
+
+    def _own_variables(self) -> None:
+        """In order, each seeing those above it and those inherited."""
+        first: dict[str, Path] = {}
+        for index, variable in enumerate(self._policy.model.spec.variables):
+            path = ("spec", "variables", index)
+            if variable.name in first:
+                note = Note("first here", span=self._policy.span((*first[variable.name], "name")))
+                message = f"two variables are called `{variable.name}`"
+                at = (*path, "name")
+                self.diagnostics.append(self._policy.remark("KP104", message, at, notes=(note,)))
+                continue
+            first[variable.name] = path
+            at = (*path, "expression")
+            self._compile(at, ANY, NODE_ROOTS)
+            self._variables[variable.name] = self._compiled[at]
+
+    def _environment(self, roots: tuple[str, ...]) -> Environment:
+        environment = Environment(
+            roots=roots, variables=dict(self._variables), params=dict(self._params)
+        )
+        limit = self._policy.model.spec.limits.cost_per_node
+        return environment if limit is None else replace(environment, cost_max=limit)
+
+    def _compile(self, path: Path, expects: Sequence[Type], roots: tuple[str, ...]) -> None:
+        node = find(self._policy.tree, path)
+        if not isinstance(node, Scalar):
+            return
+        environment = self._environment(roots)
+        compiled = compile_expression(node.text, expects=expects, environment=environment)
+        self._compiled[path] = compiled
+        self.diagnostics += self._in_file(node, path, compiled.diagnostics)
+
+    def _in_file(
+        self, node: Scalar, path: Path, diagnostics: tuple[Diagnostic, ...]
+    ) -> Iterator[Diagnostic]:
+        if not diagnostics:
+            return
+        to_file = ScalarMap(self._policy.text.text, node)
+        for diagnostic in diagnostics:
+            span = to_file.span(diagnostic.span or Span(0, len(node.text)))
+            notes = tuple(
+                replace(note, span=to_file.span(note.span)) if note.span else note
+                for note in diagnostic.notes
+            )
+            moved = replace(diagnostic, span=span, notes=notes, field=dotted(path))
+            yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
+
+    def _too_early(self, node: Scalar, span: Span | None, said: Diagnostic) -> Diagnostic:
+        """An unknown variable that is defined, but only below: that is what to tell."""
+        name = node.text[span.start : span.end] if span is not None else ""
+        defined = {variable.name for variable in self._policy.model.spec.variables}
+        if said.code != "KP201" or name not in defined or name in self._variables:
+            return said
+        hint = "variables see only those above them"
+        return replace(said, code="KP121", message=f"`{name}` is defined further down", hint=hint)
+
+
+def _parameter(param: ParamValue) -> Parameter:
+    kind = parse_type(param.type)
+    assert kind is not None, "params.cel_type gives types that the language has"
+    return Parameter(kind, param.value)
+
+
+def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, ...]]]:
+    """Every expression but variables: its path, its type, and what it may see."""
+    spec = policy.model.spec
+    for index in range(len(spec.match_conditions)):
+        yield ("spec", "matchConditions", index, "expression"), BOOL, POD_ROOTS
+    for side, rules, expects in (
+        ("predicates", spec.predicates, BOOL),
+        ("priorities", spec.priorities, NUMBER),
+    ):
+        for index in range(len(rules)):
+            path: Path = ("spec", side, index)
+            for number in range(len(rules[index].match_conditions)):
+                yield (*path, "matchConditions", number, "expression"), BOOL, POD_ROOTS
+            yield (*path, "expression"), expects, NODE_ROOTS
+            yield (*path, "messageExpression"), STRING, NODE_ROOTS
+    yield ("spec", "preemption", "victims", "expression"), BOOL, VICTIM_ROOTS

@@ -1,0 +1,113 @@
+"""Priorities of a legacy Policy, as those of a SchedulingPolicy.
+
+Owns names, arguments and weights. Assumes `Reading`. Must not know predicates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kpolicy.diagnostics import Span
+from kpolicy.policy.legacy_arguments import Argument, priority_argument
+from kpolicy.policy.legacy_names import PRIORITIES, Meaning, default_priorities
+from kpolicy.policy.legacy_reading import Reading, name_span, quoted
+from kpolicy.policy.limits import WEIGHT_MAX
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.tree import Mapping, Node, Scalar, made, mapping
+
+_BUILTINS: Final = {
+    "serviceAntiAffinity": "ServiceAffinity",
+    "requestedToCapacityRatioArguments": "RequestedToCapacityRatio",
+}
+# A node has all of the score or none, on the scale of today.
+_SCORE_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    # The file's name, and where it stands.
+    name: str
+    at: Span
+    span: Span
+    weight: Node
+    builtin: str = ""
+    expression: str = ""
+    args: Node | None = None
+
+
+def priorities(reading: Reading) -> list[Node]:
+    """Of entries of one name the last counts; entries of one kind stay independent."""
+    rules: dict[str, _Rule] = {}
+    if reading.stands_for_default("priorities"):
+        weights = default_priorities(reading.minor) if reading.minor >= 10 else {}
+        for name, weight in weights.items():
+            at = reading.head
+            for rule in _meant(reading, name, at, at, made(weight, at)):
+                rules[name] = rule
+    for node, name in reading.listed("priorities"):
+        for rule in _priority(reading, node, name):
+            rules[name] = rule
+    shared = Counter(rule.builtin for rule in rules.values())
+    return [_written(rule, is_named=shared[rule.builtin] > 1) for rule in rules.values()]
+
+
+def _written(rule: _Rule, *, is_named: bool) -> Node:
+    """A built-in has its own name, unless the file means one built-in by several names."""
+    return mapping(
+        rule.span,
+        name=Scalar(rule.at, rule.name, rule.name) if is_named or rule.expression else None,
+        builtin=made(rule.builtin, rule.at) if rule.builtin else None,
+        expression=made(rule.expression, rule.at) if rule.expression else None,
+        args=rule.args,
+        weight=rule.weight,
+    )
+
+
+def _priority(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
+    argument, problems = priority_argument(node)
+    reading.diagnostics.extend(problems)
+    reading.ignore_unknown(node, ("name", "weight", "argument"))
+    at = name_span(node)
+    weight = _weight(reading, node, name)
+    if weight is None or (problems and argument is None):
+        return
+    if argument is not None:
+        yield _with_argument(_Rule(name, at, node.span, weight), argument)
+    elif name in PRIORITIES:
+        if name == "RequestedToCapacityRatioPriority":
+            message = "without an argument it prefers free nodes, as up to 1.17"
+            reading.say("KP602", message, at)
+        yield from _meant(reading, name, at, node.span, weight)
+    else:
+        hint = did_you_mean(name, PRIORITIES)
+        reading.say("KP103", f"no release had a priority `{name}`", at, hint)
+
+
+def _meant(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> Iterator[_Rule]:
+    for meaning in PRIORITIES[name]:
+        chosen = meaning
+        if meaning.builtin == "SelectorSpread" and reading.is_pinned(20):
+            reading.say("KP602", f"`{name}` is spreading by topology in 1.{reading.minor}", at)
+            chosen = Meaning("PodTopologySpread")
+        args = made(chosen.args, at) if chosen.args else None
+        yield _Rule(name, at, span, weight, chosen.builtin, chosen.expression, args)
+
+
+def _with_argument(rule: _Rule, argument: Argument) -> _Rule:
+    if argument.kind in _BUILTINS:
+        return replace(rule, builtin=_BUILTINS[argument.kind], args=argument.args)
+    hit, miss = (_SCORE_MAX, 0) if argument.presence else (0, _SCORE_MAX)
+    return replace(rule, expression=f"{quoted(argument.labels[0])} in node.labels ? {hit} : {miss}")
+
+
+def _weight(reading: Reading, node: Mapping, name: str) -> Node | None:
+    weight = node.get("weight")
+    value = weight.value if isinstance(weight, Scalar) else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= WEIGHT_MAX:
+        return weight
+    at = weight.span if weight is not None else name_span(node)
+    reading.say("KP113", f"the priority `{name}` needs a weight from 1 to {WEIGHT_MAX:,}", at)
+    return None

@@ -1,0 +1,67 @@
+"""The program document: all rules compiled, as canonical JSON with a hash.
+
+Owns `Program` and the encoding that `docs/internals/program.md` describes. Assumes profiles that
+are resolved and expressions that are compiled. Must not know YAML, CEL or the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from kpolicy.policy.model import Extender
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramProfile:
+    """What the shell must know of a profile: the engine knows the rest."""
+
+    scheduler_name: str
+    extenders: tuple[Extender, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`bytes` is what the engine loads; `hash` names it."""
+
+    hash: str
+    bytes: bytes
+    policies: tuple[str, ...]
+    profiles: tuple[ProgramProfile, ...]
+
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        return tuple(profile.scheduler_name for profile in self.profiles)
+
+
+def canonical(document: object) -> bytes:
+    """Sorted keys, no spaces, UTF-8: equal documents have equal bytes."""
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8")
+
+
+def encode(
+    policies: Sequence[str],
+    tie_break: str,
+    profiles: Sequence[dict[str, Any]],
+    extenders: Sequence[tuple[Extender, ...]],
+) -> Program:
+    """The program; its hash is over the document without the hash."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "policies": list(policies),
+        "tieBreak": tie_break,
+        "profiles": list(profiles),
+    }
+    document["hash"] = f"sha256:{sha256(canonical(document)).hexdigest()}"
+    shells = tuple(
+        ProgramProfile(profile["schedulerName"], extended)
+        for profile, extended in zip(profiles, extenders, strict=True)
+    )
+    return Program(document["hash"], canonical(document), tuple(policies), shells)

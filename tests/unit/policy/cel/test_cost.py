@@ -1,0 +1,37 @@
+"""The static bound of cost."""
+
+from __future__ import annotations
+
+from kpolicy.policy.cel import Environment, compile_expression
+
+
+def cost(text: str) -> int:
+    return compile_expression(text, environment=Environment(cost_max=10**15)).cost
+
+
+def test_a_loop_multiplies_and_a_second_one_multiplies_again() -> None:
+    once = cost("node.pods.exists(p, p.priority > 1)")
+    twice = cost("node.pods.exists(p, node.pods.exists(q, q.priority > p.priority))")
+    assert 1024 <= once <= 10_000
+    assert twice >= 1024 * 1024
+
+
+def test_a_variable_counts_once() -> None:
+    loop = compile_expression("node.pods.exists(p, p.priority > 1)")
+    environment = Environment(variables={"v": loop})
+    one = compile_expression("variables.v", environment=environment).cost
+    three = compile_expression(
+        "variables.v && variables.v && variables.v", environment=environment
+    ).cost
+    assert three < one + 10
+
+
+def test_only_one_branch_counts() -> None:
+    dear = "node.pods.exists(p, p.priority > 1)"
+    assert cost(f"pod.hostNetwork ? {dear} : {dear}") < 2 * cost(dear)
+
+
+def test_the_limit_is_the_environment_s() -> None:
+    text = "node.pods.exists(p, p.priority > 1)"
+    tight = compile_expression(text, environment=Environment(cost_max=100))
+    assert [diagnostic.code for diagnostic in tight.diagnostics] == ["KP401"]

@@ -1,0 +1,44 @@
+"""Texts of policies for tests, and reading what compiling them gave.
+
+Owns the skeleton of a document. Must not know what a test expects.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.compile import Compiled
+
+HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n"
+
+
+def policy(spec: str, name: str = "p", *, profile: str = "kpolicy") -> str:
+    """A document whose `spec` has these lines, indented by two."""
+    served = f"  profiles: [{{schedulerName: {profile}}}]\n" if profile else ""
+    body = "".join(f"  {line}\n" for line in spec.strip("\n").splitlines())
+    return f"{HEAD}metadata: {{name: {name}}}\nspec:\n{served}{body}"
+
+
+def document(compiled: Compiled) -> dict[str, Any]:
+    """The program; the findings are shown where there is none."""
+    assert compiled.program is not None, compiled.diagnostics
+    read: dict[str, Any] = json.loads(compiled.program.bytes)
+    return read
+
+
+def profile(compiled: Compiled, name: str = "kpolicy") -> dict[str, Any]:
+    return next(p for p in document(compiled)["profiles"] if p["schedulerName"] == name)
+
+
+def names(entries: list[dict[str, Any]]) -> list[str]:
+    return [entry["name"] for entry in entries]
+
+
+def said(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, str]]:
+    """(code, `line:column`) of each finding."""
+    return [
+        (one.code, f"{one.place.line}:{one.place.column}" if one.place else "")
+        for one in diagnostics
+    ]

@@ -1,0 +1,233 @@
+"""The legacy Policy: every document that was ever published, and what 1.20 made of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy.policy.builtins import BUILTINS
+from kpolicy.policy.compile import Compiled, compile_policy
+from kpolicy.policy.legacy_names import ORDER, ORDER_GENERAL, PREDICATES, PRIORITIES
+from kpolicy.policy.source import Source
+from tests.unit.policy.policies import names, profile, said
+
+FOLDER = Path(__file__).parents[2] / "conformance" / "policy-1.20"
+DOCUMENTS = {
+    path.name.removesuffix(".json.gz"): json.loads(gzip.decompress(path.read_bytes()))
+    for path in sorted(FOLDER.glob("*.json.gz"))
+}
+# Documents that kpolicy refuses too; all others load, some more kindly than 1.20 did.
+REFUSED = {"X01", "X02", "X04", "X05", "X06", "X07", "X09", "X10", "X11", "X12", "X13", "X14"}
+
+
+def compiled(name: str, release: str = "") -> Compiled:
+    text = json.dumps(DOCUMENTS[name]["policy"], indent=1)
+    return compile_policy([Source(f"{name}.json", text)], release=release)
+
+
+def entry(name: str, release: str = "") -> dict[str, Any]:
+    return profile(compiled(name, release), "default-scheduler")
+
+
+def of(policy: dict[str, Any], release: str = "") -> Compiled:
+    text = json.dumps({"kind": "Policy", "apiVersion": "v1", **policy})
+    return compile_policy([Source("scheduler.json", text)], release=release)
+
+
+def plugin(rule: dict[str, Any]) -> str:
+    """The plugin of 1.20 that did what the rule does."""
+    return {"SelectorSpread": "PodTopologySpread"}.get(rule.get("builtin", ""), "") or rule.get(
+        "builtin", "NodeLabel"
+    )
+
+
+def test_every_document_loads_or_is_refused_with_an_error() -> None:
+    assert len(DOCUMENTS) == 41
+    refused = {name for name in DOCUMENTS if compiled(name).program is None}
+    assert refused == REFUSED
+
+
+@pytest.mark.parametrize("name", sorted(set(DOCUMENTS) - REFUSED))
+def test_filters_and_weights_are_those_of_1_20(name: str) -> None:
+    theirs = DOCUMENTS[name]["kube-scheduler-1.20"]
+    if "filters" not in theirs:
+        return
+    ours = entry(name)
+    assert {plugin(rule) for rule in ours["filters"]} == set(theirs["filters"])
+    weights: Counter[str] = Counter()
+    for rule in ours["scores"]:
+        weights[plugin(rule)] += rule["weight"]
+    # 1.20 made one plugin of both spreading priorities; here they are two.
+    spread = weights.pop("PodTopologySpread", 0)
+    expected = dict(theirs.get("scores") or {})
+    assert (spread > 0) == (expected.pop("PodTopologySpread", 0) > 0)
+    assert weights == expected
+
+
+def test_nineteen_documents_are_compared_with_1_20() -> None:
+    with_filters = [n for n in DOCUMENTS if "filters" in DOCUMENTS[n]["kube-scheduler-1.20"]]
+    assert len(set(with_filters) - REFUSED) == 19
+
+
+def test_every_name_has_a_place_in_the_order_and_a_built_in_that_exists() -> None:
+    assert len(PREDICATES) == 24
+    for name, meanings in PREDICATES.items():
+        for meaning in meanings:
+            assert (meaning.builtin or name) in ORDER
+            assert not meaning.builtin or BUILTINS[meaning.builtin].filters
+    assert len(PRIORITIES) == 14
+    for meanings in PRIORITIES.values():
+        assert all(not m.builtin or BUILTINS[m.builtin].scores for m in meanings)
+    assert sorted(ORDER) == sorted(ORDER_GENERAL)
+
+
+def test_one_ratio_with_an_argument_and_one_without_are_two() -> None:
+    argument = {"requestedToCapacityRatioArguments": {"shape": [{"utilization": 0, "score": 1}]}}
+    listed = [
+        {"name": "RequestedToCapacityRatioPriority", "weight": 1},
+        {"name": "Mine", "weight": 2, "argument": argument},
+    ]
+    scores = profile(of({"predicates": [], "priorities": listed}), "default-scheduler")["scores"]
+    assert names(scores) == ["RequestedToCapacityRatioPriority", "Mine"]
+
+
+def test_names_become_built_ins_and_label_checks_become_expressions() -> None:
+    found = entry("F19")
+    assert names(found["filters"]) == [
+        "NodeUnschedulable", "NodePorts", "NodeAffinity", "TaintToleration", "RequireRegion",
+        "BuildingNodesAvoid", "RegionAffinity",
+    ]  # fmt: skip
+    require = found["filters"][4]
+    assert require["message"] == "node(s) didn't have the requested labels"
+    assert require["preemptible"] is False
+    assert found["filters"][6]["builtin"] == "ServiceAffinity"
+    assert found["filters"][6]["args"]["affinityLabels"] == ["region"]
+
+
+def test_each_check_is_asked_once_however_often_it_is_named() -> None:
+    found = entry("F04")["filters"]
+    assert len(names(found)) == len(set(names(found)))
+    assert names(found)[:5] == [
+        "NodeUnschedulable", "NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity",
+    ]  # fmt: skip
+
+
+def test_terms_of_one_kind_are_independent() -> None:
+    scores = {rule["name"]: rule["weight"] for rule in entry("F02")["scores"]}
+    assert scores["TestServiceAntiAffinity1"] == scores["TestServiceAntiAffinity2"] == 3
+    assert scores["TestLabelPreference1"] == scores["TestLabelPreference2"] == 4
+    assert {rule["weight"] for rule in entry("X08")["scores"]} == {1, 3}
+
+
+def test_missing_lists_mean_what_the_release_meant() -> None:
+    missing: dict[str, Any] = {}
+    newest = profile(of(missing), "default-scheduler")
+    assert "PodTopologySpread" in names(newest["filters"])
+    assert len(newest["scores"]) == 9
+    old = profile(of(missing, "1.9"), "default-scheduler")
+    assert names(old["filters"]) == ["CheckNodeCondition", "NodeUnschedulable"]
+    assert old["scores"] == []
+    empty = profile(of({"predicates": [], "priorities": []}), "default-scheduler")
+    assert names(empty["filters"]) == ["NodeUnschedulable", "TaintToleration"]
+    assert empty["scores"] == []
+
+
+def test_custom_predicates_run_unless_a_release_is_pinned_that_never_asked_them() -> None:
+    assert "Region" in names(entry("F16")["filters"])
+    pinned = compiled("F16", "1.11")
+    assert "Region" not in names(profile(pinned, "default-scheduler")["filters"])
+    assert "KP602" in dict(said(pinned.diagnostics))
+
+
+def test_an_argument_of_a_built_in_name_counts_until_1_17() -> None:
+    assert "CheckServiceAffinity" in names(entry("X17")["filters"])
+    assert "CheckServiceAffinity" not in names(entry("X17", "1.18")["filters"])
+
+
+def test_spreading_by_owner_stays_unless_1_20_is_pinned() -> None:
+    priorities = {"predicates": [], "priorities": [{"name": "SelectorSpreadPriority", "weight": 1}]}
+    assert profile(of(priorities), "default-scheduler")["scores"][0]["builtin"] == "SelectorSpread"
+    pinned = profile(of(priorities, "1.20"), "default-scheduler")
+    assert pinned["scores"][0]["builtin"] == "PodTopologySpread"
+
+
+def test_node_conditions_are_asked_of_the_node() -> None:
+    found = {rule["name"]: rule for rule in entry("F21")["filters"]}
+    assert found["CheckNodeMemoryPressure"]["message"] == "node(s) had memory pressure"
+    assert found["CheckNodeCondition"]["messageExpression"] is not None
+
+
+def test_the_symmetric_weight_is_that_of_pod_affinity() -> None:
+    for name, weight in (("F21", 10), ("F24", 10), ("F22", 1)):
+        rule = next(r for r in entry(name)["scores"] if r["name"] == "InterPodAffinity")
+        assert rule["args"]["hardPodAffinityWeight"] == weight
+
+
+def test_extenders_are_read_in_any_case_with_nanoseconds() -> None:
+    program = compiled("F05").program
+    assert program is not None
+    (extender,) = program.profiles[0].extenders
+    assert (extender.bind_verb, extender.http_timeout) == ("bind", "1ns")
+    assert extender.enable_https
+    assert extender.tls_config is not None
+    assert extender.tls_config.insecure
+    fit = next(r for r in entry("F06")["filters"] if r["name"] == "NodeResourcesFit")
+    assert fit["args"]["ignoredResources"] == ["example.com/foo"]
+
+
+def test_the_singular_extender_is_told_and_not_called() -> None:
+    result = compiled("F11")
+    (one,) = result.diagnostics
+    assert (one.code, one.hint) == ("KP102", "did you mean `extenders`?")
+    assert result.program is not None
+    assert result.program.profiles[0].extenders == ()
+
+
+def test_packing_without_a_check_of_resources_is_warned() -> None:
+    assert [code for code, _ in said(compiled("F25").diagnostics)] == ["KP325"]
+
+
+def test_json_with_a_trailing_comma_is_refused_where_it_stands() -> None:
+    text = '{"kind":"Policy","apiVersion":"v1",\n "predicates":[{"name":"HostName"},]}\n'
+    result = compile_policy([Source("policy.cfg", text)])
+    assert [code for code, _ in said(result.diagnostics)] == ["KP101"]
+    assert said(result.diagnostics)[0][1].startswith("2:")
+
+
+def test_yaml_and_a_file_without_kind_are_read() -> None:
+    result = compile_policy("predicates:\n- name: HostName\npriorities: []\n")
+    assert "NodeName" in names(profile(result, "default-scheduler")["filters"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [
+        ({"priorities": [{"name": "EqualPriority", "weight": -2}]}, "KP113"),
+        ({"predicates": [{"name": "PodFitsResource"}]}, "KP103"),
+        ({"predicates": [{"name": "A", "argument": {}}]}, "KP603"),
+        ({"predicates": [{"name": "A", "argument": {"serviceAffinity": {"labels": ["a, b"]}}}]},
+         "KP603"),
+        ({"predicates": [{}]}, "KP114"),
+        ({"predicates": "x"}, "KP113"),
+        ({"hardPodAffinitySymmetricWeight": 101}, "KP113"),
+    ],
+)  # fmt: skip
+def test_what_no_release_took_is_refused(policy: dict[str, Any], code: str) -> None:
+    result = of(policy)
+    assert result.program is None
+    assert code in dict(said(result.diagnostics))
+
+
+def test_a_config_map_with_policy_cfg_is_read() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scheduler-policy}\ndata:\n"
+        '  policy.cfg: |\n    {"kind": "Policy", "predicates": [{"name": "HostName"}],\n'
+        '     "priorities": []}\n'
+    )
+    found = profile(compile_policy(text), "default-scheduler")
+    assert "NodeName" in names(found["filters"])
