@@ -1,0 +1,118 @@
+"""The compiled engine: types of `kpolicy._engine`, compared with the built module by stubtest.
+
+Only `kpolicy.engine` imports it. Bytes, ints, strings and flat tuples cross, nothing else; every
+call that does work releases the GIL; nothing calls back into Python.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias, final
+
+__all__ = ["Engine", "EngineFault", "__version__", "evaluate_expression"]
+
+__version__: str
+
+# (code, place, message, hint): why something was refused. `place` is a JSON path of the program or
+# the file and object of an input.
+_Refusal: TypeAlias = tuple[str, str, str, str]
+
+# What became of one pod: (change, uid, namespace, name, priority, scheduler_name, gated, node,
+# nominated_node, created_ns). change: 0 gone, 1 pending (new or changed), 2 on a node.
+_PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int]
+
+# A parked pod that should be tried again: (uid, event), event as in kube-scheduler's metrics label,
+# for example `NodeUpdateNodeTaint`.
+_Wake: TypeAlias = tuple[str, str]
+
+# (code, object, message): an object that could not be read; it costs that object only.
+_Unreadable: TypeAlias = tuple[str, str, str]
+
+# (resource_version, continue_token, remaining_item_count, initial_events_ended, status_code,
+#  status_reason, status_message, pods, wakes, unreadable). status_* tell of an in-stream ERROR
+# event or of a body that is a Status; status_code 0 means none.
+_Applied: TypeAlias = tuple[
+    str,
+    str,
+    int,
+    bool,
+    int,
+    str,
+    str,
+    list[_PodChange],
+    list[_Wake],
+    list[_Unreadable],
+]
+
+# One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
+# filter_ns, score_ns, nominated_node, victims, rejected_by). verdict: 0 placed and assumed on
+# `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted, bound by
+# someone else, or unknown: drop it), 4 gated. victims: uids. rejected_by: names of rules.
+_Decision: TypeAlias = tuple[
+    int,
+    str,
+    str,
+    str,
+    str,
+    str,
+    int,
+    int,
+    int,
+    int,
+    int,
+    str,
+    list[str],
+    list[str],
+]
+
+class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might be a user's
+    """A bug of ours: the engine broke off and cannot be used again."""
+
+@final
+class Engine:
+    """The snapshot, the program in force, and the cycle. Safe to call from any thread."""
+
+    def __new__(cls, seed: int = 0) -> Engine: ...
+    def load(self, program: bytes) -> list[_Refusal]:
+        """Put a program in force from the next cycle on; empty list, or why it was refused."""
+
+    def program_hash(self) -> str: ...
+    def resources(self) -> list[str]:
+        """The resources (`pods`, `nodes`, …) that the program in force reads."""
+
+    def list_begin(self, resource: str) -> None:
+        """A full list begins: what it does not name is gone at `list_end`."""
+
+    def list_page(self, resource: str, body: bytes, now_ns: int) -> _Applied: ...
+    def list_end(self, resource: str, now_ns: int) -> _Applied:
+        """Where a page had a status, nothing is removed and the status is repeated."""
+
+    def watch(self, resource: str, lines: bytes, now_ns: int) -> _Applied:
+        """Whole lines of a watch, each a watch event."""
+
+    def load_objects(self, body: bytes, source: str) -> list[_Unreadable]:
+        """A file of objects: a List, one object, or a folder's file; kinds we do not read are
+        left out silently, what cannot be read is named."""
+
+    def schedule(self, uids: Sequence[str], now_ns: int) -> tuple[str, str, list[_Decision]]:
+        """Decide and assume these pods in order, each seeing the ones before it.
+
+        Gives (program hash, newest resourceVersion applied, decisions)."""
+
+    def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
+        """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget
+        the reservation, 2 the pod is gone."""
+
+    def explain(self, request: bytes, now_ns: int) -> bytes:
+        """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`."""
+
+    def message(self, uid: str) -> str:
+        """The full text of why a parked pod is parked, or an empty string."""
+
+    def pending(self) -> list[_PodChange]:
+        """All pending pods, in the order of creation and name."""
+
+    def statistics(self) -> bytes:
+        """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
+
+def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
+    """Evaluate one lowered expression with JSON-coded variables: see
+    docs/internals/expressions.md."""

@@ -1,0 +1,73 @@
+"""Findings as text: which format is laid out where, and how they are counted.
+
+Owns `Findings` and the formats by name; `render_*.py` own the layouts. Assumes diagnostics that are
+placed. Must not know where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.policy.source import Source, SourceText
+
+_NOWHERE: Final = Place("", 1, 1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Diagnostics in the order of places, and the texts they are about."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    texts: Mapping[str, SourceText]
+
+    @staticmethod
+    def of(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> Findings:
+        texts = {}
+        for source in sources:
+            text = source.text
+            shown = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            texts[source.name] = SourceText(source.name, shown)
+        return Findings(tuple(diagnostics), texts)
+
+    def count(self, severity: Severity) -> int:
+        return sum(1 for one in self.diagnostics if one.severity is severity)
+
+
+def place_of(diagnostic: Diagnostic) -> Place:
+    return diagnostic.place or _NOWHERE
+
+
+def summary(findings: Findings) -> str:
+    if not findings.diagnostics:
+        files = len(findings.texts)
+        return f"no findings in {files} {'file' if files == 1 else 'files'}"
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    counts = [(findings.count(severity), word) for severity, word in words.items()]
+    listed = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
+    total = len(findings.diagnostics)
+    return f"{total} {'finding' if total == 1 else 'findings'}: {listed}"
+
+
+def render(name: str, findings: Findings, *, is_color: bool = False) -> str:
+    """The findings in the format `name`."""
+    from kpolicy.cli import render_machine, render_text
+
+    match name:
+        case "full":
+            return render_text.full(findings, is_color=is_color)
+        case "concise":
+            return render_text.concise(findings)
+        case "github":
+            return render_text.github(findings)
+        case "json":
+            return render_machine.json_array(findings)
+        case "jsonl":
+            return render_machine.json_lines(findings)
+        case "sarif":
+            return render_machine.sarif(findings)
+        case "junit":
+            return render_machine.junit(findings)
+    raise ValueError(f"no format {name}")

@@ -1,0 +1,246 @@
+"""The demo's story: a cluster, pods that arrive, a policy that changes half-way, two questions.
+
+Owns the order of events and their bounds. Assumes nothing but loopback. Must not know how pods are
+decided: it uses what any user of the scheduler and the control plane can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from rich.console import Console
+
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.configuration import load_connection
+from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.demo import explanation, summary, tally, world
+from kpolicy.demo.measured_engine import MeasuredEngine
+from kpolicy.demo.tally import Object, Tally
+from kpolicy.demo.view import View, view_for
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import FileSource
+from kpolicy.scheduler.problem import Problem
+from kpolicy.scheduler.run import Scheduler
+from kpolicy.testing import ControlPlane, KubeletTimes
+
+POLICY, POLICY_CHANGED = "demo.yaml", "demo-reloaded.yaml"
+PODS_A_STEP = 100
+LOOK_EVERY_S = 0.2
+# Every wait ends: a demo that hangs teaches nothing.
+WAIT_S_MAX = 40.0
+READY_S_MAX = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    nodes: int = 300
+    pods: int = 3000
+    seed: int = 7
+
+
+class DemoFailed(Exception):  # noqa: N818  an outcome that the command turns into a line
+    """Something did not happen in time; the text says what."""
+
+
+@dataclass(slots=True)
+class Story:
+    scale: Scale
+    console: Console
+    keep: bool
+    kubeconfig: Path | None = None
+
+    async def tell(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="kpolicy-demo-") as folder:
+            await self._tell_in(Path(folder))
+
+    async def _tell_in(self, folder: Path) -> None:
+        policy = folder / "policy.yaml"
+        policy.write_text(shipped(POLICY))
+        async with ControlPlane(kubelet=KubeletTimes()) as control_plane:
+            kubeconfig = control_plane.write_kubeconfig(self.kubeconfig or folder / "kubeconfig")
+            engine = MeasuredEngine(self.scale.seed)
+            scheduler = await self._scheduler(kubeconfig, policy, engine)
+            run = asyncio.create_task(scheduler.run())
+            try:
+                with view_for(self.console) as view:
+                    scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
+                    measured = await scene.play(policy)
+                    await scene.explain()
+                summary.show(self.console, measured)
+                if self.keep:
+                    await self._stay(kubeconfig, policy, run)
+            finally:
+                scheduler.stop()
+                await run
+
+    async def _scheduler(self, kubeconfig: Path, policy: Path, engine: MeasuredEngine) -> Scheduler:
+        clock = SystemClock()
+        connection = await load_connection({}, clock, kubeconfig=kubeconfig)
+        if isinstance(connection, ConnectionProblem):
+            raise DemoFailed(str(connection))
+        options = Options(port=0, leader_elect=False, seed=self.scale.seed)
+        source = FileSource([policy], clock)
+        return Scheduler(connection, source, options, clock=clock, engine=engine)
+
+    async def _stay(
+        self, kubeconfig: Path, policy: Path, run: asyncio.Task[Problem | None]
+    ) -> None:
+        for line in (
+            "",
+            "the control plane and the scheduler stay; in another terminal:",
+            f"  export KUBECONFIG={kubeconfig}",
+            "  kubectl get pods --namespace demo -o wide",
+            f"  $EDITOR {policy}    # a change is in force within seconds",
+            "ctrl-C ends it",
+        ):
+            summary.write(self.console, line)
+        await asyncio.wait([run])
+
+
+@dataclass(slots=True)
+class Scene:
+    scale: Scale
+    control_plane: ControlPlane
+    scheduler: Scheduler
+    engine: MeasuredEngine
+    view: View
+    run: asyncio.Task[Problem | None]
+
+    async def play(self, policy: Path) -> summary.Measured:
+        nodes = list(world.nodes(self.scale.nodes))
+        namespace = {"apiVersion": "v1", "kind": "Namespace"}
+        self.control_plane.add(namespace | {"metadata": {"name": world.NAMESPACE}}, *nodes)
+        self.view.say(f"{len(nodes)} nodes in {len(world.ZONES)} zones: {pools(nodes)}")
+        await self._until(lambda: self.scheduler.ready, "the scheduler to be ready", READY_S_MAX)
+        self.view.say(f"policy {POLICY} is in force ({self._hash()[:19]})")
+        pods = world.pods(self.scale.pods, self.scale.seed)
+        half = len(pods) // 2
+        began = time.monotonic()
+        before = await self._place(pods[:half], began)
+        await self._reload(policy)
+        after = await self._place(pods[half:], began)
+        self.view.say(effect(before, after))
+        return summary.Measured(
+            seconds=time.monotonic() - began,
+            decisions=self.engine.decisions,
+            decision_seconds=self.engine.decision_seconds,
+            before_reload=before,
+            after_reload=after,
+        )
+
+    async def explain(self) -> None:
+        """One placed pod and one pending pod, asked of the engine that placed them."""
+        placed, pending = self._one_placed(), self._one_pending()
+        names = [name_of(pod) for pod in (placed, pending) if pod is not None]
+        if not names:
+            return
+        request = json.dumps({"pods": names}).encode()
+        answer = await asyncio.to_thread(self.engine.explain, request, time.time_ns())
+        explained = {line["pod"]: line for line in map(json.loads, answer.splitlines())}
+        for pod in (placed, pending):
+            if pod is not None:
+                self.view.say("")
+                node = pod["spec"].get("nodeName", "")
+                for line in explanation.lines(explained[name_of(pod)], node):
+                    self.view.say(line)
+
+    async def _place(self, pods: Sequence[Object], began: float) -> Tally:
+        """Create them as they would arrive, and wait until each is placed or has a reason."""
+        for start in range(0, len(pods), PODS_A_STEP):
+            self.control_plane.add(*(dict(pod) for pod in pods[start : start + PODS_A_STEP]))
+            self._show(began)
+            await asyncio.sleep(0)
+        expected = self._tally().placed + self._tally().pending
+        await self._until(lambda: self._settled(began, expected), "every pod to be tried")
+        return self._tally()
+
+    async def _reload(self, policy: Path) -> None:
+        """As an editor or a mounted ConfigMap does it: another file in its place, at once."""
+        before = self._hash()
+        fresh = policy.with_suffix(".new")
+        fresh.write_text(shipped(POLICY_CHANGED))
+        fresh.replace(policy)
+        began = time.monotonic()
+        await self._until(lambda: self._hash() != before, "the changed policy to be in force")
+        took = time.monotonic() - began
+        self.view.say(
+            f"policy {POLICY_CHANGED} took its place ({self._hash()[:19]}), "
+            f"{took:.1f} s after the file changed; nothing restarted"
+        )
+
+    async def _until(
+        self, happened: Callable[[], bool], what: str, seconds: float = WAIT_S_MAX
+    ) -> None:
+        ends_at = time.monotonic() + seconds
+        while not happened():
+            if self.run.done():
+                raise DemoFailed(f"the scheduler stopped: {self.run.result()}")
+            if time.monotonic() > ends_at:
+                raise DemoFailed(f"waited {seconds:.0f} s in vain for {what}")
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _settled(self, began: float, expected: int) -> bool:
+        counted = self._show(began)
+        reasons = counted.pending_by_reason
+        return counted.placed + counted.pending >= expected and tally.NOT_TRIED not in reasons
+
+    def _show(self, began: float) -> Tally:
+        counted = self._tally()
+        seconds = max(time.monotonic() - began, 0.001)
+        self.view.progress(counted, self.scale.pods, counted.placed / seconds)
+        return counted
+
+    def _tally(self) -> Tally:
+        plane = self.control_plane
+        return tally.take(plane.objects("Pod", world.NAMESPACE), plane.objects("Node"))
+
+    def _hash(self) -> str:
+        in_force = self.scheduler.policy
+        return in_force.hash if in_force is not None else ""
+
+    def _one_placed(self) -> Object | None:
+        pods = self.control_plane.objects("Pod", world.NAMESPACE)
+        critical = (
+            pod for pod in pods if pod["spec"].get("priority") and "nodeName" in pod["spec"]
+        )
+        return min(critical, key=name_of, default=None)
+
+    def _one_pending(self) -> Object | None:
+        pods = self.control_plane.objects("Pod", world.NAMESPACE)
+        return min(
+            (pod for pod in pods if not pod["spec"].get("nodeName")), key=name_of, default=None
+        )
+
+
+def name_of(pod: Object) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def pools(nodes: Sequence[Object]) -> str:
+    counts = {pool.name: 0 for pool in world.POOLS}
+    for node in nodes:
+        counts[node["metadata"]["labels"]["pool"]] += 1
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def effect(before: Tally, after: Tally) -> str:
+    """How the pods that came after the reload went elsewhere than those before it."""
+    fast = "fast"
+    placed = after.placed - before.placed
+    now = after.placed_by_pool.get(fast, 0) - before.placed_by_pool.get(fast, 0)
+    was = before.placed_by_pool.get(fast, 0) / before.placed if before.placed else 0.0
+    share = now / placed if placed else 0.0
+    return (
+        f"on ssd nodes of the fast pool: {was:.0%} of the pods before the change, {share:.0%} after"
+    )
+
+
+def shipped(name: str) -> str:
+    return (resources.files("kpolicy") / "policies" / name).read_text()

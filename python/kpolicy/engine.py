@@ -1,0 +1,242 @@
+"""The engine for Python: what `kpolicy._engine` answers, with names.
+
+Owns the one import of the compiled module, and the names of the fields and codes of its flat
+tuples. Assumes the stub file is true (stubtest compares). Must not decide or read an object.
+
+An `Engine` holds one cluster's snapshot and one program. Feed it lists and watches (or files), load
+a program, ask it to `schedule` pods, and `settle` what became of each bind. Every method may be
+called from any thread; long ones let other threads run. What a user can get wrong comes back as a
+value; a resource that the engine does not read and an unknown outcome are `ValueError`s, and
+`EngineFault` is a bug of ours, after which that engine cannot be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kpolicy import _engine
+from kpolicy._engine import EngineFault, evaluate_expression
+
+__all__ = [
+    "Applied",
+    "Decision",
+    "Engine",
+    "EngineFault",
+    "Outcome",
+    "PodChange",
+    "PodState",
+    "Refusal",
+    "Scheduled",
+    "Unreadable",
+    "Verdict",
+    "Wake",
+    "evaluate_expression",
+    "version",
+]
+
+
+class PodState(IntEnum):
+    """`PodChange.change`."""
+
+    GONE = 0
+    PENDING = 1
+    ON_NODE = 2
+
+
+class Verdict(IntEnum):
+    """`Decision.verdict`."""
+
+    PLACED = 0
+    PARKED = 1
+    FAILED = 2
+    GONE = 3
+    GATED = 4
+
+
+class Outcome(IntEnum):
+    """What became of a bind, for `Engine.settle`."""
+
+    BOUND = 0
+    FAILED = 1
+    GONE = 2
+
+
+class Refusal(NamedTuple):
+    """Why a program was refused; `place` is a JSON path of it."""
+
+    code: str
+    place: str
+    message: str
+    hint: str
+
+
+class PodChange(NamedTuple):
+    """What became of one pod; `change` is a `PodState`."""
+
+    change: int
+    uid: str
+    namespace: str
+    name: str
+    priority: int
+    scheduler_name: str
+    gated: bool
+    node: str
+    nominated_node: str
+    created_ns: int
+
+
+class Wake(NamedTuple):
+    """A parked pod to try again, and the event that says so, as in kube-scheduler's metrics."""
+
+    uid: str
+    event: str
+
+
+class Unreadable(NamedTuple):
+    """An object that could not be read. It costs that object only.
+
+    Codes: `NotJson` (the text from here on), `BadField`, `NoName`, `TooLarge`, `BadEvent`, and
+    `More` for those after the first thousand."""
+
+    code: str
+    object: str
+    message: str
+
+
+class Applied(NamedTuple):
+    """What a page or some lines said.
+
+    `status_code` is 0, or the code of a Status that came instead of a list or as an event (410:
+    list again). A page that breaks off or lists another kind has 500 with the reason `NotJson` or
+    `BadField`; the list it belongs to then removes nothing at `list_end`, which repeats the status.
+    """
+
+    resource_version: str
+    continue_token: str
+    remaining_item_count: int
+    initial_events_ended: bool
+    status_code: int
+    status_reason: str
+    status_message: str
+    pods: list[PodChange]
+    wakes: list[Wake]
+    unreadable: list[Unreadable]
+
+
+class Decision(NamedTuple):
+    """What was decided for one pod; `verdict` is a `Verdict`.
+
+    `message` is empty if placed; `victims` are uids in order of importance, to evict from
+    `nominated_node`; `rejected_by` names the rules that rejected nodes."""
+
+    verdict: int
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    message: str
+    score: int
+    nodes_total: int
+    nodes_feasible: int
+    filter_ns: int
+    score_ns: int
+    nominated_node: str
+    victims: list[str]
+    rejected_by: list[str]
+
+
+class Scheduled(NamedTuple):
+    """Decisions of one call, the program they follow and the newest object they rest on."""
+
+    program_hash: str
+    resource_version: str
+    decisions: list[Decision]
+
+
+class Engine:
+    """The snapshot, the program in force, and the cycle; `seed` breaks ties."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, seed: int = 0) -> None:
+        self._engine = _engine.Engine(seed)
+
+    def load(self, program: bytes) -> list[Refusal]:
+        """Put a program in force from the next cycle on. Refused: the one in force stays."""
+        return list(map(Refusal._make, self._engine.load(program)))
+
+    def program_hash(self) -> str:
+        """The `hash` of the program in force, empty where there is none."""
+        return self._engine.program_hash()
+
+    def resources(self) -> list[str]:
+        """The resources (`pods`, `nodes`, …) that the program in force reads."""
+        return self._engine.resources()
+
+    def list_begin(self, resource: str) -> None:
+        """A full list begins: what its pages do not name is gone at `list_end`."""
+        self._engine.list_begin(resource)
+
+    def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
+        """One page of a list, as the API server sent it."""
+        return _applied(self._engine.list_page(resource, body, now_ns))
+
+    def list_end(self, resource: str, now_ns: int) -> Applied:
+        """The last page was read: what no page named is gone."""
+        return _applied(self._engine.list_end(resource, now_ns))
+
+    def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
+        """Whole lines of a watch, as the API server sent them."""
+        return _applied(self._engine.watch(resource, lines, now_ns))
+
+    def load_objects(self, body: bytes, source: str) -> list[Unreadable]:
+        """A file of objects in JSON or YAML: one, several documents, or lists. Kinds that no rule
+        reads are left out silently; what cannot be read is named with `source` in front."""
+        return list(map(Unreadable._make, self._engine.load_objects(body, source)))
+
+    def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
+        """Decide and assume these pods in order, each seeing the ones before it."""
+        program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
+        return Scheduled(program_hash, resource_version, list(map(Decision._make, decisions)))
+
+    def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
+        """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""
+        return list(map(Wake._make, self._engine.settle(outcomes, now_ns)))
+
+    def explain(self, request: bytes, now_ns: int) -> bytes:
+        """`{"pods": ["namespace/name", …]}`, or null for all that are pending, to JSON lines as
+        `kpolicy explain --output json` prints them."""
+        return self._engine.explain(request, now_ns)
+
+    def message(self, uid: str) -> str:
+        """The full text of why a parked pod is parked, or an empty string."""
+        return self._engine.message(uid)
+
+    def pending(self) -> list[PodChange]:
+        """All pending pods, in the order of creation and name."""
+        return list(map(PodChange._make, self._engine.pending()))
+
+    def statistics(self) -> bytes:
+        """Sizes of everything held, as a JSON object."""
+        return self._engine.statistics()
+
+
+def version() -> str:
+    """The version of the compiled engine."""
+    return _engine.__version__
+
+
+def _applied(
+    answer: tuple[
+        str, str, int, bool, int, str, str,
+        list[_engine._PodChange], list[_engine._Wake], list[_engine._Unreadable],
+    ],
+) -> Applied:  # fmt: skip
+    return Applied(
+        *answer[:7],
+        list(map(PodChange._make, answer[7])),
+        list(map(Wake._make, answer[8])),
+        list(map(Unreadable._make, answer[9])),
+    )

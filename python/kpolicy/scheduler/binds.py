@@ -1,0 +1,187 @@
+"""Binds under way: a bounded window of them, and the end of each reservation.
+
+Owns the tasks, the batched `settle` calls and the way back into the queue. A reservation is ended
+by the engine's `settle`, once; only then may its pod be tried again. A bind whose outcome is not
+known is sent again (it holds for one uid, so that twice is once) until somebody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
+from kpolicy.engine import Outcome
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.bind_end import BindEnd, bind_end
+from kpolicy.scheduler.decide import Placement
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.report import Basis, BindTimes, Reporter
+from kpolicy.scheduler.sink import EngineSink
+
+POLICY_HASH = "kpolicy.dev/policy-hash"
+SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
+DECISION_ID = "kpolicy.dev/decision-id"
+
+
+class BinderPort(Protocol):
+    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    uid: str
+    settle: Outcome
+    retry: bool
+
+
+class Binds:
+    """Run it as a task; `start` puts a placement under way in `group`."""
+
+    def __init__(
+        self,
+        binder: BinderPort,
+        thread: EngineThread,
+        queue: Queue,
+        sink: EngineSink,
+        reporter: Reporter,
+        *,
+        clock: Clock,
+        run_id: str,
+        on_work: Callable[[], None],
+        in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
+    ) -> None:
+        self._binder = binder
+        self._thread = thread
+        self._queue = queue
+        self._sink = sink
+        self._reporter = reporter
+        self._clock = clock
+        self._run_id = run_id
+        self._on_work = on_work
+        self._window = asyncio.Semaphore(in_flight_max)
+        self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
+        self._open = 0  # reservations of ours that have not ended
+        self._sending = 0
+        self._decisions = 0
+        self._ended: list[_Ended] = []
+        self._urgent = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._settled = asyncio.Event()
+        self.outcomes: Counter[str] = Counter()
+
+    @property
+    def room(self) -> int:
+        """How many more may be assumed now."""
+        return self._open_max - self._open
+
+    @property
+    def under_way(self) -> int:
+        return self._open
+
+    @property
+    def in_flight(self) -> int:
+        return self._sending
+
+    def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
+        self._open += 1
+        self._decisions += 1
+        times = BindTimes(f"{self._run_id}-{self._decisions}", self._clock.now_ns())
+        group.create_task(self._bind(placement, basis, times))
+
+    async def run(self) -> None:
+        """Tell the engine of ended binds, as many at once as have gathered."""
+        while True:
+            while self._ended:
+                await self._settle()
+            self._changed.clear()
+            await self._changed.wait()
+            await self._linger()
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait for what is under way, at most so long; `run` must be running."""
+
+        async def none_open() -> None:
+            while self._open:
+                self._settled.clear()
+                await self._settled.wait()
+
+        ended = asyncio.ensure_future(none_open())
+        deadline = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({ended, deadline}, return_when=asyncio.FIRST_COMPLETED)
+            return not self._open
+        finally:
+            ended.cancel()
+            deadline.cancel()
+
+    async def _bind(self, placement: Placement, basis: Basis, times: BindTimes) -> None:
+        pod, decision = placement.pod, placement.decision
+        annotations = {
+            POLICY_HASH: basis.policy_hash,
+            SNAPSHOT_VERSION: basis.snapshot_version,
+            DECISION_ID: times.decision_id,
+        }
+        binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
+        context = self._reporter.traces.begin(times.decided_ns)
+        traceparent = context.traceparent if context is not None else None
+        async with self._window:
+            times.started_ns = self._clock.now_ns()
+            end = await self._ask(binding, traceparent)
+        times.end(self._clock)
+        # Unless it is tried again, the pod stays in the queue as under way until the watch says
+        # that it is on a node or gone: an older event of it as pending may still come before.
+        if end.settle is Outcome.BOUND:
+            self._reporter.bound(placement, basis, times, context)
+        else:
+            self._reporter.bind_failed(placement, end.message, basis, times, context)
+        self._ended.append(_Ended(pod.uid, end.settle, end.retry))
+        self._changed.set()
+        if end.settle is not Outcome.BOUND:
+            self._urgent.set()
+
+    async def _ask(self, binding: Binding, traceparent: str | None) -> BindEnd:
+        wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
+        while True:
+            self._sending += 1
+            try:
+                outcome = await self._binder.bind(binding, traceparent)
+            finally:
+                self._sending -= 1
+            self.outcomes[type(outcome).__name__] += 1
+            end = bind_end(outcome, binding.node)
+            if end is not None:
+                return end
+            assert isinstance(outcome, Unknown)
+            await self._clock.sleep(wait_s)
+            wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
+
+    async def _linger(self) -> None:
+        """Let good news gather; bad news cuts it short."""
+        timer = asyncio.ensure_future(self._clock.sleep(limits.SETTLE_LINGER_S))
+        urgent = asyncio.ensure_future(self._urgent.wait())
+        try:
+            await asyncio.wait({timer, urgent}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            urgent.cancel()
+        self._urgent.clear()
+
+    async def _settle(self) -> None:
+        ended = self._ended[: limits.SETTLE_BATCH_MAX]
+        del self._ended[: len(ended)]
+        outcomes = [(end.uid, int(end.settle)) for end in ended]
+        wakes = await self._thread.call(self._thread.engine.settle, outcomes, self._clock.now_ns())
+        now_ns = self._clock.monotonic_ns()
+        for end in ended:
+            if end.retry:
+                self._queue.failed(end.uid, now_ns)
+        self._open -= len(ended)
+        self._settled.set()
+        await self._sink.take_wakes(wakes)
+        self._on_work()

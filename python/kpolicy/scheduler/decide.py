@@ -1,0 +1,81 @@
+"""What follows from decisions: in the queue now, and in the cluster next.
+
+Owns the reading of verdicts. Pure but for the queue it is given: no clock, no I/O. First everything
+is decided, then `cycle` acts on what is returned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kpolicy.cluster.pod_status import ConditionReason
+from kpolicy.engine import Decision, Verdict
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Assumed by the engine: it ends with a bind, or with the reservation forgotten."""
+
+    pod: QueuedPod
+    decision: Decision
+    offset_ns: int  # since the engine began with the batch
+    # Of the pod as it was popped: its record moves on while the bind is under way.
+    rescued: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An attempt without a node, to be told in the pod's status and as an event."""
+
+    pod: QueuedPod
+    decision: Decision
+    offset_ns: int
+    reason: ConditionReason
+
+
+@dataclass(slots=True)
+class Taken:
+    placements: list[Placement] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    dropped: int = 0
+    gated: int = 0
+
+
+def take(
+    queue: Queue, batch: Iterable[QueuedPod], decisions: Iterable[Decision], now_ns: int
+) -> Taken:
+    """Put each pod of the batch where its decision says.
+
+    A pod that left the queue while the engine decided is bound all the same if it was placed: only
+    the API server knows which of the two came first, and the reservation must end."""
+    taken = Taken()
+    popped = {pod.uid: pod for pod in batch}
+    next_ns = 0
+    for decision in decisions:
+        began_ns, next_ns = next_ns, next_ns + decision.filter_ns + decision.score_ns
+        pod = popped.pop(decision.uid, None)
+        if pod is None:
+            continue
+        match Verdict(decision.verdict):
+            case Verdict.PLACED:
+                taken.placements.append(Placement(pod, decision, began_ns, pod.flushed))
+            case Verdict.PARKED:
+                queue.parked(pod.uid, decision.rejected_by, now_ns)
+                reason = ConditionReason.UNSCHEDULABLE
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.FAILED:
+                queue.failed(pod.uid, now_ns)
+                reason = ConditionReason.SCHEDULER_ERROR
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.GONE:
+                queue.gone(pod.uid)
+                taken.dropped += 1
+            case Verdict.GATED:
+                queue.gated(pod.uid, now_ns)
+                taken.gated += 1
+    for pod in popped.values():  # the engine owes an answer for each; without one, try again
+        queue.failed(pod.uid, now_ns)
+    return taken

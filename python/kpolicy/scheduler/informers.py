@@ -1,0 +1,102 @@
+"""The informers that keep the engine's resources up to date.
+
+Owns which run, that each is asked for permission first, and when all lists are whole. Assumes that
+an informer ends only when cancelled: if one does, the process ends. Must not read what they bring.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from random import Random
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.informer import Informer, InformerStatistics
+from kpolicy.cluster.probe import probe
+from kpolicy.cluster.problem import NOT_SERVED, ConnectionProblem
+from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.sink import Sink
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.problem import RESOURCE_NOT_READABLE, Problem, of_connection
+from kpolicy.scheduler.resources import REQUIRED, watched
+
+_log = logging.getLogger(__name__)
+
+
+class Informers:
+    """`synced` is true once the first lists are in the engine, and stays so."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        sink: Sink,
+        clock: Clock,
+        random: Random,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._client = client
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._group = group
+        self._running: dict[str, Informer] = {}
+        self._absent: set[str] = set()
+        self.synced = False
+
+    async def ensure(self, names: list[str]) -> Problem | None:
+        """Watch these too. After the first lists are whole, wait for those of the added ones."""
+        known = self._running.keys() | self._absent
+        added = [resource for resource in watched(names) if resource.name not in known]
+        readable: list[Resource] = []
+        probes = (probe(self._client, [resource]) for resource in added)
+        for resource, answer in zip(added, await asyncio.gather(*probes), strict=True):
+            if not isinstance(answer, ConnectionProblem):
+                readable.append(resource)
+            elif answer.code == NOT_SERVED and resource.name not in REQUIRED:
+                self._absent.add(resource.name)
+                _log.warning("%s; decisions are made as if there were none", answer.message)
+            else:
+                return of_connection(answer)
+        started = [self._start(resource) for resource in readable]
+        if not self.synced or not started:
+            return None
+        waiting = asyncio.ensure_future(_all_synced(started))
+        timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
+        try:
+            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return None
+        finally:
+            waiting.cancel()
+            timer.cancel()
+        late = ", ".join(resource.name for resource in readable)
+        text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
+        return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
+
+    async def wait_synced(self) -> None:
+        await _all_synced(list(self._running.values()))
+        self.synced = True
+
+    def statistics(self) -> list[InformerStatistics]:
+        return [informer.statistics() for informer in self._running.values()]
+
+    def silent_s(self) -> dict[tuple[str, ...], float]:
+        """How long ago bytes last came, by resource."""
+        now_ns = self._clock.monotonic_ns()
+        return {
+            (one.resource,): (now_ns - one.last_event_monotonic_ns) / NANOSECONDS
+            for one in self.statistics()
+            if one.synced
+        }
+
+    def _start(self, resource: Resource) -> Informer:
+        informer = Informer(self._client, resource, self._sink, self._clock, self._random)
+        self._running[resource.name] = informer
+        self._group.create_task(informer.run(), name=f"informer {resource.name}")
+        return informer
+
+
+async def _all_synced(informers: list[Informer]) -> None:
+    for informer in informers:
+        await informer.wait_synced()

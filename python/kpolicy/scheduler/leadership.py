@@ -1,0 +1,59 @@
+"""Whether we may act: leader election in a thread of its own, or always.
+
+Owns the lease thread and the wait for its turn. Assumes a connection of its own for the thread: it
+must renew while the main loop is stuck. What a loss does is the caller's: outside a test the
+process ends at once, without waiting for anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.lease import Elector, LeaseStatistics
+from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.lease_thread import LeaseThread
+from kpolicy.scheduler.options import Options
+
+
+class Leadership:
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        random: Random,
+        *,
+        terms: LeaseTerms,
+        options: Options,
+        identity: str,
+        on_lost: Callable[[], None],
+    ) -> None:
+        client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
+        self._elector = Elector(
+            client, clock, random, terms,
+            namespace=options.lease_namespace, name=options.lease_name, identity=identity,
+        )  # fmt: skip
+        self._thread = LeaseThread(client, self._elector, on_lost)
+        self._started = False
+
+    def fence(self) -> bool:
+        return self._elector.fence()
+
+    def statistics(self) -> LeaseStatistics:
+        return self._elector.statistics()
+
+    async def acquire(self) -> None:
+        self._started = True
+        self._thread.start()
+        await self._elector.acquired()
+
+    async def release(self, seconds_max: float) -> bool:
+        """Give the lease up for the next one, if that can be done in time."""
+        if not self._started:
+            return True
+        self._started = False
+        return await asyncio.to_thread(self._thread.stop, seconds_max)

@@ -1,0 +1,90 @@
+"""Every bound of `scheduler/`, named, with the reason for its size.
+
+Owns numbers only; times end in their unit. Nothing in this package waits, retries, queues or loops
+without one of these (boundary B10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECOND_NS: Final = 1_000_000_000
+
+# --- queue ---------------------------------------------------------------------------------------
+# kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds.
+BACKOFF_INITIAL_NS: Final = 1 * SECOND_NS
+BACKOFF_NS_MAX: Final = 10 * SECOND_NS
+# Doubling 1 s reaches 10 s at the fifth attempt; a larger exponent would only make large numbers.
+BACKOFF_DOUBLINGS_MAX: Final = 16
+# Pods parked longer than this are tried again although no hint spoke for them; looked at each 30 s.
+PARKED_NS_MAX: Final = 300 * SECOND_NS
+FLUSH_PERIOD_S: Final = 30.0
+# Ten times the pods of the largest supported cluster, a few hundred bytes each. What comes beyond
+# is counted, left to the engine's snapshot, and fetched from there when there is room again.
+QUEUE_PODS_MAX: Final = 1_500_000
+# Entries of left pods stay in a heap until they surface; beyond this many it is built anew.
+STALE_ENTRIES_MIN: Final = 1024
+
+# --- cycle ---------------------------------------------------------------------------------------
+# Pods decided in one engine call: enough that the call itself costs nothing beside them, and few
+# enough that the first of a burst are bound while the rest is decided.
+BATCH_PODS_MAX: Final = 256
+# Deltas wait for the end of a batch; batches that take longer than this become smaller.
+BATCH_NS_MAX: Final = 20_000_000
+# Binds under way at once. Past this the API server, not we, sets the pace, and every further one
+# only holds a reservation longer; with B7 none of them may be forgotten.
+BINDS_IN_FLIGHT_MAX: Final = 64
+# Decisions that may be assumed but wait for a place in the window: one batch ahead keeps the window
+# filled while the engine decides the next.
+BINDS_WAITING_MAX: Final = BATCH_PODS_MAX
+# A bind whose outcome is unknown keeps its reservation and is asked about again, first so soon,
+# then at most so late, until the API server or the watch tells.
+BIND_ASK_AGAIN_S_INITIAL: Final = 1.0
+BIND_ASK_AGAIN_S_MAX: Final = 10.0
+# While more wait than there is room for, a batch is worth its call only from this many on.
+BATCH_PODS_WORTH: Final = 96
+# Outcomes told to the engine in one call.
+SETTLE_BATCH_MAX: Final = 1024
+# Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives
+# room back to others, does not wait.
+SETTLE_LINGER_S: Final = 0.004
+SUMMARY_PERIOD_S: Final = 10.0
+
+# Pods moved in the queue in one turn of the loop: 2,000 take about 5 ms.
+SLICE_PODS: Final = 2000
+
+# --- engine thread -------------------------------------------------------------------------------
+# One caller for each watched resource, the cycle, settling and a reload: about twenty may wait for
+# the engine's thread, each for one call. Names of unreadable objects that were logged already:
+UNREADABLE_NAMES_MAX: Final = 10_000
+
+# --- informers -----------------------------------------------------------------------------------
+# A policy that reads a further resource waits so long for its list; decisions wait with it.
+ADDED_RESOURCE_SYNC_S: Final = 30.0
+
+# --- policy sources ------------------------------------------------------------------------------
+POLICY_POLL_S: Final = 1.0
+# Editors and kubelet write several files in a row; what still changes is read a moment later.
+POLICY_DEBOUNCE_S: Final = 0.5
+POLICY_FILES_MAX: Final = 256
+POLICY_FILE_BYTES_MAX: Final = 1024 * 1024
+POLICY_READ_TRIES_MAX: Final = 5
+# Diagnostics of one reload written to the log; the rest is a count.
+DIAGNOSTICS_LOGGED_MAX: Final = 20
+
+# --- process -------------------------------------------------------------------------------------
+# The whole way out stays below 8 s: binds, then lease and last events within the same time, then
+# the telemetry's 2 s.
+STOP_BINDS_S: Final = 5.0
+STOP_S: Final = 5.6
+STOP_LEASE_S: Final = 2.0
+# What every stop gets for releasing the lease, even if the binds have used up their time.
+STOP_LEASE_S_MIN: Final = 0.4
+STOP_WRITES_S: Final = 1.0
+LAG_PERIOD_S: Final = 0.1
+# A loop that was held up longer than this is worth a line in the log, at most once a minute.
+LAG_WARNING_S: Final = 0.5
+LAG_WARNING_PERIOD_S: Final = 60.0
+SYNC_LOG_PERIOD_S: Final = 10.0
+# A call of the engine that takes longer will not end: liveness fails and we are restarted.
+ENGINE_CALL_S_MAX: Final = 60.0

@@ -1,0 +1,146 @@
+"""Numbers that parts of the scheduler keep, under the names they are scraped by.
+
+Owns the mapping from the queue's, informers', writers' and engine's own counts to metrics. Nothing
+is counted twice: each is read when it is asked for. Must not change anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.informer import InformerStatistics
+from kpolicy.cluster.outbox import OutboxStatistics
+from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.informers import Informers
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.report import Reporter
+from kpolicy.scheduler.sink import EngineSink
+from kpolicy.telemetry.metrics import Labels
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+
+
+class EngineSizes:
+    """The engine's statistics as they were when last asked for."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, Any] = {}
+
+    def take(self, statistics: bytes) -> None:
+        self._sizes = json.loads(statistics)
+
+    def cache(self) -> dict[Labels, float]:
+        names = (("nodes", "nodes"), ("pods", "pods"), ("podsAssumed", "assumed_pods"))
+        return {(label,): self._sizes.get(name, 0) for name, label in names}
+
+    def all(self) -> dict[Labels, float]:
+        return {
+            (name,): value for name, value in self._sizes.items() if isinstance(value, int | float)
+        }
+
+
+def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
+    def waiting() -> dict[Labels, float]:
+        now = queue.statistics()
+        return {
+            ("active",): now.active,
+            ("backoff",): now.backoff,
+            ("unschedulable",): now.parked,
+            ("gated",): now.gated,
+        }
+
+    metrics.watch(
+        "scheduler_pending_pods", "gauge", "Pending pods, by where they wait.", waiting, ("queue",)
+    )
+    metrics.watch(
+        "scheduler_unschedulable_pods", "gauge",
+        "Pods that a rule keeps from being placed; a pod counts for each of its rules.",
+        lambda: queue.statistics().rejected, ("plugin", "profile"),
+    )  # fmt: skip
+    metrics.watch(
+        "scheduler_queue_incoming_pods_total", "counter",
+        "Pods that came into a lane of the queue, by what brought them.",
+        lambda: queue.statistics().incoming, ("queue", "event"),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_queue_flushed_pods_total", "counter",
+        "Parked pods tried again for their age alone.",
+        lambda: {(): queue.statistics().flushed},
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_queue_refused_pods_total", "counter", "Pods for which the queue had no room.",
+        lambda: {(): queue.statistics().refused},
+    )  # fmt: skip
+
+
+def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: EngineSink) -> None:
+    def each(read: Callable[[InformerStatistics], float]) -> Callable[[], dict[Labels, float]]:
+        return lambda: {(one.resource,): read(one) for one in informers.statistics()}
+
+    for name, kind, text, read in (
+        ("synced", "gauge", "1 once the first list is whole.", lambda one: int(one.synced)),
+        ("bytes_total", "counter", "Bytes listed and watched.", lambda one: one.bytes_read),
+        ("reconnects_total", "counter", "Watches after the first.", lambda one: one.reconnects),
+        ("relists_total", "counter", "Lists after the first.", lambda one: one.relists),
+        ("failures_total", "counter", "Lists and watches that failed.", lambda one: one.failures),
+    ):
+        metrics.watch(f"kpolicy_watch_{name}", kind, text, each(read), ("resource",))
+    metrics.watch(
+        "kpolicy_watch_silent_seconds", "gauge", "Since bytes last came.",
+        informers.silent_s, ("resource",),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_unreadable_objects_total", "counter", "Objects that could not be read.",
+        lambda: {(resource,): count for resource, count in sink.unreadable.items()}, ("resource",),
+    )  # fmt: skip
+
+
+def observe_writes(
+    metrics: SchedulerMetrics, client: ApiClient, binds: Binds, reporter: Reporter
+) -> None:
+    def outbox(read: Callable[[OutboxStatistics], float]) -> Callable[[], dict[Labels, float]]:
+        return lambda: {
+            ("events",): read(reporter.events.statistics()),
+            ("conditions",): read(reporter.status.statistics()),
+        }
+
+    for name, kind, text, read in (
+        ("waiting", "gauge", "Writes that wait for their turn.", lambda one: one.waiting),
+        ("written_total", "counter", "Writes that succeeded.", lambda one: one.written),
+        ("dropped_total", "counter", "Writes that found no room.", lambda one: one.dropped),
+        ("failed_total", "counter", "Writes that were given up.", lambda one: one.failed),
+    ):
+        metrics.watch(f"kpolicy_writes_{name}", kind, text, outbox(read), ("kind",))
+    metrics.watch(
+        "kpolicy_events_dropped_total", "counter", "Events that found no room.",
+        lambda: {(): reporter.events.statistics().dropped},
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_binds_in_flight", "gauge", "Bind requests under way.",
+        lambda: {(): binds.in_flight},
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_reservations_open", "gauge", "Reservations whose bind has not been settled.",
+        lambda: {(): binds.under_way},
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_binds_total", "counter", "Binds, by what came of them.",
+        lambda: {(outcome,): count for outcome, count in binds.outcomes.items()}, ("outcome",),
+    )  # fmt: skip
+    metrics.watch(
+        "rest_client_requests_total", "counter", "Requests to the API server; code 0: no answer.",
+        lambda: {(verb, str(code)): count for (verb, code), count in client.counts.items()},
+        ("method", "code"),
+    )  # fmt: skip
+
+
+def observe_engine(metrics: SchedulerMetrics, sizes: EngineSizes) -> None:
+    metrics.watch(
+        "scheduler_cache_size", "gauge", "Nodes and pods in the snapshot, and assumed pods.",
+        sizes.cache, ("type",),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", sizes.all, ("what",)
+    )

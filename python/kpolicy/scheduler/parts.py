@@ -1,0 +1,101 @@
+"""The parts of a scheduler, wired.
+
+Owns the one place that knows all of them. Assumes the running loop they will live on. Must not run
+anything: `run` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.binder import Binder
+from kpolicy.cluster.events import EventRecorder
+from kpolicy.cluster.pod_status import PodStatusWriter
+from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.cycle import Cycle
+from kpolicy.scheduler.engine_port import EnginePort, EngineThread
+from kpolicy.scheduler.informers import Informers
+from kpolicy.scheduler.observed import (
+    EngineSizes,
+    observe_engine,
+    observe_informers,
+    observe_queue,
+    observe_writes,
+)
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.reload import Compile, Reloader
+from kpolicy.scheduler.report import Reporter
+from kpolicy.scheduler.sink import EngineSink
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    queue: Queue
+    thread: EngineThread
+    sink: EngineSink
+    informers: Informers
+    reporter: Reporter
+    binds: Binds
+    cycle: Cycle
+    reloader: Reloader
+    sizes: EngineSizes
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What comes from outside."""
+
+    client: ApiClient
+    engine: EnginePort
+    compile: Compile
+    options: Options
+    clock: Clock
+    random: Random
+    metrics: SchedulerMetrics
+    traces: Traces
+    fence: Callable[[], bool]
+
+
+def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
+    clock, metrics, client = given.clock, given.metrics, given.client
+    # Pokes come from parts that are made before the cycle that they poke.
+    poked: list[Callable[[], None]] = []
+
+    def on_work() -> None:
+        for poke in poked:
+            poke()
+
+    thread = EngineThread(
+        given.engine,
+        clock,
+        lambda call, seconds: metrics.engine_call_seconds.observe(seconds, (call,)),
+    )
+    events = EventRecorder(client, clock, instance=f"kpolicy-{socket.gethostname()}")
+    status = PodStatusWriter(client, clock)
+    reporter = Reporter(clock, events, status, metrics, given.traces)
+    queue = Queue()
+    sink = EngineSink(thread, queue, clock, on_work=on_work, on_left=reporter.left)
+    informers = Informers(client, sink, clock, given.random, group)
+    binds = Binds(
+        Binder(client, clock, given.fence), thread, queue, sink, reporter,
+        clock=clock, run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
+        in_flight_max=given.options.binds_in_flight_max,
+    )  # fmt: skip
+    cycle = Cycle(thread, queue, binds, reporter, clock)
+    poked.append(cycle.poke)
+    reloader = Reloader(given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure)
+    sizes = EngineSizes()
+    observe_queue(metrics, queue)
+    observe_informers(metrics, informers, sink)
+    observe_writes(metrics, client, binds, reporter)
+    observe_engine(metrics, sizes)
+    return Parts(queue, thread, sink, informers, reporter, binds, cycle, reloader, sizes)

@@ -1,0 +1,51 @@
+"""Why the scheduler did not start, or stopped, as a value with a code and a hint.
+
+Owns `Problem` and the catalogue of its codes. Assumes that whoever started the scheduler reads the
+one line. Must not print or exit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.cluster.problem import ConnectionProblem
+
+POLICY_UNREADABLE: Final = "KPS101"
+POLICY_INVALID: Final = "KPS102"
+PROGRAM_REFUSED: Final = "KPS103"
+RESOURCE_NOT_READABLE: Final = "KPS104"
+ADDRESS_UNUSABLE: Final = "KPS201"
+OPTION_INVALID: Final = "KPS202"
+LEADERSHIP_LOST: Final = "KPS301"
+TASK_DIED: Final = "KPS302"
+
+# What each code means, for `kpolicy rule CODE`. A code is never reused.
+CATALOGUE: Final = {
+    POLICY_UNREADABLE: "a policy file or folder is missing or cannot be read",
+    POLICY_INVALID: "the policy has errors, and there is no earlier one to keep in force",
+    PROGRAM_REFUSED: "the engine refused the compiled policy: versions of the two do not match",
+    RESOURCE_NOT_READABLE: "a policy reads a resource that the API server does not let us list",
+    ADDRESS_UNUSABLE: "the address for metrics and health cannot be listened on",
+    OPTION_INVALID: "an option has a value that is not allowed",
+    LEADERSHIP_LOST: "the lease could not be renewed in time; another may lead now",
+    TASK_DIED: "a part of the scheduler ended unexpectedly; a restart is safe",
+}
+
+FINDINGS: Final = 1  # the exit status for policies with errors, and for a process to be restarted
+UNUSABLE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    code: str
+    message: str
+    hint: str = ""
+    exit_status: int = UNUSABLE
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+def of_connection(problem: ConnectionProblem) -> Problem:
+    return Problem(problem.code, problem.message, problem.hint)

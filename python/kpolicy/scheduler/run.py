@@ -1,0 +1,359 @@
+"""The scheduler as an object: start it, reload it, stop it.
+
+Owns the order of start and stop, and the rule that no part may die alone: all tasks are in one
+group, and the first that ends unexpectedly ends the run with its reason. Assumes one event loop.
+Must not exit the process, read arguments or print.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+from kpolicy.clock import NANOSECONDS, Clock, SystemClock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.engine import Engine
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.engine_port import EnginePort
+from kpolicy.scheduler.leadership import Leadership
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.parts import Given, Parts, wire
+from kpolicy.scheduler.policy_source import FixedSource, PolicySource
+from kpolicy.scheduler.problem import (
+    ADDRESS_UNUSABLE,
+    FINDINGS,
+    LEADERSHIP_LOST,
+    TASK_DIED,
+    Problem,
+    of_connection,
+)
+from kpolicy.scheduler.queue import QueueStatistics
+from kpolicy.scheduler.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
+from kpolicy.telemetry.health import Check, Checks, ping
+from kpolicy.telemetry.http import HttpServer
+from kpolicy.telemetry.process_metrics import register as register_process
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks down
+    pass
+
+
+class Scheduler:
+    """`run` it as a task; it gives None after `stop`, or why it could not start or go on.
+
+    `lease_connection` is for the elector's thread and used by nothing else. `on_lost` hears, in
+    that thread, that we lead no more; without it the run ends with a problem."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        source: PolicySource | None = None,
+        options: Options | None = None,
+        *,
+        clock: Clock | None = None,
+        traces: Traces | None = None,
+        lease_connection: Connection | None = None,
+        on_lost: Callable[[], None] | None = None,
+        engine: EnginePort | None = None,
+        compile_with: Compile | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self.metrics = SchedulerMetrics()
+        self._connection = connection
+        self._lease_connection = lease_connection or connection
+        self._source = source or FixedSource()
+        self._clock = clock or SystemClock()
+        self._traces = traces or Traces()
+        # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
+        seed, self._random = self.options.seed, Random()
+        self._on_lost = on_lost
+        self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
+        self._compile = compile_with or compile_policy
+        self._leadership: Leadership | None = None
+        self._parts: Parts | None = None
+        self._http: HttpServer | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._problem: Problem | None = None
+        self._stop_began_ns = 0
+
+    # --- what others may ask ---------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        return self._ready.is_set()
+
+    async def wait_ready(self) -> None:
+        """Until the first lists are in the engine (a replica that does not lead is ready too)."""
+        await self._ready.wait()
+
+    @property
+    def url(self) -> str:
+        return self._http.url if self._http is not None else ""
+
+    @property
+    def policy(self) -> InForce | None:
+        return self._parts.reloader.in_force if self._parts is not None else None
+
+    @property
+    def last_reload(self) -> Reloaded | None:
+        return self._parts.reloader.last if self._parts is not None else None
+
+    def queue_statistics(self) -> QueueStatistics | None:
+        return self._parts.queue.statistics() if self._parts is not None else None
+
+    async def engine_statistics(self) -> bytes:
+        parts = self._running()
+        return await parts.thread.call(self._engine.statistics)
+
+    async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
+        """Put other policies in force, or what the source says now. What was in force stays when
+        they do not compile."""
+        reloader = self._running().reloader
+        if sources is not None:
+            return await reloader.apply(sources)
+        return await reloader.read(self._source)
+
+    def stop(self) -> None:
+        """End the run in an orderly way, in less than eight seconds."""
+        self._stop_began_ns = self._stop_began_ns or self._clock.monotonic_ns()
+        self._stop.set()
+
+    def stop_left_s(self, of_s: float) -> float:
+        """What is left of so many seconds since the stop began."""
+        since_s = (self._clock.monotonic_ns() - self._stop_began_ns) / NANOSECONDS
+        return max(0.0, of_s - since_s)
+
+    # --- the run ---------------------------------------------------------------------------------
+
+    async def run(self) -> Problem | None:
+        self._loop = asyncio.get_running_loop()
+        wrong = self.options.checked()
+        if wrong is not None:
+            return wrong
+        try:
+            client = ApiClient(self._connection, self._clock)
+            async with client, asyncio.TaskGroup() as group:
+                self._problem = await self._live(client, group)
+                raise _Ended
+        except* _Ended:
+            pass
+        except* Exception as failures:
+            self._problem = self._died(failures)
+        finally:
+            if self._leadership is not None:
+                await self._leadership.release(limits.STOP_LEASE_S_MIN)
+            if self._parts is not None:
+                self._parts.thread.stop()
+            if self._http is not None:
+                await self._http.stop()
+        return self._problem
+
+    async def _live(self, client: ApiClient, group: asyncio.TaskGroup) -> Problem | None:
+        problem = self._elect()
+        if problem is not None:
+            return problem
+        parts = self._parts = self._wire(client, group)
+        problem = await self._listen(parts)
+        if problem is not None:
+            return problem
+        loaded = await self._or_stopped(parts.reloader.read(self._source))
+        if loaded is None:
+            return None
+        if loaded.problem is not None:
+            return loaded.problem
+        for work, name in (
+            (measure_lag(self._clock, self.metrics.loop_lag_seconds), "loop lag"),
+            (parts.reporter.events.run(), "events"),
+            (parts.reporter.status.run(), "conditions"),
+            (parts.binds.run(), "settle"),
+        ):
+            group.create_task(work, name=name)
+        await self._or_stopped(parts.informers.wait_synced())
+        if not self._stop.is_set():
+            gc.collect()
+            gc.freeze()  # what start-up made lives on; later collections need not look at it
+            self._ready.set()
+            _log.info("ready: every list is in the engine")
+            await self._or_stopped(self._lead())
+        if not self._stop.is_set():
+            self._begin(parts, group)
+            await self._stop.wait()
+        if self._problem is None:  # after a loss of the lease nothing is waited for
+            await self._wind_down(parts)
+        return self._problem
+
+    def _elect(self) -> Problem | None:
+        if not self.options.leader_elect:
+            return None
+        terms = self.options.lease_terms()
+        if not isinstance(terms, LeaseTerms):
+            return of_connection(terms)
+        identity = f"{socket.gethostname()}_{os.getpid()}_{self._random.getrandbits(32):08x}"
+        self._leadership = Leadership(
+            self._lease_connection, self._clock, Random(self._random.getrandbits(64)),
+            terms=terms, options=self.options, identity=identity, on_lost=self._lost,
+        )  # fmt: skip
+        leadership, name = self._leadership, self.options.lease_name
+        self.metrics.watch(
+            "leader_election_master_status", "gauge", "1 while we lead.",
+            lambda: {(name,): int(leadership.fence())}, ("name",),
+        )  # fmt: skip
+        return None
+
+    def _wire(self, client: ApiClient, group: asyncio.TaskGroup) -> Parts:
+        leadership = self._leadership
+        register_process(self.metrics.registry)
+        traces = self._traces
+        self.metrics.watch(
+            "kpolicy_traces_dropped_total", "counter", "Traces beyond the allowance a second.",
+            lambda: {(): traces.dropped},
+        )  # fmt: skip
+        fence = leadership.fence if leadership is not None else lambda: True
+        given = Given(
+            client, self._engine, self._compile, self.options, self._clock, self._random,
+            self.metrics, traces, fence,
+        )  # fmt: skip
+        return wire(given, group)
+
+    async def _listen(self, parts: Parts) -> Problem | None:
+        if self.options.port == 0:
+            return None
+
+        async def refresh() -> None:
+            parts.sizes.take(await parts.thread.call(self._engine.statistics))
+
+        self._http = HttpServer(
+            self.options.bind_address, self.options.port, self.metrics.registry,
+            self._checks(parts), self._configuration, before_scrape=refresh,
+        )  # fmt: skip
+        why = await self._http.start()
+        if not why:
+            return None
+        self._http = None
+        return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")
+
+    def _checks(self, parts: Parts) -> Checks:
+        def engine() -> str:
+            busy_s = parts.thread.busy_s()
+            return f"a call takes {busy_s:.0f} s" if busy_s > limits.ENGINE_CALL_S_MAX else ""
+
+        def synced() -> str:
+            return "" if self.ready else "handlers are not fully synchronized"
+
+        def stopping() -> str:
+            return "process is shutting down" if self._stop.is_set() else ""
+
+        alive = (ping(), Check("engine", engine))
+        ready = (*alive, Check("sched-handler-sync", synced), Check("shutdown", stopping))
+        return Checks(healthz=alive, livez=alive, readyz=ready)
+
+    def _configuration(self) -> dict[str, Any]:
+        policy = self.policy
+        return {
+            "options": self.options.shown(),
+            "server": self._connection.server,
+            "policy": None if policy is None else {
+                "hash": policy.hash,
+                "generation": policy.generation,
+                "profiles": sorted(policy.profiles),
+            },
+        }  # fmt: skip
+
+    async def _lead(self) -> None:
+        if self._leadership is not None:
+            await self._leadership.acquire()
+
+    def _begin(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+        clock = self._clock
+        flush = flush_parked(parts.queue, parts.cycle, parts.thread, parts.sink, clock)
+        for work, name in (
+            (self._cycle(parts, group), "cycle"),
+            (parts.reloader.follow(self._source), "policy source"),
+            (flush, "flush"),
+            (log_summary(parts.reporter, parts.queue, clock), "summary"),
+        ):
+            group.create_task(work, name=name)
+
+    async def _cycle(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+        if self.options.once:
+            await parts.cycle.run_once(group)
+            self.stop()
+        else:
+            await parts.cycle.run(group)
+
+    # --- the way out -----------------------------------------------------------------------------
+
+    async def _wind_down(self, parts: Parts) -> None:
+        """Stop popping, wait for binds, release the lease, write what waits. Telemetry is flushed
+        by whoever owns it, after us: the lease must not wait for a collector."""
+        parts.cycle.stop()
+        if not await parts.binds.drain(self.stop_left_s(limits.STOP_BINDS_S)):
+            _log.warning("stopped with %d binds under way", parts.binds.under_way)
+        left_s = self.stop_left_s(limits.STOP_S)
+        await asyncio.gather(
+            self._release(max(limits.STOP_LEASE_S_MIN, min(limits.STOP_LEASE_S, left_s))),
+            parts.reporter.events.drain(min(limits.STOP_WRITES_S, left_s)),
+            parts.reporter.status.drain(min(limits.STOP_WRITES_S, left_s)),
+        )
+
+    async def _release(self, seconds_max: float) -> None:
+        if self._leadership is not None and not await self._leadership.release(seconds_max):
+            _log.warning("the lease was not released in time; it will expire")
+
+    def _lost(self) -> None:
+        """In the elector's thread."""
+        if self._on_lost is not None:
+            self._on_lost()
+        elif self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end_lost)
+
+    def _end_lost(self) -> None:
+        text = f"the lease {self.options.lease_namespace}/{self.options.lease_name} was lost"
+        self._problem = Problem(LEADERSHIP_LOST, text, "a restart is safe", FINDINGS)
+        self.stop()
+
+    def _died(self, failures: BaseExceptionGroup[Exception]) -> Problem:
+        first = _first(failures)
+        _log.error("a task of the scheduler died", exc_info=first)
+        text = f"a part of the scheduler died: {type(first).__name__}: {first}"
+        return Problem(TASK_DIED, text, "a restart is safe; please report it", FINDINGS)
+
+    async def _or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """What the work gives, or None when `stop` was sooner."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return working.result() if working.done() else None
+        finally:
+            working.cancel()
+            stopping.cancel()
+
+    def _running(self) -> Parts:
+        assert self._parts is not None, "the scheduler does not run"
+        return self._parts
+
+
+def _first(failures: BaseException) -> BaseException:
+    while isinstance(failures, BaseExceptionGroup):
+        failures = failures.exceptions[0]
+    return failures

@@ -1,0 +1,133 @@
+"""From watched bytes to the queue: the informers' sink over the engine.
+
+Owns the hand-over of pages and lines, and what follows from the engine's answer: pods come, change
+and go in the queue, parked ones wake, objects that could not be read are named once. Assumes one
+call at a time per resource. Python reads no object here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.engine import Applied, PodChange, PodState, Unreadable, Wake
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.queue import Queue
+
+_log = logging.getLogger(__name__)
+
+EVERY_PROFILE = "*"
+
+
+class EngineSink:
+    """`on_work` hears that there may be pods to try; `on_left`, that a pod needs us no more."""
+
+    def __init__(
+        self,
+        thread: EngineThread,
+        queue: Queue,
+        clock: Clock,
+        *,
+        on_work: Callable[[], None],
+        on_left: Callable[[str], None],
+    ) -> None:
+        self._engine = thread.engine
+        self._thread = thread
+        self._queue = queue
+        self._clock = clock
+        self._on_work = on_work
+        self._on_left = on_left
+        self._served: frozenset[str] = frozenset()
+        self._named: OrderedDict[str, None] = OrderedDict()
+        self.unreadable: Counter[str] = Counter()
+
+    def serve(self, profiles: frozenset[str]) -> None:
+        """Only pods of these schedulerNames are ever queued."""
+        self._served = profiles
+
+    def serves(self, profile: str) -> bool:
+        return profile in self._served or EVERY_PROFILE in self._served
+
+    # --- kpolicy.cluster.sink.Sink ---------------------------------------------------------------
+
+    async def list_begin(self, resource: str) -> None:
+        await self._thread.call(self._engine.list_begin, resource)
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead:
+        applied = await self._thread.call(
+            self._engine.list_page, resource, body, self._clock.now_ns()
+        )
+        await self._take(resource, applied)
+        if applied.status_code:
+            # The engine then takes nothing away when the list ends; what could be read is there.
+            _log.warning(
+                "a page of the list of %s could not be read: %s", resource, applied.status_message
+            )
+        return PageRead(
+            applied.continue_token, applied.resource_version, applied.remaining_item_count
+        )
+
+    async def list_end(self, resource: str, resource_version: str) -> None:
+        applied = await self._thread.call(self._engine.list_end, resource, self._clock.now_ns())
+        await self._take(resource, applied)
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
+        await self._take(resource, applied)
+        status = None
+        if applied.status_code:
+            status = WatchStatus(applied.status_code, applied.status_reason, applied.status_message)
+        return LinesRead(applied.resource_version, applied.initial_events_ended, status)
+
+    # --- what the engine answered ----------------------------------------------------------------
+
+    async def _take(self, resource: str, applied: Applied) -> None:
+        for unreadable in applied.unreadable:
+            self._name(resource, unreadable)
+        await self.take_pods(applied.pods)
+        await self.take_wakes(applied.wakes)
+
+    async def take_pods(self, pods: list[PodChange]) -> None:
+        """In slices: a page of 8,000 pods must not hold up the loop."""
+        for start in range(0, len(pods), limits.SLICE_PODS):
+            if start:
+                await asyncio.sleep(0)
+            now_ns = self._clock.monotonic_ns()
+            for pod in pods[start : start + limits.SLICE_PODS]:
+                if pod.change == PodState.PENDING and self.serves(pod.scheduler_name):
+                    self._queue.changed(pod, now_ns)
+                elif self._queue.gone(pod.uid) is not None:
+                    self._on_left(pod.uid)
+        if pods:
+            self._on_work()
+
+    async def take_wakes(self, wakes: list[Wake]) -> None:
+        for start in range(0, len(wakes), limits.SLICE_PODS):
+            if start:
+                await asyncio.sleep(0)
+            now_ns = self._clock.monotonic_ns()
+            for wake in wakes[start : start + limits.SLICE_PODS]:
+                self._queue.wake(wake.uid, wake.event, now_ns)
+        if wakes:
+            self._on_work()
+
+    def _name(self, resource: str, unreadable: Unreadable) -> None:
+        """Counted always, logged once for each object: it may come with every list."""
+        self.unreadable[resource] += 1
+        key = f"{resource}/{unreadable.object}"
+        if key in self._named:
+            return
+        self._named[key] = None
+        if len(self._named) > limits.UNREADABLE_NAMES_MAX:
+            self._named.popitem(last=False)
+        _log.warning(
+            "cannot read %s %s: it is left out of every decision",
+            resource,
+            unreadable.object,
+            extra={"code": unreadable.code, "reason": unreadable.message},
+        )

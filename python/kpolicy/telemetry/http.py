@@ -1,0 +1,119 @@
+"""The small server for probes and scrapes: /healthz /livez /readyz /metrics /configz.
+
+Owns routes and the listening socket. Assumes whoever reaches the address may read all of it: there
+are no secrets in it, and nothing can be changed. Must not know what the checks mean.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from kpolicy.telemetry import limits
+from kpolicy.telemetry.health import Check, Checks, judge
+from kpolicy.telemetry.metrics import CONTENT_TYPE, Registry
+
+_log = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """`start` gives why it cannot listen, or an empty string."""
+
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        registry: Registry,
+        checks: Checks,
+        configuration: Callable[[], Mapping[str, Any]],
+        *,
+        before_scrape: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._address = address
+        self._port = port
+        self._registry = registry
+        self._configuration = configuration
+        self._before_scrape = before_scrape
+        application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
+        for name in ("healthz", "livez", "readyz"):
+            group: Sequence[Check] = getattr(checks, name)
+            application.router.add_get(f"/{name}", _health(name, group))
+            application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
+        application.router.add_get("/metrics", self._metrics)
+        application.router.add_get("/configz", self._configz)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            handle_signals=False,
+            max_line_size=limits.HTTP_HEADER_BYTES_MAX,
+            max_field_size=limits.HTTP_HEADER_BYTES_MAX,
+            shutdown_timeout=limits.HTTP_STOP_S,
+        )
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._address}]" if ":" in self._address else self._address
+        return f"http://{host}:{self._port}"
+
+    async def start(self) -> str:
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, self._address, self._port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            return _why(error, self._address, self._port)
+        _log.info("serving health and metrics at %s", self.url)
+        return ""
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        if self._before_scrape is not None:
+            await self._before_scrape()
+        return web.Response(
+            body=self._registry.render().encode(), headers={"Content-Type": CONTENT_TYPE}
+        )
+
+    async def _configz(self, _: web.Request) -> web.Response:
+        text = json.dumps(self._configuration(), indent=1, sort_keys=True)
+        return web.Response(text=text + "\n", content_type="application/json")
+
+
+def _health(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:
+    async def answer(request: web.Request) -> web.Response:
+        health = judge(
+            name,
+            checks,
+            verbose="verbose" in request.query,
+            exclude=frozenset(request.query.getall("exclude", [])),
+        )
+        return web.Response(status=health.status, text=health.text)
+
+    return answer
+
+
+def _one_check(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:
+    async def answer(request: web.Request) -> web.Response:
+        asked = [check for check in checks if check.name == request.match_info["check"]]
+        if not asked:
+            return web.Response(status=404, text=f"{name} has no such check\n")
+        health = judge(name, asked, verbose="verbose" in request.query)
+        return web.Response(status=health.status, text=health.text)
+
+    return answer
+
+
+def _why(error: OSError, address: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {address} is in use by another process"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {address} needs more rights than this process has"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{address} is not an address of this machine"
+    return f"cannot listen on {address} port {port}: {error.strerror or error}"

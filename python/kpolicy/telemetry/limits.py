@@ -1,0 +1,34 @@
+"""Every bound of `telemetry/`, named, with the reason for its size.
+
+Owns numbers only; times end in their unit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Label sets of one metric. Rules and profiles come from policies, a few hundred at most; what comes
+# beyond is added up under `other`, so that a policy cannot fill the memory of two processes.
+SERIES_MAX: Final = 2000
+
+# Log lines that wait for a slow stderr; more are dropped and counted, the loop never waits.
+LOG_LINES_WAITING_MAX: Final = 10_000
+LOG_FIELD_CHARACTERS_MAX: Final = 2048
+LOG_FLUSH_S: Final = 0.5
+
+# Traces built a second. Past this a trace more says nothing new, and each costs about 60 µs.
+TRACES_PER_SECOND_MAX: Final = 20
+# Failures and slow cycles have an allowance of their own, so that routine never displaces them.
+KEPT_TRACES_PER_SECOND_MAX: Final = 100
+# A cycle slower than this is kept whatever the sampler says.
+SLOW_CYCLE_NS: Final = 100_000_000
+SLOW_ATTEMPT_NS: Final = 1_000_000_000
+TRACE_MESSAGE_CHARACTERS_MAX: Final = 1024
+TRACE_FLUSH_S: Final = 2.0
+# One export may take this long; the OpenTelemetry default of 10 s would outlive our way out.
+TRACE_EXPORT_S: Final = 5.0
+
+# Requests that read a body we do not want, or never end: 4 KiB is more than any of ours has.
+HTTP_HEADER_BYTES_MAX: Final = 8 * 1024
+HTTP_BODY_BYTES_MAX: Final = 4 * 1024
+HTTP_STOP_S: Final = 0.5

@@ -1,0 +1,130 @@
+"""Structured logs: one JSON object a line, or text for people on a terminal.
+
+Owns the two formats and a handler that never makes its caller wait: lines go to a thread over a
+bounded queue, and are dropped and counted when stderr does not take them. Fields come with a record
+as `extra`. Must not be given policy texts or credentials; long values are cut.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+from kpolicy.telemetry import limits
+
+# What every record has of itself; the rest are fields.
+_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: _cut(value) for key, value in vars(record).items() if key not in _OWN}
+
+
+class JsonFormatter(logging.Formatter):
+    """Keys in a fixed order: ts, level, logger, msg, then the fields as they were given."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "ts": _timestamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": _cut(record.getMessage()),
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """`12:34:56.789 WARN  message  key=value`; level words are padded, never only coloured."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = _timestamp(record.created)[11:23]
+        level = {"WARNING": "WARN", "CRITICAL": "FATAL"}.get(record.levelname, record.levelname)
+        pairs = "".join(f"  {key}={_plain(value)}" for key, value in fields_of(record).items())
+        text = f"{moment} {level:<5} {_one_line(_cut(record.getMessage()))}{pairs}"
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        return text
+
+
+class QueuedHandler(logging.Handler):
+    """Formats at once, so that arguments are not kept, and writes in a thread of its own."""
+
+    def __init__(
+        self, stream: TextIO, lines_waiting_max: int = limits.LOG_LINES_WAITING_MAX
+    ) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lines: queue.Queue[str | None] = queue.Queue(lines_waiting_max)
+        self.dropped = 0
+        # A daemon: a stderr that blocks for ever must not keep the process.
+        self._thread = threading.Thread(target=self._write, name="kpolicy-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(self.format(record))
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self) -> None:
+        """Write what waits, but not for longer than a moment."""
+        try:
+            self._lines.put(None, timeout=limits.LOG_FLUSH_S)
+        except queue.Full:
+            return
+        self._thread.join(limits.LOG_FLUSH_S)
+        super().close()
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                self._stream.write(line + "\n")
+                if self._lines.empty():
+                    self._stream.flush()
+            except (OSError, ValueError):
+                self.dropped += 1
+
+
+def install(log_format: str, level: str, stream: TextIO = sys.stderr) -> QueuedHandler:
+    """Send the process' logs through one queued handler. `auto` is text on a terminal."""
+    text = log_format == "text" or (log_format == "auto" and stream.isatty())
+    handler = QueuedHandler(stream)
+    handler.setFormatter(TextFormatter() if text else JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("kpolicy").setLevel(level.upper())
+    return handler
+
+
+def uninstall(handler: QueuedHandler) -> None:
+    logging.getLogger().removeHandler(handler)
+    handler.close()
+
+
+def _timestamp(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > limits.LOG_FIELD_CHARACTERS_MAX:
+        return value[: limits.LOG_FIELD_CHARACTERS_MAX] + "…"
+    return value
+
+
+def _plain(value: object) -> str:
+    text = _one_line(str(value))
+    return json.dumps(text, ensure_ascii=False) if " " in text or not text else text
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

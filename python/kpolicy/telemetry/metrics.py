@@ -1,0 +1,172 @@
+"""Counters, gauges and histograms, and their text exposition (Prometheus format 0.0.4).
+
+Owns the primitives and the writer. A registry is a value: nothing is global, and two schedulers in
+one process do not meet. Assumes one thread. Must not know what is measured.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Final, Protocol
+
+from kpolicy.telemetry.limits import SERIES_MAX
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+Labels = tuple[str, ...]
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Bucket bounds as Prometheus' ExponentialBuckets makes them."""
+    bounds = []
+    for _ in range(count):
+        bounds.append(start)
+        start *= factor
+    return tuple(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    name: str
+    kind: str
+    help: str
+    labels: Labels = ()
+
+
+class Metric(Protocol):
+    @property
+    def description(self) -> Description: ...
+    def lines(self) -> Iterator[str]: ...
+
+
+class Counter:
+    """A number per label set: counts up, or is set when it is a gauge."""
+
+    def __init__(self, name: str, text: str, labels: Labels = (), kind: str = "counter") -> None:
+        self.description = Description(name, kind, text, labels)
+        self._values: dict[Labels, float] = {} if labels else {(): 0}
+
+    def add(self, labels: Labels = (), by: float = 1) -> None:
+        values = self._values
+        if labels not in values:
+            labels = _admitted(labels, len(values))
+        values[labels] = values.get(labels, 0) + by
+
+    def value(self, labels: Labels = ()) -> float:
+        return self._values.get(labels, 0)
+
+    def lines(self) -> Iterator[str]:
+        yield from _samples(self.description, self._values)
+
+
+class Gauge(Counter):
+    def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
+        super().__init__(name, text, labels, kind="gauge")
+
+    def set(self, value: float, labels: Labels = ()) -> None:
+        if labels not in self._values:
+            labels = _admitted(labels, len(self._values))
+        self._values[labels] = value
+
+    def replace(self, values: Mapping[Labels, float]) -> None:
+        """All at once: label sets that are not named are gone."""
+        self._values = dict(values)
+
+
+class Computed:
+    """A counter or gauge whose owner keeps the numbers: asked at each scrape."""
+
+    def __init__(
+        self,
+        description: Description,
+        read: Callable[[], Mapping[Labels, float]],
+    ) -> None:
+        self.description = description
+        self._read = read
+
+    def lines(self) -> Iterator[str]:
+        yield from _samples(self.description, self._read())
+
+
+class Histogram:
+    def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Labels = ()) -> None:
+        self.description = Description(name, "histogram", text, labels)
+        self._bounds = tuple(bounds)
+        # Per label set: a count for each bucket (not cumulated), the last for +Inf, and the sum.
+        self._series: dict[Labels, tuple[list[int], list[float]]] = {}
+        if not labels:
+            self._series[()] = self._empty()
+
+    def observe(self, value: float, labels: Labels = (), times: int = 1) -> None:
+        series = self._series.get(labels)
+        if series is None:
+            labels = _admitted(labels, len(self._series))
+            series = self._series.setdefault(labels, self._empty())
+        series[0][bisect_left(self._bounds, value)] += times
+        series[1][0] += value * times
+
+    def count(self, labels: Labels = ()) -> int:
+        return sum(self._series[labels][0]) if labels in self._series else 0
+
+    def lines(self) -> Iterator[str]:
+        name, names = self.description.name, self.description.labels
+        for labels, (counts, total) in sorted(self._series.items()):
+            cumulated = 0
+            for bound, count in zip((*map(_number, self._bounds), "+Inf"), counts, strict=True):
+                cumulated += count
+                inside = _inside((*names, "le"), (*labels, bound))
+                yield f"{name}_bucket{inside} {cumulated}"
+            inside = _inside(names, labels)
+            yield f"{name}_sum{inside} {_number(total[0])}"
+            yield f"{name}_count{inside} {cumulated}"
+
+    def _empty(self) -> tuple[list[int], list[float]]:
+        return [0] * (len(self._bounds) + 1), [0.0]
+
+
+class Registry:
+    def __init__(self, metrics: Iterable[Metric] = ()) -> None:
+        self._metrics: dict[str, Metric] = {}
+        self.register(*metrics)
+
+    def register(self, *metrics: Metric) -> None:
+        for metric in metrics:
+            name = metric.description.name
+            assert name not in self._metrics, f"{name} is registered twice"
+            self._metrics[name] = metric
+
+    def render(self) -> str:
+        parts: list[str] = []
+        for name, metric in sorted(self._metrics.items()):
+            text = metric.description.help.replace("\\", r"\\").replace("\n", r"\n")
+            parts.append(f"# HELP {name} {text}\n# TYPE {name} {metric.description.kind}")
+            parts.extend(metric.lines())
+        return "\n".join(parts) + "\n"
+
+
+def _admitted(labels: Labels, series: int) -> Labels:
+    return labels if series < SERIES_MAX else ("other",) * len(labels)
+
+
+def _samples(description: Description, values: Mapping[Labels, float]) -> Iterator[str]:
+    for labels, value in sorted(values.items()):
+        yield f"{description.name}{_inside(description.labels, labels)} {_number(value)}"
+
+
+def _inside(names: Labels, values: Labels) -> str:
+    if not names:
+        return ""
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    if not isfinite(value):
+        return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
+    return str(int(value)) if value == int(value) else repr(float(value))

@@ -1,0 +1,140 @@
+"""The metrics of the scheduler: kube-scheduler's names where the meaning is the same, ours besides.
+
+Owns the catalogue and how one attempt is counted. Assumes whoever keeps a number (queue, informers,
+engine) gives it at scrape time through `watch`. Must not know where numbers come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from kpolicy.telemetry.metrics import (
+    Computed,
+    Counter,
+    Description,
+    Gauge,
+    Histogram,
+    Labels,
+    Registry,
+    exponential,
+)
+
+_ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
+_LABELLED_ATTEMPTS_MAX: Final = 14
+
+
+class Timed(Protocol):
+    """What a decision says of its time; `kpolicy.engine.Decision` is one."""
+
+    @property
+    def filter_ns(self) -> int: ...
+    @property
+    def score_ns(self) -> int: ...
+
+
+class SchedulerMetrics:
+    def __init__(self) -> None:
+        self.attempts = Counter(
+            "scheduler_schedule_attempts_total",
+            "Attempts to schedule pods, by result and profile.",
+            ("result", "profile"),
+        )
+        self.attempt_seconds = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Duration of an attempt; with the bind if there was one.",
+            _ATTEMPT_BOUNDS,
+            ("result", "profile"),
+        )
+        self.algorithm_seconds = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Duration of filtering, scoring and selecting for one pod.",
+            _ATTEMPT_BOUNDS,
+        )
+        self.extension_point_seconds = Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Duration of all rules of one extension point for one pod.",
+            exponential(0.0001, 2, 12),
+            ("extension_point", "status", "profile"),
+        )
+        self.sli_seconds = Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "From the time a pod could first be tried until it was bound.",
+            exponential(0.01, 2, 20),
+            ("attempts",),
+        )
+        self.attempts_of_pod = Histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Attempts it took to schedule a pod.",
+            exponential(1, 2, 5),
+        )
+        self.rescued = Counter(
+            "scheduler_pod_scheduled_after_flush_total",
+            "Pods scheduled in an attempt owed to the flush of parked pods and to no event.",
+        )
+        self.batch_pods = Histogram(
+            "kpolicy_batch_pods", "Pods decided in one engine call.", exponential(1, 2, 9)
+        )
+        self.engine_call_seconds = Histogram(
+            "kpolicy_engine_call_duration_seconds",
+            "Duration of calls of the engine.",
+            exponential(0.00005, 2, 16),
+            ("call",),
+        )
+        self.loop_lag_seconds = Histogram(
+            "kpolicy_loop_lag_seconds",
+            "How late the event loop runs what is due.",
+            exponential(0.0005, 2, 14),
+        )
+        self.policy_info = Gauge(
+            "kpolicy_policy_info", "1 for the program in force.", ("hash", "generation")
+        )
+        self.reloads = Counter(
+            "kpolicy_policy_reload_total", "Policies read, by what became of them.", ("result",)
+        )
+        self.last_reload_success = Gauge(
+            "kpolicy_policy_last_reload_success_timestamp_seconds",
+            "When a policy was last put in force.",
+        )
+        self.last_reload_successful = Gauge(
+            "kpolicy_policy_last_reload_successful",
+            "Whether the policy that was read last is in force.",
+        )
+        self.registry = Registry(
+            value for value in vars(self).values() if isinstance(value, Counter | Histogram)
+        )
+
+    def attempted(self, result: str, profile: str, seconds: float) -> None:
+        self.attempts.add((result, profile))
+        self.attempt_seconds.observe(seconds, (result, profile))
+
+    def decided(self, profile: str, decision: Timed) -> None:
+        self.algorithm_seconds.observe((decision.filter_ns + decision.score_ns) / 1e9)
+        points = self.extension_point_seconds
+        points.observe(decision.filter_ns / 1e9, ("Filter", "Success", profile))
+        if decision.score_ns:
+            points.observe(decision.score_ns / 1e9, ("Score", "Success", profile))
+
+    def placed(self, attempts: int, waited_seconds: float, *, rescued: bool) -> None:
+        label = str(attempts) if attempts <= _LABELLED_ATTEMPTS_MAX else "15+"
+        self.sli_seconds.observe(waited_seconds, (label,))
+        self.attempts_of_pod.observe(attempts)
+        if rescued:
+            self.rescued.add()
+
+    def reloaded(self, result: str, *, in_force: bool, now_ns: int) -> None:
+        self.reloads.add((result,))
+        self.last_reload_successful.set(int(in_force))
+        if in_force:
+            self.last_reload_success.set(now_ns / 1e9)
+
+    def watch(
+        self,
+        name: str,
+        kind: str,
+        text: str,
+        read: Callable[[], Mapping[Labels, float]],
+        labels: Labels = (),
+    ) -> None:
+        """A number that somebody else keeps: `read` is called at each scrape."""
+        self.registry.register(Computed(Description(name, kind, text, labels), read))

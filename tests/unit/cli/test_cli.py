@@ -1,0 +1,111 @@
+"""The frame: verbs, exit codes, and what is said when we fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from kpolicy import cli
+from kpolicy.version import VERSION
+
+
+def test_without_a_verb_the_overview_is_shown_and_nothing_was_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "lint" in err
+
+
+def test_help_lists_the_verbs_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert set(cli.offered_verbs()) >= {"lint", "rule", "schema"}
+    for verb, summary in cli.offered_verbs().items():
+        assert f"  {verb}" in out
+        assert summary in out
+
+
+def test_each_verb_has_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("lint", "rule", "schema"):
+        assert cli.main([verb, "--help"]) == 0
+        assert f"kpolicy {verb}" in capsys.readouterr().out
+
+
+def test_the_version_is_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"kpolicy {VERSION}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [(["lnt"], "did you mean `lint`?"), (["quux"], "one of"), (["lint", "--nope"], "--nope")],
+)
+def test_bad_flags_are_two_and_say_what_is_wrong(
+    arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert hint in err
+
+
+def broken_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """The verb `rule`, as one that raises."""
+
+    def fail(_: object) -> int:
+        raise error
+
+    module = ModuleType("kpolicy.cli.rule")
+    module.__dict__.update(add_parser=lambda sub: sub.add_parser("rule"), main=fail)
+    module.__spec__ = SimpleNamespace(name="kpolicy.cli.rule")  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "kpolicy.cli.rule", module)
+
+
+def test_an_unexpected_exception_is_ours_and_says_where_to_report_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_verb(monkeypatch, ValueError("the reason"))
+    monkeypatch.delenv("KPOLICY_DEBUG", raising=False)
+    assert cli.main(["rule"]) == 101
+    err = capsys.readouterr().err
+    assert "our bug" in err
+    assert "ValueError: the reason" in err
+    assert "/issues" in err
+    assert "Traceback" not in err
+    monkeypatch.setenv("KPOLICY_DEBUG", "1")
+    assert cli.main(["rule"]) == 101
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_not_a_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_verb(monkeypatch, KeyboardInterrupt())
+    assert cli.main(["rule"]) == 130
+    assert "bug" not in capsys.readouterr().err
+
+
+def test_the_plugin_is_called_as_kubectl_calls_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/local/bin/kubectl-kpolicy", "lint", "--help"])
+    assert cli.main() == 0
+    assert "usage: kubectl kpolicy lint" in capsys.readouterr().out
+
+
+def test_starting_loads_no_verb_and_nothing_heavy() -> None:
+    heavy = ("pydantic", "lark", "celpy", "aiohttp", "kubernetes", "opentelemetry", "yaml", "rich")
+    code = f"import sys, kpolicy.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_public_names_are_loaded_when_they_are_used() -> None:
+    code = "import sys, kpolicy; print('pydantic' in sys.modules); kpolicy.compile_policy; print('pydantic' in sys.modules)"  # noqa: E501
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["False", "True"]

@@ -1,0 +1,50 @@
+"""`kpolicy rule` and `kpolicy schema`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kpolicy import cli
+from kpolicy.policy.catalogue import pages
+
+
+def test_a_code_has_a_page_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "kp204"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("KP204 (error): no matching overload\n")
+    assert "bad:" in out
+    assert "good:" in out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_all_codes_are_listed(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "--all", "--output", form]) == 0
+    out = capsys.readouterr().out
+    assert len(pages()) > 50
+    assert all(code in out for code in pages())
+
+
+def test_pages_can_be_read_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "--all", "--output", "json"]) == 0
+    read = json.loads(capsys.readouterr().out)
+    assert [page["code"] for page in read] == list(pages())
+
+
+@pytest.mark.parametrize("arguments", [[], ["KP999"], ["nonsense"]])
+def test_no_such_code_is_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", *arguments]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_the_schema_describes_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["$id"] == "https://kpolicy.dev/schema/v1alpha1/schedulingpolicy.json"
+    assert set(schema["required"]) == {"apiVersion", "kind", "metadata"}
+    spec = schema["$defs"]["Spec"]
+    assert {"predicates", "priorities", "matchConditions", "tieBreak"} <= set(spec["properties"])
+    assert spec["additionalProperties"] is False
+    assert schema["$defs"]["Variable"]["properties"]["expression"]["format"] == "cel"
+    assert cli.main(["schema", "--kind", "KubeSchedulerConfiguration"]) == 0

@@ -1,0 +1,245 @@
+"""Binds under way: the window, the end of each reservation, and outcomes nobody knows yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kpolicy.clock import ManualClock
+from kpolicy.cluster.binding import (
+    AlreadyOurs,
+    Binding,
+    BindOutcome,
+    Bound,
+    Conflict,
+    Fenced,
+    Gone,
+    Overloaded,
+    Refused,
+    TakenByOther,
+    Unknown,
+)
+from kpolicy.cluster.failure import TimedOut
+from kpolicy.engine import Outcome, Verdict
+from kpolicy.scheduler.bind_end import BindEnd, bind_end
+from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.decide import Placement
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.report import Basis, Reporter
+from kpolicy.scheduler.sink import EngineSink
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.small_engine import SmallEngine, decided
+
+LOST = Unknown(TimedOut(5.0))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "end"),
+    [
+        (Bound(), BindEnd(Outcome.BOUND)),
+        (AlreadyOurs(), BindEnd(Outcome.BOUND)),
+        (TakenByOther("n2"), BindEnd(Outcome.FAILED)),
+        (Gone(), BindEnd(Outcome.GONE)),
+        (Fenced(), BindEnd(Outcome.FAILED, retry=True)),
+        (Conflict("gates"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: gates")),
+        (Refused(403, "no"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: 403 no")),
+        (Overloaded(1.0, "busy"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: busy")),
+        (LOST, None),
+    ],
+)
+def test_every_outcome_ends_the_reservation_or_is_asked_again(
+    outcome: BindOutcome, end: BindEnd | None
+) -> None:
+    assert bind_end(outcome, "n1") == end
+
+
+class ScriptedBinder:
+    def __init__(self, *outcomes: BindOutcome) -> None:
+        self.outcomes = list(outcomes)
+        self.bindings: list[Binding] = []
+        self.under_way = 0
+        self.highest = 0
+        self.answer = asyncio.Event()
+
+    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+        self.bindings.append(binding)
+        self.under_way += 1
+        self.highest = max(self.highest, self.under_way)
+        await self.answer.wait()
+        self.under_way -= 1
+        return self.outcomes.pop(0) if self.outcomes else Bound()
+
+
+class Silent:
+    """Takes the place of the event recorder and of the status writer, and keeps what was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def scheduled(self, *words: Any) -> None:
+        self.told.append(words)
+
+    failed_scheduling = set = forget = scheduled
+
+
+class CountingEngine(SmallEngine):
+    """Keeps the outcomes in the order in which they were told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[Sequence[tuple[str, int]]] = []
+
+    def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Any]:
+        self.told.append(outcomes)
+        return super().settle(outcomes, now_ns)
+
+
+@dataclass
+class Rig:
+    binds: Binds
+    binder: ScriptedBinder
+    engine: CountingEngine
+    queue: Queue
+    clock: ManualClock
+    events: Silent
+    group: asyncio.TaskGroup
+
+    def start(self, *uids: str) -> None:
+        for uid in uids:
+            self.queue.changed(Pending(uid, name=uid), self.clock.monotonic_ns())
+        for pod in self.queue.pop_batch(100, self.clock.monotonic_ns()):
+            decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1")
+            placement = Placement(pod, decision, 0, rescued=False)
+            self.binds.start(placement, Basis("sha256:1", "77", 0, 0), self.group)
+
+    def settled(self) -> dict[str, int]:
+        flat = [outcome for batch in self.engine.told for outcome in batch]
+        assert len(dict(flat)) == len(flat), "a reservation ended twice"
+        return dict(flat)
+
+    async def rest(self) -> None:
+        """The loop and the engine's thread come to rest."""
+        for _ in range(20):
+            await self.clock.settle()
+            await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
+    clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
+    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    reporter = Reporter(
+        clock, events, Silent(), SchedulerMetrics(), Traces(),  # type: ignore[arg-type]
+    )  # fmt: skip
+    sink = EngineSink(thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None)
+    binder = ScriptedBinder(*outcomes)
+    binder.answer.set()
+    binds = Binds(
+        binder, thread, queue, sink, reporter,
+        clock=clock, run_id="run", on_work=lambda: None, in_flight_max=window,
+    )  # fmt: skip
+    async with asyncio.TaskGroup() as group:
+        settling = group.create_task(binds.run())
+        yield Rig(binds, binder, engine, queue, clock, events, group)
+        assert await binds.drain(5)
+        assert binds.under_way == 0
+        settling.cancel()
+    thread.stop()
+
+
+async def test_a_bind_carries_what_the_decision_rests_on() -> None:
+    async with rig() as one:
+        one.start("a")
+        await one.rest()
+        assert one.binder.bindings == [
+            Binding(
+                "default", "a", "a", "n1",
+                {
+                    "kpolicy.dev/policy-hash": "sha256:1",
+                    "kpolicy.dev/snapshot-rv": "77",
+                    "kpolicy.dev/decision-id": "run-1",
+                },
+            )
+        ]  # fmt: skip
+        assert one.settled() == {"a": 0}
+
+
+async def test_the_window_bounds_what_is_under_way_and_room_what_is_assumed() -> None:
+    async with rig(window=4) as one:
+        one.binder.answer.clear()
+        before = one.binds.room
+        one.start(*(f"p{number}" for number in range(30)))
+        await one.rest()
+        assert (one.binder.highest, one.binds.in_flight) == (4, 4)
+        assert one.binds.room == before - 30
+        one.binder.answer.set()
+        await one.rest()
+        assert one.binder.highest == 4
+        assert one.binds.room == before
+        assert one.settled() == {f"p{number}": 0 for number in range(30)}
+
+
+async def test_outcomes_gather_into_few_calls() -> None:
+    async with rig() as one:
+        one.start(*(f"p{number}" for number in range(60)))
+        await one.rest()
+        assert len(one.settled()) == 60
+        assert len(one.engine.told) < 20
+
+
+async def test_a_pod_that_failed_comes_back_after_its_reservation_ended() -> None:
+    async with rig(Conflict("it has gates")) as one:
+        one.start("a")
+        await one.rest()
+        assert one.settled() == {"a": 1}
+        pod = one.queue.get("a")
+        assert pod is not None
+        assert pod.errors == 1
+        assert any("binding to n1 failed: it has gates" in words for words in one.events.told)
+
+
+@pytest.mark.parametrize("outcome", [Gone(), TakenByOther("n2")])
+async def test_a_pod_that_is_not_ours_any_more_is_not_told_about(outcome: BindOutcome) -> None:
+    async with rig(outcome) as one:
+        one.start("a")
+        await one.rest()
+        assert one.events.told == []
+        assert one.queue.statistics().backoff == 0, "its watch event ends it in the queue"
+
+
+async def test_an_unknown_outcome_keeps_the_reservation_until_somebody_knows() -> None:
+    async with rig(LOST, LOST, LOST, AlreadyOurs()) as one:
+        one.start("a")
+        await one.rest()
+        assert one.settled() == {}
+        waits = []
+        for _ in range(3):
+            asked, waited = len(one.binder.bindings), 0
+            while len(one.binder.bindings) == asked:
+                await one.clock.advance(1)
+                await one.rest()
+                waited += 1
+            waits.append(waited)
+        assert waits == [1, 2, 4]
+        assert one.settled() == {"a": 0}
+
+
+async def test_draining_gives_up_in_time() -> None:
+    async with rig() as one:
+        one.binder.answer.clear()
+        one.start("a")
+        draining = asyncio.create_task(one.binds.drain(5))
+        await one.clock.advance(4.9)
+        assert not draining.done()
+        await one.clock.advance(0.2)
+        assert await draining is False
+        one.binder.answer.set()
+        await one.rest()

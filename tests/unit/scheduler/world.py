@@ -1,0 +1,136 @@
+"""A scheduler over the embedded control plane and the small engine, for tests.
+
+Owns starting and stopping them together. Real time and real sockets: waits are for conditions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.credentials import FixedAuthorization
+from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.policy.program import Program, ProgramProfile
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import FixedSource, PolicySource
+from kpolicy.scheduler.problem import Problem
+from kpolicy.scheduler.run import Scheduler
+from kpolicy.telemetry.traces import Traces
+from kpolicy.testing.control_plane import ControlPlane
+from tests.unit.scheduler.small_engine import SmallEngine
+
+WAIT_S = 10.0
+QUIET = Options(port=0, leader_elect=False, seed=1)
+POLICY = Source("policy.json", '{"profiles": [{"schedulerName": "kpolicy"}]}')
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    program: Program | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def compile_json(sources: Sequence[Source]) -> Compiled:
+    """The text of the first source is the program already, if it is JSON."""
+    (source,) = sources
+    text = source.text if isinstance(source.text, str) else source.text.decode()
+    try:
+        profiles = json.loads(text)["profiles"]
+    except ValueError:
+        place = Place(source.name, 1, 2, 1, 3)
+        return Compiled(
+            None, (Diagnostic("KP101", Severity.ERROR, "not a policy", "write one", place=place),)
+        )
+    served = tuple(ProgramProfile(profile["schedulerName"], ()) for profile in profiles)
+    return Compiled(Program(f"sha256:{len(text):x}", text.encode(), ("policy",), served))
+
+
+@dataclass(slots=True)
+class World:
+    control_plane: ControlPlane
+    engine: SmallEngine
+    scheduler: Scheduler
+    task: asyncio.Task[Problem | None]
+
+    def pods(self) -> dict[str, Mapping[str, Any]]:
+        return {pod["metadata"]["name"]: pod for pod in self.control_plane.objects("Pod")}
+
+    def placed(self) -> dict[str, str]:
+        return {
+            name: pod["spec"]["nodeName"]
+            for name, pod in self.pods().items()
+            if pod["spec"].get("nodeName")
+        }
+
+    def events(self, reason: str) -> list[Mapping[str, Any]]:
+        return [e for e in self.control_plane.objects("Event") if e["reason"] == reason]
+
+    async def until(self, true: Callable[[], bool], what: str = "it") -> None:
+        async with asyncio.timeout(WAIT_S):
+            while not true():
+                if self.task.done():
+                    raise AssertionError(f"the scheduler ended: {self.task.result()}")
+                await asyncio.sleep(0.005)
+        assert true(), what
+
+    async def stop(self) -> Problem | None:
+        self.scheduler.stop()
+        return await asyncio.wait_for(self.task, WAIT_S)
+
+
+def connection(url: str, token: str = "") -> Connection:
+    return Connection(
+        server=url,
+        authorization=FixedAuthorization(f"Bearer {token}" if token else ""),
+        namespace="default",
+        user="test",
+        source="a test",
+    )
+
+
+@asynccontextmanager
+async def running(
+    control_plane: ControlPlane,
+    *,
+    engine: SmallEngine | None = None,
+    options: Options = QUIET,
+    source: PolicySource | None = None,
+    traces: Traces | None = None,
+    ready: bool = True,
+) -> AsyncIterator[World]:
+    engine = engine or SmallEngine()
+    scheduler = Scheduler(
+        connection(control_plane.url),
+        source or FixedSource([POLICY]),
+        options,
+        traces=traces,
+        engine=engine,
+        compile_with=compile_json,
+    )
+    world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
+    try:
+        if ready:
+            await world.until(lambda: scheduler.ready)
+        yield world
+        if not world.task.done():
+            assert await world.stop() is None
+    finally:
+        world.task.cancel()
+        await asyncio.gather(world.task, return_exceptions=True)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def on_port(port: int) -> Options:
+    return replace(QUIET, port=port)

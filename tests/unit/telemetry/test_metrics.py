@@ -1,0 +1,133 @@
+"""Metrics by the text they give, read by a strict parser."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpolicy.telemetry.limits import SERIES_MAX
+from kpolicy.telemetry.metrics import (
+    Computed,
+    Counter,
+    Description,
+    Gauge,
+    Histogram,
+    Registry,
+    exponential,
+)
+from kpolicy.telemetry.process_metrics import register
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from tests.unit.telemetry.exposition import parsed
+
+
+def key(**labels: str) -> frozenset[tuple[str, str]]:
+    return frozenset(labels.items())
+
+
+def test_counters_gauges_and_histograms_are_written_as_prometheus_reads_them() -> None:
+    counter = Counter("c_total", "Counts.", ("a", "b"))
+    gauge = Gauge("g", "Is.")
+    histogram = Histogram("h_seconds", "Takes.", (0.1, 1.0), ("who",))
+    counter.add(("x", "y"))
+    counter.add(("x", "y"), by=2)
+    counter.add(("x", "z"))
+    gauge.set(-1.5)
+    for seconds in (0.05, 0.1, 0.5, 99.0):
+        histogram.observe(seconds, ("me",))
+    histogram.observe(0.5, ("me",), times=3)
+    families = parsed(Registry([counter, gauge, histogram]).render())
+    assert [(f.name, f.kind) for f in families.values()] == [
+        ("c_total", "counter"), ("g", "gauge"), ("h_seconds", "histogram"),
+    ]  # fmt: skip
+    assert families["c_total"].samples == {key(a="x", b="y"): 3, key(a="x", b="z"): 1}
+    assert families["g"].samples == {key(): -1.5}
+    assert families["h_seconds"].buckets == {
+        key(who="me"): [(0.1, 2), (1.0, 6), (float("inf"), 7)]  # the bound belongs to its bucket
+    }
+    assert families["h_seconds"].sums == {key(who="me"): pytest.approx(0.05 + 0.1 + 2.0 + 99)}
+
+
+def test_any_text_in_labels_and_help_survives() -> None:
+    odd = 'back\\slash "quoted"\nline'
+    counter = Counter("c_total", "Help with \\ and\nline.", ("a",))
+    counter.add((odd,))
+    text = Registry([counter]).render()
+    assert parsed(text)["c_total"].help == r"Help with \\ and\nline."
+    assert r'a="back\\slash \"quoted\"\nline"' in text
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0, "0"), (1e9, "1000000000"), (0.1, "0.1"), (float("inf"), "+Inf"), (float("nan"), "NaN")],
+)
+def test_numbers_are_written_as_go_reads_them(value: float, written: str) -> None:
+    gauge = Gauge("g", "Is.")
+    gauge.set(value)
+    assert Registry([gauge]).render().splitlines()[-1] == f"g {written}"
+
+
+def test_what_has_no_labels_is_there_from_the_start() -> None:
+    families = parsed(Registry([Counter("c_total", "C."), Histogram("h", "H.", (1,))]).render())
+    assert families["c_total"].samples == {key(): 0}
+    assert families["h"].count() == 0
+
+
+def test_the_number_of_series_is_bounded_and_nothing_is_lost() -> None:
+    counter = Counter("c_total", "C.", ("rule",))
+    histogram = Histogram("h", "H.", (1,), ("rule",))
+    for number in range(SERIES_MAX + 500):
+        counter.add((f"rule-{number}",))
+        histogram.observe(1, (f"rule-{number}",))
+    counter.add(("rule-0",))
+    families = parsed(Registry([counter, histogram]).render())
+    assert len(families["c_total"].samples) == SERIES_MAX + 1
+    assert families["c_total"].samples[key(rule="other")] == 500
+    assert families["c_total"].samples[key(rule="rule-0")] == 2
+    assert len(families["h"].buckets) == SERIES_MAX + 1
+
+
+def test_what_somebody_else_keeps_is_asked_for_at_each_scrape() -> None:
+    sizes: dict[tuple[str, ...], float] = {("nodes",): 1.0}
+    registry = Registry([Computed(Description("size", "gauge", "S.", ("of",)), lambda: sizes)])
+    assert parsed(registry.render())["size"].samples == {key(of="nodes"): 1}
+    sizes[("pods",)] = 2.0
+    assert len(parsed(registry.render())["size"].samples) == 2
+
+
+def test_a_name_is_registered_once() -> None:
+    registry = Registry([Gauge("g", "Is.")])
+    with pytest.raises(AssertionError, match="twice"):
+        registry.register(Gauge("g", "Is."))
+
+
+def test_buckets_are_those_of_kube_scheduler() -> None:
+    assert exponential(0.001, 2, 3) == (0.001, 0.002, 0.004)
+    metrics = SchedulerMetrics()
+    metrics.attempted("scheduled", "kpolicy", 0.003)
+    metrics.placed(20, 100.0, rescued=True)
+    families = parsed(metrics.registry.render())
+    attempt = families["scheduler_scheduling_attempt_duration_seconds"]
+    (bounds,) = ([b for b, _ in buckets] for buckets in attempt.buckets.values())
+    assert (bounds[0], bounds[-2], len(bounds)) == (0.001, 16.384, 16)
+    sli = families["scheduler_pod_scheduling_sli_duration_seconds"]
+    assert sli.count(attempts="15+") == 1
+    assert families["scheduler_pod_scheduled_after_flush_total"].samples == {key(): 1}
+
+
+def test_two_schedulers_in_one_process_do_not_meet() -> None:
+    one, other = SchedulerMetrics(), SchedulerMetrics()
+    one.attempted("scheduled", "kpolicy", 0.1)
+    assert other.attempts.value(("scheduled", "kpolicy")) == 0
+
+
+def test_the_process_tells_of_itself() -> None:
+    registry = Registry()
+    register(registry)
+    families = parsed(registry.render())
+    values = {name: family.samples[key()] for name, family in families.items()}
+    assert set(values) == {
+        "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+        "process_max_fds", "process_start_time_seconds",
+    }  # fmt: skip
+    assert values["process_resident_memory_bytes"] > 10_000_000
+    assert 0 < values["process_open_fds"] < values["process_max_fds"]
+    assert values["process_start_time_seconds"] > 1_700_000_000

@@ -1,0 +1,223 @@
+"""Traces by the spans that reach an exporter."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from kpolicy.telemetry.exporters import exporter_names, traces_of
+from kpolicy.telemetry.sampling import Sampling
+from kpolicy.telemetry.traces import Attempt, Traces
+
+BEGAN = 1_700_000_000_000_000_000
+ATTEMPT = Attempt(
+    namespace="ns", name="web", uid="u-1", profile="kpolicy", result="scheduled", attempts=2,
+    wait_ns=5_000_000, started_ns=BEGAN, filter_ns=3000, score_ns=2000, ended_ns=BEGAN + 900_000,
+    bind_started_ns=BEGAN + 10_000, node="n1", score=42, nodes_total=7, nodes_feasible=3,
+    policy_hash="sha256:ab", snapshot_version="99", decision_id="d-1",
+)  # fmt: skip
+PARKED = replace(
+    ATTEMPT, result="unschedulable", node="", bind_started_ns=0, score_ns=0,
+    ended_ns=BEGAN + 3000, message="0/7 nodes are available", rejected_by=("Fit",),
+)  # fmt: skip
+
+
+def recorded(
+    *attempts: Attempt, sampling: Sampling | None = None
+) -> tuple[list[ReadableSpan], Traces]:
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), sampling, Random(7), {"service.name": "kpolicy"})
+    for attempt in attempts:
+        traces.record(attempt)
+    assert traces.stop()
+    return list(exporter.get_finished_spans()), traces
+
+
+def shape(spans: list[ReadableSpan]) -> dict[str, tuple[int, int]]:
+    return {
+        span.name: ((span.start_time or 0) - BEGAN, (span.end_time or 0) - BEGAN) for span in spans
+    }
+
+
+def test_a_placed_pod_is_one_trace_with_the_times_that_were_taken() -> None:
+    spans, _ = recorded(ATTEMPT)
+    assert shape(spans) == {
+        "schedule pod": (0, 900_000),
+        "filter": (0, 3000),
+        "score": (3000, 5000),
+        "bind": (10_000, 900_000),
+    }
+    root = next(span for span in spans if span.parent is None)
+    assert root.context is not None
+    assert {span.context.trace_id for span in spans if span.context} == {root.context.trace_id}
+    children = [span.parent.span_id for span in spans if span.parent is not None]
+    assert children == [root.context.span_id] * 3
+    assert dict(root.attributes or {}) == {
+        "k8s.namespace.name": "ns", "k8s.pod.name": "web", "k8s.pod.uid": "u-1",
+        "k8s.node.name": "n1", "kpolicy.profile": "kpolicy", "kpolicy.result": "scheduled",
+        "kpolicy.attempt": 2, "kpolicy.queue.wait_ms": 5, "kpolicy.policy.hash": "sha256:ab",
+        "kpolicy.snapshot.resource_version": "99", "kpolicy.nodes.total": 7,
+        "kpolicy.nodes.feasible": 3, "kpolicy.score": 42, "kpolicy.decision.id": "d-1",
+    }  # fmt: skip
+    bind = next(span for span in spans if span.name == "bind")
+    assert bind.kind is SpanKind.CLIENT
+    assert root.resource.attributes["service.name"] == "kpolicy"
+
+
+def test_a_parked_pod_has_no_bind_and_is_no_error() -> None:
+    spans, _ = recorded(PARKED)
+    assert set(shape(spans)) == {"schedule pod", "filter"}
+    root = next(span for span in spans if span.parent is None)
+    assert root.status.status_code is StatusCode.UNSET
+    assert root.attributes is not None
+    assert root.attributes["kpolicy.message"] == "0/7 nodes are available"
+    assert root.attributes["kpolicy.rejected_by"] == ("Fit",)
+    assert "k8s.node.name" not in root.attributes
+
+
+def test_a_failed_bind_is_an_error_on_the_bind_and_the_whole() -> None:
+    spans, _ = recorded(replace(ATTEMPT, result="error", message="binding to n1 failed"))
+    status = {span.name: span.status.status_code for span in spans}
+    assert status["bind"] is status["schedule pod"] is StatusCode.ERROR
+    assert status["filter"] is StatusCode.UNSET
+
+
+def test_the_ids_told_to_the_api_server_are_those_of_the_spans() -> None:
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), Sampling(), Random(7))
+    context = traces.begin(BEGAN)
+    assert context is not None
+    traces.record(ATTEMPT, context)
+    assert traces.stop()
+    bind = next(span for span in exporter.get_finished_spans() if span.name == "bind")
+    assert bind.context is not None
+    assert context.traceparent == f"00-{bind.context.trace_id:032x}-{bind.context.span_id:016x}-01"
+
+
+def test_failures_and_slow_attempts_are_kept_when_routine_is_not() -> None:
+    failed = replace(ATTEMPT, name="failed", result="error")
+    slow_cycle = replace(ATTEMPT, name="slow-cycle", filter_ns=200_000_000)
+    slow_bind = replace(ATTEMPT, name="slow-bind", ended_ns=BEGAN + 2_000_000_000)
+    parked = replace(PARKED, name="parked")
+    spans, _ = recorded(ATTEMPT, failed, slow_cycle, slow_bind, parked, sampling=Sampling(0.0))
+    kept = {str((span.attributes or {})["k8s.pod.name"]) for span in spans if span.parent is None}
+    assert kept == {"failed", "slow-cycle", "slow-bind", "parked"}
+
+
+def test_storms_are_cut_to_the_allowance_and_counted() -> None:
+    spans, traces = recorded(*[ATTEMPT] * 500, sampling=Sampling())
+    roots = [span for span in spans if span.parent is None]
+    assert len(roots) == 20
+    assert traces.dropped == 480
+
+
+def test_without_an_exporter_nothing_of_the_sdk_is_even_imported() -> None:
+    code = (
+        "import sys; from kpolicy.telemetry.exporters import traces_of; from random import Random\n"
+        "setup = traces_of({}, '1', Random()); assert not setup.traces.enabled\n"
+        "assert setup.traces.begin(1) is None\n"
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+    assert printed.strip() == "[]"
+
+
+def test_off_costs_less_than_a_microsecond_a_pod() -> None:
+    traces = Traces()
+    began = time.perf_counter()
+    for _ in range(100_000):
+        traces.begin(BEGAN)
+    assert time.perf_counter() - began < 0.1
+
+
+@pytest.mark.parametrize(
+    ("environ", "names", "problems"),
+    [
+        ({}, (), 0),
+        ({"OTEL_TRACES_EXPORTER": "none"}, (), 0),
+        ({"OTEL_TRACES_EXPORTER": "console"}, ("console",), 0),
+        ({"OTEL_TRACES_EXPORTER": "otlp,console"}, ("otlp", "console"), 0),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x:4318"}, ("otlp",), 0),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x/v1/traces"}, ("otlp",), 0),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_TRACES_EXPORTER": "none"}, (), 0),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, (), 0),
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, (), 1),
+        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, ("otlp",), 1),
+    ],
+)
+def test_exporters_are_those_the_standard_variables_name(
+    environ: Mapping[str, str], names: tuple[str, ...], problems: int
+) -> None:
+    found, said = exporter_names(environ)
+    assert (found, len(said)) == (names, problems)
+
+
+def test_always_off_is_off() -> None:
+    setup = traces_of(
+        {"OTEL_TRACES_EXPORTER": "console", "OTEL_TRACES_SAMPLER": "always_off"}, "1", Random()
+    )
+    assert not setup.traces.enabled
+
+
+def test_spans_arrive_at_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies: list[tuple[str, bytes]] = []
+
+    class Collector(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            bodies.append((self.path, body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Collector)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "POD_NAME": "kpolicy-0"}
+        setup = traces_of(environ, "9.9", Random(1))
+        assert setup.exporters == ("otlp",)
+        setup.traces.record(ATTEMPT)
+        assert setup.traces.stop(5)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    ((path, body),) = bodies
+    assert path == "/v1/traces"
+    for word in (b"schedule pod", b"k8s.pod.uid", b"kpolicy-0", b"9.9"):
+        assert word in body
+
+
+def test_a_dead_collector_holds_up_the_end_for_two_seconds_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket() as silent:  # accepts and never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        setup = traces_of({"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "1", Random())
+        setup.traces.record(ATTEMPT)
+        began = time.monotonic()
+        assert not setup.traces.stop(0.5)
+        assert time.monotonic() - began < 1
