@@ -1,0 +1,1 @@
+"""The engine against answers recorded from the real schedulers."""

@@ -1,0 +1,1 @@
+"""kpolicy against a real API server, from outside."""

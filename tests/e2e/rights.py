@@ -1,0 +1,30 @@
+"""The least that `kpolicy run` needs of RBAC, and the writes it may be seen to make.
+
+Owns both lists, which must agree: what is not granted here must not be needed.
+"""
+
+from __future__ import annotations
+
+from tests.cluster.rights import Rule
+
+LEASE = "kpolicy"
+
+RULES = (
+    Rule(("get", "list", "watch"), ("nodes", "pods")),
+    Rule(("create",), ("pods/binding",)),
+    Rule(("patch",), ("pods/status",)),
+    Rule(("create", "patch"), ("events",), ("events.k8s.io",)),
+    Rule(("create",), ("leases",), ("coordination.k8s.io",)),
+    Rule(("get", "update"), ("leases",), ("coordination.k8s.io",), (LEASE,)),
+)
+
+WRITES_ALLOWED = frozenset(
+    {
+        ("create", "pods/binding"),
+        ("patch", "pods/status"),
+        ("create", "events.events.k8s.io"),
+        ("patch", "events.events.k8s.io"),
+        ("create", "leases.coordination.k8s.io"),
+        ("update", "leases.coordination.k8s.io"),
+    }
+)
