@@ -104,12 +104,13 @@ def test_a_pod_that_fits_nowhere_says_why(
     cluster: ControlPlane, placements: dict[str, str]
 ) -> None:
     admin = cluster.admin
-    found = wait_for(
-        lambda: (now := condition(admin, "giant")).get("reason") == "Unschedulable" and now,
+    wait_for(
+        lambda: condition(admin, "giant").get("reason") == "Unschedulable",
         "the condition of the giant",
     )
+    found = condition(admin, "giant")
     assert found["status"] == "False"
-    filtered = found["message"].split(". ")[0]
+    filtered = found["message"].split(". ")[0].removesuffix(".")
     assert filtered.startswith("0/20 nodes are available: ")
     assert sorted(filtered.removeprefix("0/20 nodes are available: ").split(", ")) == sorted(
         [

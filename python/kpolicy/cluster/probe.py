@@ -82,7 +82,7 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
             return problem(
                 code.FORBIDDEN,
                 f"cannot {what}: {user!r} may not (403 {failure.message})",
-                "grant it with RBAC; the manifests in deploy/ hold the role that is needed",
+                "grant get, list and watch on it with RBAC; README lists all that is needed",
             )
         case Status(code=404):
             return problem(
