@@ -90,9 +90,8 @@ class Cycle:
         basis = Basis(
             scheduled.program_hash, scheduled.resource_version, started_ns, started_monotonic_ns
         )
-        now_ns = self._clock.monotonic_ns()
-        self._resize(len(batch), now_ns - started_monotonic_ns)
-        taken = take(self._queue, batch, scheduled.decisions, now_ns)
+        taken = take(self._queue, batch, scheduled.decisions, self._clock.monotonic_ns())
+        self._resize(len(batch), taken.took_ns)
         self._act(taken, basis, group)
         return Ticked(len(batch), taken)
 

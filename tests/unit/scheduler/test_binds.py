@@ -127,9 +127,11 @@ class Rig:
 
     async def rest(self) -> None:
         """The loop and the engine's thread come to rest."""
-        for _ in range(20):
-            await self.clock.settle()
-            await asyncio.sleep(0.001)
+        for milliseconds in (0, 5):  # good news lingers for a moment
+            await self.clock.advance(milliseconds / 1000)
+            for _ in range(20):
+                await self.clock.settle()
+                await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -99,18 +99,19 @@ class Writer:
 class PlacingEngine:
     """Places everyone but those it is told to fail; each pod takes `pod_ns`."""
 
-    def __init__(self, clock: ManualClock) -> None:
-        self.clock = clock
+    def __init__(self) -> None:
         self.failing: set[str] = set()
         self.batches: list[int] = []
         self.pod_ns = 0
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         self.batches.append(len(uids))
-        self.clock._monotonic_ns += self.pod_ns * len(uids)
         return Scheduled(
             "sha256:1", "9",
-            [decided(_verdict(uid in self.failing), uid, node="n") for uid in uids],
+            [
+                decided(_verdict(uid in self.failing), uid, node="n", filter_ns=self.pod_ns)
+                for uid in uids
+            ],
         )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ class Rig:
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
     clock, queue, binds = ManualClock(), Queue(), Unbounded()
-    engine = PlacingEngine(clock)
+    engine = PlacingEngine()
     thread = EngineThread(engine, clock, lambda call, seconds: None)  # type: ignore[arg-type]
     reporter = Reporter(
         clock, Writer(), Writer(), SchedulerMetrics(), Traces(),  # type: ignore[arg-type]
@@ -177,13 +178,29 @@ async def test_nothing_is_assumed_beyond_the_room_for_binds() -> None:
         one.binds.room = 10
         one.add(*(f"p{number}" for number in range(30)))
         await one.rest()
-        assert len(one.binds.started) == 10
-        one.binds.room = 5
+        assert one.binds.started == [], "a few at a time is not worth the call"
+        one.binds.room = 25
         one.cycle.poke()
         await one.rest()
-        assert len(one.binds.started) == 15
-        statistics = one.queue.statistics()
-        assert statistics.active == 15
+        assert one.binds.started == []
+        for number in range(20, 30):
+            one.queue.gone(f"p{number}")
+        one.cycle.poke()
+        await one.rest()
+        assert len(one.binds.started) == 20
+        assert (one.binds.room, one.queue.statistics().active) == (5, 0)
+
+
+async def test_room_that_trickles_back_is_gathered_for_a_batch() -> None:
+    async with rig() as one:
+        one.binds.room = 0
+        one.add(*(f"p{number:04}" for number in range(1000)))
+        for _ in range(30):
+            one.binds.room += 10
+            one.cycle.poke()
+            await one.rest()
+        assert len(one.binds.started) == 300
+        assert one.engine.batches == [100, 100, 100]
 
 
 async def test_it_rests_until_a_backoff_ends() -> None:

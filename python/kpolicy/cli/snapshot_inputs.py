@@ -1,0 +1,117 @@
+"""Arguments of the verbs that ask a snapshot: the snapshot, the policy, and what is wrong with them.
+
+Owns those flags, and what is said of problems on standard error. Assumes that a snapshot's problems
+are values. Must not know what a verb asks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from kpolicy.cli.failure import CannotWorkError
+
+if TYPE_CHECKING:
+    from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
+    from kpolicy.policy.program import Program
+
+FORMATS: Final = ("table", "json")
+SNAPSHOT_HELP: Final = (
+    "objects as `kubectl get … -o json` or `-o yaml` prints them: files, folders, or - for stdin; "
+    "gzip is read too"
+)
+
+
+def add_snapshot_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--snapshot", "-s", action="extend", nargs="+", required=True, metavar="FILE|DIR|-",
+        help=SNAPSHOT_HELP,
+    )  # fmt: skip
+
+
+def add_policy_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy", action="append", default=[], metavar="FILE|DIR|-",
+        help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
+        "(default: kube-scheduler-default, for every pending pod)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--every-pod", action="store_true",
+        help="the policy's one profile serves all pods, whatever scheduler they name",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
+    )
+
+
+def add_output_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", "-o", choices=FORMATS, default="table", help="(default: %(default)s)"
+    )
+
+
+def load_snapshot(arguments: Sequence[str]) -> Snapshot:
+    """Says what could not be read, and ends if that is an argument as a whole."""
+    from kpolicy.offline.report.progress import progress_bar
+    from kpolicy.offline.snapshot import Snapshot
+
+    with progress_bar("reading the snapshot") as progress:
+        snapshot = Snapshot.load(arguments, progress=progress)
+    for problem in snapshot.file_problems:
+        if problem.is_of_whole_source and (problem.source in arguments or not snapshot.texts):
+            raise CannotWorkError(str(problem))
+    return snapshot
+
+
+def load_program(arguments: Sequence[str], *, every_pod: bool) -> Program | None:
+    """The program, or None when the policy has errors, which are said on standard error."""
+    from kpolicy.cli.inputs import policy_sources
+    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.policy.compile import compile_policy
+
+    sources = [source for argument in arguments for source in policy_sources(argument)]
+    compiled = compile_policy(sources, every_pod=every_pod or not sources)
+    if compiled.program is None:
+        findings = Findings.of(compiled.diagnostics, sources)
+        print(render("full", findings) + summary(findings), file=sys.stderr)
+        return None
+    if every_pod and len(compiled.program.profiles) != 1:
+        names = ", ".join(compiled.program.scheduler_names)
+        raise CannotWorkError(f"--every-pod is for a policy of one profile; this one has {names}")
+    return compiled.program
+
+
+def refused(error: PolicyRefusedError) -> CannotWorkError:
+    """A policy that compiles and that the engine does not take."""
+    lines = [
+        f"  {one.code} {one.place}: {one.message}" + (f" ({one.hint})" if one.hint else "")
+        for one in error.refusals
+    ]
+    return CannotWorkError("\n".join(["the engine does not take this policy:", *lines]))
+
+
+def say_problems(snapshot: Snapshot) -> None:
+    """What is left out of every answer, on standard error; call it once an engine has read all."""
+    from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX, SURVEY_BYTES_MAX
+    from kpolicy.offline.survey import survey
+
+    problems = list(snapshot.problems)
+    if snapshot.size_bytes <= SURVEY_BYTES_MAX:
+        problems += survey(snapshot).problems
+    for problem in problems[:PROBLEMS_SHOWN_MAX]:
+        print(f"warning: {problem}", file=sys.stderr)
+    if len(problems) > PROBLEMS_SHOWN_MAX:
+        more = len(problems) - PROBLEMS_SHOWN_MAX
+        print(f"warning: and {more:,} further problems of the snapshot", file=sys.stderr)
+
+
+def refuse_empty(statistics: bytes, arguments: Sequence[str]) -> None:
+    """Nothing that a rule reads is most likely a wrong file."""
+    held = json.loads(statistics)
+    if not (held["nodes"] or held["pods"] or held["objects"]):
+        raise CannotWorkError(
+            f"there is no pod, no node and nothing else that a rule reads in {', '.join(arguments)}"
+        )

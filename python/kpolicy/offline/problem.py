@@ -1,0 +1,43 @@
+"""What is wrong with a snapshot, as values: a code, where, and what to do.
+
+Owns `Problem` and its codes; those of single objects are the engine's. A problem costs what it
+names and nothing else. Must not know how it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# Of a file or folder as a whole: nothing of it could be used.
+NOT_READABLE: Final = "NotReadable"
+NO_FILES: Final = "NoFiles"
+NOT_A_SNAPSHOT: Final = "NotASnapshot"
+# Of a part of a file: what comes before it, and other files, are used.
+CUT_SHORT: Final = "CutShort"
+NOT_YAML: Final = "NotYaml"
+TOO_LARGE: Final = "TooLarge"
+# Of objects that are there twice.
+DUPLICATE: Final = "Duplicate"
+
+WHOLE_SOURCE: Final = frozenset({NOT_READABLE, NO_FILES, NOT_A_SNAPSHOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`source` is the file as the user named it; `object` may be empty."""
+
+    code: str
+    source: str
+    object: str
+    message: str
+    hint: str = ""
+
+    @property
+    def is_of_whole_source(self) -> bool:
+        return self.code in WHOLE_SOURCE
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.source, self.object) if part)
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}: {self.message}{hint}"

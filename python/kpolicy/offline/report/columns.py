@@ -1,0 +1,37 @@
+"""Text in columns.
+
+Owns widths and alignment. Assumes cells without line breaks. Must not know what they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: str = "", gap: str = "  "
+) -> list[str]:
+    """One line a row; the columns at the positions `right` are aligned to the right."""
+    widths = [
+        max(len(row[position]) for row in rows if position < len(row))
+        for position in range(max(map(len, rows), default=0))
+    ]
+    lines = []
+    for row in rows:
+        cells = (
+            cell.rjust(width) if position in right else cell.ljust(width)
+            for position, (cell, width) in enumerate(zip(row, widths, strict=False))
+        )
+        lines.append((indent + gap.join(cells)).rstrip())
+    return lines
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """`1 node`, `1,000 nodes`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def listed(names: Sequence[str], shown_max: int) -> str:
+    """The first few, and how many more."""
+    shown = ", ".join(names[:shown_max])
+    return shown if len(names) <= shown_max else f"{shown} and {len(names) - shown_max:,} more"
