@@ -79,10 +79,12 @@ def test_every_pod_is_bound_and_none_where_the_policy_forbids(
 ) -> None:
     assert len(placements) == PODS
     assert set(placements) == {f"pod-{index}" for index in range(PODS)}
-    pools = Counter(node.rsplit("-", 1)[0] for node in placements.values())
-    assert set(pools) == {"plain", "fast"}
-    # prefer-ssd weighs three times what LeastAllocated does, so fast nodes fill up first.
-    assert pools["fast"] / FAST > pools["plain"] / PLAIN
+    # prefer-ssd weighs more than any difference in LeastAllocated, and spot nodes have ssd too:
+    # it is no-spot that keeps pods off them.
+    pods = Counter(placements.values())
+    assert set(pods) == {f"fast-{index}" for index in range(FAST)}
+    # LeastAllocated spreads them; five pods of 256Mi are within one point of 128Gi, and tie.
+    assert max(pods.values()) - min(pods.values()) <= 10
 
 
 def test_a_bound_pod_says_by_which_policy(

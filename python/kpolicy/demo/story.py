@@ -126,7 +126,7 @@ class Scene:
         before = await self._place(pods[:half], began)
         await self._reload(policy)
         after = await self._place(pods[half:], began)
-        self.view.say(effect(before, after))
+        self.view.say(effect(self._nodes_of(pods[:half]), self._nodes_of(pods[half:])))
         return summary.Measured(
             seconds=time.monotonic() - began,
             decisions=self.engine.decisions,
@@ -201,6 +201,12 @@ class Scene:
         plane = self.control_plane
         return tally.take(plane.objects("Pod", world.NAMESPACE), plane.objects("Node"))
 
+    def _nodes_of(self, pods: Sequence[Object]) -> int:
+        names = {pod["metadata"]["name"] for pod in pods}
+        found = self.control_plane.objects("Pod", world.NAMESPACE)
+        mine = (pod for pod in found if pod["metadata"]["name"] in names)
+        return len({pod["spec"]["nodeName"] for pod in mine if pod["spec"].get("nodeName")})
+
     def _hash(self) -> str:
         in_force = self.scheduler.policy
         return in_force.hash if in_force is not None else ""
@@ -230,15 +236,10 @@ def pools(nodes: Sequence[Object]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def effect(before: Tally, after: Tally) -> str:
-    """How the pods that came after the reload went elsewhere than those before it."""
-    fast = "fast"
-    placed = after.placed - before.placed
-    now = after.placed_by_pool.get(fast, 0) - before.placed_by_pool.get(fast, 0)
-    was = before.placed_by_pool.get(fast, 0) / before.placed if before.placed else 0.0
-    share = now / placed if placed else 0.0
+def effect(before: int, after: int) -> str:
     return (
-        f"on ssd nodes of the fast pool: {was:.0%} of the pods before the change, {share:.0%} after"
+        f"the pods before the change spread over {before} nodes, those after it filled {after}: "
+        "the changed policy prefers full nodes"
     )
 
 
