@@ -1,0 +1,72 @@
+"""`kpolicy demo`, as a newcomer runs it, and `--keep`, looked at with the real kubectl."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.client import wait_for
+from tests.e2e.scheduler_process import KPOLICY
+
+SMALL = ("--nodes", "20", "--pods", "100")
+ENDS_WITHIN_S = 60
+
+
+def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
+    done = subprocess.run(
+        [KPOLICY, "demo", *SMALL],
+        capture_output=True,
+        text=True,
+        timeout=ENDS_WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "policy demo.yaml is in force" in done.stdout
+    assert "demo-reloaded.yaml took its place" in done.stdout
+    placed, pending = re.findall(r"^(?:placed|pending)\s+(\d+) pods", done.stdout, re.MULTILINE)
+    assert (int(placed), int(pending)) == (98, 2)
+    assert re.search(r"^demo/critical-\d+: on (fast|general)-\d+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^demo/giant-\d+: pending$", done.stdout, re.MULTILINE)
+    assert "critical pods stay off spot nodes (critical-off-spot)" in done.stdout
+    assert "prefer-ssd 100" in done.stdout
+
+
+@pytest.mark.cluster
+def test_kubectl_reads_what_it_keeps(
+    tmp_path: Path, control_plane_binary: ControlPlaneBinary
+) -> None:
+    kubeconfig, output = tmp_path / "kubeconfig", tmp_path / "output"
+    command = (str(KPOLICY), "demo", *SMALL, "--keep", f"--kubeconfig={kubeconfig}")
+
+    def kubectl(*arguments: str) -> str:
+        return subprocess.run(
+            [control_plane_binary.path, "kubectl", f"--kubeconfig={kubeconfig}", *arguments],
+            capture_output=True, text=True, timeout=30, check=True,
+        ).stdout  # fmt: skip
+
+    with output.open("w") as stream:
+        demo = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        wait_for(lambda: "ctrl-C ends it" in output.read_text(), "the demo to stay", timeout_s=60)
+        assert f"export KUBECONFIG={kubeconfig}" in output.read_text()
+        listing = ("get", "pods", "--namespace", "demo", "-o", "wide")
+        # The kubelet stand-in takes its time to start a container, as the real one does.
+        wait_for(lambda: kubectl(*listing).count(" Running ") == 98, "the placed pods to run")
+        header, *pods = kubectl(*listing).splitlines()
+        assert header.split()[:4] == ["NAME", "READY", "STATUS", "RESTARTS"]
+        assert len(pods) == 100
+        assert len(kubectl("get", "nodes").splitlines()) == 21
+        described = kubectl("describe", "pod", "giant-0000", "--namespace", "demo")
+        assert "FailedScheduling" in described
+        assert "Insufficient cpu" in described
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=10) == 0
+    finally:
+        demo.kill()
+        demo.wait()
