@@ -33,10 +33,10 @@ def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
     )
 
 
-def status(value: Json | None) -> tuple[str, str, frozenset[str]] | None:
+def status(value: Json | None) -> tuple[str, str, tuple[str, ...]] | None:
     if value is None:
         return None
-    return value["plugin"], value["code"], frozenset(value["reasons"])
+    return value["plugin"], value["code"], tuple(sorted(set(value["reasons"])))
 
 
 def _node_differences(name: str, got: Json, want: Json) -> Iterator[str]:
