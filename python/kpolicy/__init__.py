@@ -13,6 +13,13 @@ from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
+    from kpolicy.offline.bench.measure import Measured, measure
+    from kpolicy.offline.bench.world import Size
+    from kpolicy.offline.explain import Explained, explain
+    from kpolicy.offline.problem import Problem
+    from kpolicy.offline.simulate import SimulatedPod, Simulation, simulate
+    from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
+    from kpolicy.offline.survey import Survey, survey
     from kpolicy.policy.compile import Compiled, compile_policy
     from kpolicy.policy.program import Program
     from kpolicy.policy.source import Source
@@ -20,6 +27,19 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
+    "Explained": "kpolicy.offline.explain",
+    "Measured": "kpolicy.offline.bench.measure",
+    "PolicyRefusedError": "kpolicy.offline.snapshot",
+    "Problem": "kpolicy.offline.problem",
+    "SimulatedPod": "kpolicy.offline.simulate",
+    "Simulation": "kpolicy.offline.simulate",
+    "Size": "kpolicy.offline.bench.world",
+    "Snapshot": "kpolicy.offline.snapshot",
+    "Survey": "kpolicy.offline.survey",
+    "explain": "kpolicy.offline.explain",
+    "measure": "kpolicy.offline.bench.measure",
+    "simulate": "kpolicy.offline.simulate",
+    "survey": "kpolicy.offline.survey",
     "Compiled": "kpolicy.policy.compile",
     "Program": "kpolicy.policy.program",
     "Source": "kpolicy.policy.source",
@@ -29,13 +49,26 @@ _LAZY: Final = {
 __all__ = [
     "Compiled",
     "Diagnostic",
+    "Explained",
+    "Measured",
     "Place",
+    "PolicyRefusedError",
+    "Problem",
     "Program",
     "Severity",
+    "SimulatedPod",
+    "Simulation",
+    "Size",
+    "Snapshot",
     "Source",
     "Span",
+    "Survey",
     "__version__",
     "compile_policy",
+    "explain",
+    "measure",
+    "simulate",
+    "survey",
 ]
 
 

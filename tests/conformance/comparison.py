@@ -26,11 +26,22 @@ def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
         yield from _node_differences(name, nodes_got[name], nodes_want[name])
     yield from _differ("best", got.get("best") or [], want.get("best") or [])
     if want.get("best"):
-        yield from _differ("selected in best", got.get("selected") in want["best"], True)
+        # A nominated node that fits is taken before any other is looked at (semantics §2.5).
+        right = {*want["best"], _nominated(got["pod"], cluster)}
+        yield from _differ("selected is right", got.get("selected") in right, True)
     yield from _differ("message", got.get("message"), want.get("message"))
     yield from _preemption_differences(
         got.get("preemption") or {}, want.get("preemption") or {}, cluster
     )
+
+
+def _nominated(pod: str, cluster: Json) -> str:
+    namespace, name = pod.split("/")
+    for item in cluster["items"]:
+        meta = item["metadata"]
+        if item["kind"] == "Pod" and (meta["namespace"], meta["name"]) == (namespace, name):
+            return str(item.get("status", {}).get("nominatedNodeName", ""))
+    return ""
 
 
 def status(value: Json | None) -> tuple[str, str, tuple[str, ...]] | None:

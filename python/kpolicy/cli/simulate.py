@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 
 def main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.report.progress import progress_bar
+    from kpolicy.cli.progress import progress_bar
     from kpolicy.offline.report.simulation import pods_text, summary_text
     from kpolicy.offline.simulate import Simulating
     from kpolicy.offline.snapshot import PolicyRefusedError

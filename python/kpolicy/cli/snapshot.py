@@ -43,14 +43,13 @@ def main(args: argparse.Namespace) -> int:
     found = survey(snapshot)
     if not found.kinds and not found.left_out:
         raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
-    problems = [*snapshot.problems, *found.problems]
     if args.output == "json":
-        shown = survey_json(found, snapshot.size_bytes, problems)
+        shown = survey_json(found, snapshot.size_bytes)
         print(json.dumps(shown, ensure_ascii=False, indent=2))
         return 0
     for line in survey_text(found, snapshot.size_bytes):
         print(line)
     sys.stdout.flush()
-    for problem in problems:
+    for problem in found.problems:
         print(f"warning: {problem}", file=sys.stderr)
     return 0

@@ -1,4 +1,4 @@
-"""Arguments of the verbs that ask a snapshot: the snapshot, the policy, and what is wrong with them.
+"""Arguments of the verbs that ask a snapshot: the snapshot, and the policy.
 
 Owns those flags, and what is said of problems on standard error. Assumes that a snapshot's problems
 are values. Must not know what a verb asks.
@@ -55,7 +55,7 @@ def add_output_flag(parser: argparse.ArgumentParser) -> None:
 
 def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     """Says what could not be read, and ends if that is an argument as a whole."""
-    from kpolicy.offline.report.progress import progress_bar
+    from kpolicy.cli.progress import progress_bar
     from kpolicy.offline.snapshot import Snapshot
 
     with progress_bar("reading the snapshot") as progress:
@@ -96,11 +96,10 @@ def refused(error: PolicyRefusedError) -> CannotWorkError:
 def say_problems(snapshot: Snapshot) -> None:
     """What is left out of every answer, on standard error; call it once an engine has read all."""
     from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX, SURVEY_BYTES_MAX
-    from kpolicy.offline.survey import survey
 
     problems = list(snapshot.problems)
     if snapshot.size_bytes <= SURVEY_BYTES_MAX:
-        problems += survey(snapshot).problems
+        problems += snapshot.inventory.problems
     for problem in problems[:PROBLEMS_SHOWN_MAX]:
         print(f"warning: {problem}", file=sys.stderr)
     if len(problems) > PROBLEMS_SHOWN_MAX:

@@ -1,7 +1,8 @@
 """`explain`: everything that can be said of pods, each judged by itself against a snapshot.
 
 Owns which pods are asked about and in what order, and that a pod on a node is judged as if it were
-not there. The answers are the engine's (design §7 binds their shape), line by line. Must not decide.
+not there. The answers are the engine's (design §7 binds their shape), line by line.
+Must not decide.
 """
 
 from __future__ import annotations
@@ -59,19 +60,19 @@ def explain(
 class Explaining:
     """The same in lines, as they come; `not_explained` fills meanwhile."""
 
-    def __init__(
-        self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
         program = policy or default_program()
         self.not_explained: list[NotExplained] = []
         self._snapshot = snapshot
         self._served = frozenset(program.scheduler_names)
         self._engine: Engine = snapshot.engine(program, seed=seed)
-        self._pods_a_call = max(1, EXPLAINED_NODES_MAX // max(1, self.nodes))
+        nodes = int(json.loads(self.statistics)["nodes"])
+        self._pods_a_call = max(1, EXPLAINED_NODES_MAX // max(1, nodes))
 
     @property
-    def nodes(self) -> int:
-        return int(json.loads(self._engine.statistics())["nodes"])
+    def statistics(self) -> bytes:
+        """What the engine holds."""
+        return self._engine.statistics()
 
     def pending(self) -> list[PodChange]:
         """Pending pods that a profile serves, in queue order."""

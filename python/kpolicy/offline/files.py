@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -39,17 +39,16 @@ class File:
     text: bytes
 
 
-def read_files(arguments: Iterable[str | Path]) -> Iterator[File | Problem]:
-    """Each file of each argument, in the order of arguments and names."""
-    for argument in arguments:
-        if str(argument) == STDIN:
-            yield from _read("<stdin>", sys.stdin.buffer)
-            continue
-        for found in _files(Path(argument)):
-            if isinstance(found, Problem):
-                yield found
-            else:
-                yield from _opened(found)
+def read_files(argument: str | Path) -> Iterator[File | Problem]:
+    """Each file of a file, a folder or standard input, in the order of names."""
+    if str(argument) == STDIN:
+        yield from _read("<stdin>", sys.stdin.buffer)
+        return
+    for found in _files(Path(argument)):
+        if isinstance(found, Problem):
+            yield found
+        else:
+            yield from _opened(found)
 
 
 def _files(path: Path) -> Iterator[Path | Problem]:

@@ -19,6 +19,10 @@ Json = dict[str, Any]
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _KIND: Final = re.compile(r'"kind"\s*:\s*"([A-Za-z0-9]+)"')
 _METADATA: Final = re.compile(r'"metadata"\s*:\s*\{')
+# How an object most often begins: its kind is told before anything else.
+_HEADER: Final = re.compile(
+    r'\{\s*"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*"kind"\s*:\s*"([A-Za-z0-9]+)"'
+)
 _scan: Final = json.JSONDecoder().raw_decode
 # Enough to see kind and metadata of an object that is cut short.
 _HEAD_CHARACTERS: Final = 64 * 1024
@@ -68,7 +72,7 @@ class _Walk:
         while self._peek():
             self._item = -1
             self._item_at = self._at
-            if self._peek() == "{":
+            if self._may_be_list():
                 yield from self._document()
             else:
                 yield from flattened(self._value())
@@ -76,7 +80,16 @@ class _Walk:
     def broken(self) -> Broken:
         line = self._text.count("\n", 0, self._item_at) + 1
         place = f"items[{self._item}]" if self._item >= 0 else "the object"
-        return Broken(_named(self._text[self._item_at : self._item_at + _HEAD_CHARACTERS], place), line)
+        return Broken(
+            _named(self._text[self._item_at : self._item_at + _HEAD_CHARACTERS], place), line
+        )
+
+    def _may_be_list(self) -> bool:
+        """What cannot be one is read at once, which is quicker."""
+        if self._peek() != "{":
+            return False
+        header = _HEADER.match(self._text, self._at)
+        return header is None or header[1].endswith("List")
 
     def _document(self) -> Iterator[Json]:
         """Members one by one, so that the items of a list can be."""

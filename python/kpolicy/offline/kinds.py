@@ -22,7 +22,7 @@ READ: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "apps": frozenset({"ReplicaSet", "StatefulSet"}),
-    "extensions": frozenset({"ReplicaSet"}),
+    "extensions": frozenset({"ReplicaSet", "StatefulSet"}),  # read as apps, as the engine does
     "policy": frozenset({"PodDisruptionBudget"}),
     "storage.k8s.io": frozenset(
         {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}
@@ -53,15 +53,22 @@ def is_read(item: Mapping[str, Any]) -> bool:
     return kind in READ.get(group if slash else "", frozenset())
 
 
+def name_of(item: Mapping[str, Any]) -> str:
+    return str(_metadata(item).get("name") or "")
+
+
 def key_of(item: Mapping[str, Any]) -> str:
     """`namespace/name`, or the name of what has no namespace."""
-    metadata = item.get("metadata") or {}
-    name = str(metadata.get("name") or "")
     if item.get("kind") in CLUSTER_SCOPED:
-        return name
-    return f"{metadata.get('namespace') or 'default'}/{name}"
+        return name_of(item)
+    return f"{_metadata(item).get('namespace') or 'default'}/{name_of(item)}"
 
 
 def uid_of(item: Mapping[str, Any]) -> str:
     """What the engine knows it by."""
-    return str((item.get("metadata") or {}).get("uid") or key_of(item))
+    return str(_metadata(item).get("uid") or key_of(item))
+
+
+def _metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = item.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

@@ -24,9 +24,9 @@ YAML_ALIASED_NODES_MAX: Final = 1_000_000
 LIST_NESTING_MAX: Final = 4
 
 # --- looking at objects in Python ----------------------------------------------------------------
-# Up to this size explain and simulate also look for doubles and left-out kinds, which takes under a
-# second; beyond, `kpolicy snapshot info` does.
-SURVEY_BYTES_MAX: Final = 64 << 20
+# Up to this size explain and simulate also look for objects that are there twice, which takes about
+# a second; beyond, `kpolicy snapshot info` does.
+SURVEY_BYTES_MAX: Final = 16 << 20
 # Problems shown; the rest is a count.
 PROBLEMS_SHOWN_MAX: Final = 20
 # Names compared for a did-you-mean: a look at more takes seconds.

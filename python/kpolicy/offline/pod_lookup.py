@@ -59,13 +59,10 @@ def placed_pods(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, Json]:
 
 def unknown(snapshot: Snapshot, key: str) -> NotExplained:
     """With the pod that was perhaps meant."""
-    namespace, _, name = key.partition("/")
+    name = key.partition("/")[2]
     known = list(islice(map(key_of, _pods(snapshot)), NAMES_COMPARED_MAX))
     elsewhere = sorted({one for one in known if one.endswith(f"/{name}")})
-    if elsewhere:
-        hint = f"did you mean `{elsewhere[0]}`?"
-    else:
-        hint = did_you_mean(key, known)
+    hint = f"did you mean `{elsewhere[0]}`?" if elsewhere else did_you_mean(key, known)
     if not known:
         hint = "there is no pod in it at all"
     return NotExplained(key, "there is no such pod in the snapshot", hint)

@@ -18,6 +18,7 @@ ENDED: Final = frozenset({"Succeeded", "Failed"})
 # The resources that pod-level requests may name.
 _POD_LEVEL: Final = ("cpu", "memory")
 _NOTHING: Final = Fraction(0)
+_ONE: Final = Fraction(1)
 
 Amounts = dict[str, Fraction]
 
@@ -25,6 +26,8 @@ Amounts = dict[str, Fraction]
 def requested(pod: Mapping[str, Any]) -> Amounts:
     """Including one of `pods`."""
     spec = pod.get("spec") or {}
+    if _is_simple(spec):
+        return {**_requests(spec["containers"][0]), PODS: _ONE}
     running: Amounts = {}
     for container in spec.get("containers") or ():
         add(running, _requests(container))
@@ -41,7 +44,7 @@ def requested(pod: Mapping[str, Any]) -> Amounts:
     pod_level = _requests(spec)
     total |= {name: amount for name, amount in pod_level.items() if _is_pod_level(name)}
     add(total, _amounts(spec.get("overhead")))
-    add(total, {PODS: Fraction(1)})
+    add(total, {PODS: _ONE})
     return total
 
 
@@ -53,6 +56,13 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
 def add(to: Amounts, amounts: Mapping[str, Fraction]) -> None:
     for name, amount in amounts.items():
         to[name] = to.get(name, _NOTHING) + amount
+
+
+def _is_simple(spec: Mapping[str, Any]) -> bool:
+    """One container and nothing else that counts, as most pods are: there is nothing to add up."""
+    return len(spec.get("containers") or ()) == 1 and not any(
+        spec.get(name) for name in ("initContainers", "resources", "overhead")
+    )
 
 
 def _is_pod_level(name: str) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.engine import Decision, Verdict
-from kpolicy.offline.kinds import key_of, uid_of
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.pod_lookup import queue_order
 from kpolicy.offline.snapshot import Progress, Snapshot, default_program
@@ -96,9 +95,7 @@ def simulate(
 class Simulating:
     """The same pod by pod; `summary` is of those that came so far."""
 
-    def __init__(
-        self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
         program = policy or default_program()
         served = frozenset(program.scheduler_names)
         self._snapshot = snapshot
@@ -109,6 +106,11 @@ class Simulating:
         self._not_served = len(pending) - len(waiting)
         self._came: list[SimulatedPod] = []
         self._nodes = 0
+
+    @property
+    def statistics(self) -> bytes:
+        """What the engine holds."""
+        return self._engine.statistics()
 
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
         for start in range(0, len(self._uids), BATCH_PODS):
@@ -133,7 +135,7 @@ class Simulating:
             nodes=self._nodes,
             by_reason=Counter(pod.message for pod in unplaced),
             by_rule=Counter(rule for pod in unplaced for rule in pod.rejected_by),
-            utilisation=utilisation(self._snapshot, placed),
+            utilisation=utilisation(self._snapshot.inventory, placed),
         )
 
     def _names(self, uids: list[str]) -> Mapping[str, str]:
@@ -141,8 +143,7 @@ class Simulating:
         wanted = set(uids)
         if not wanted:
             return {}
-        pods = (item for _, item in self._snapshot.objects() if item.get("kind") == "Pod")
-        return {uid_of(pod): key_of(pod) for pod in pods if uid_of(pod) in wanted}
+        return {pod.uid: pod.key for pod in self._snapshot.inventory.pods() if pod.uid in wanted}
 
 
 def _simulated(decision: Decision, names: Mapping[str, str]) -> SimulatedPod:

@@ -2,7 +2,7 @@
 
 Owns what every form of a snapshot argument becomes (JSON texts with the names of their files), what
 is wrong with them, and engines that hold them. Assumes that the engine names what it cannot read.
-Keeps no object: whoever wants some walks the texts.
+Keeps texts and no object: whoever wants some walks them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kpolicy.engine import Engine, Refusal, Unreadable
 from kpolicy.offline.files import File, read_files
+from kpolicy.offline.inventory import Inventory, inventory
 from kpolicy.offline.json_objects import Broken, Json, objects
 from kpolicy.offline.problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
 from kpolicy.offline.yaml_objects import json_documents
@@ -44,25 +45,34 @@ class Text:
 class Snapshot:
     """`Snapshot.load(["cluster.json"]).engine()` is an engine with that cluster in it."""
 
-    __slots__ = ("_found", "_texts", "_unread")
+    __slots__ = ("_found", "_inventory", "_texts", "_unread")
 
     def __init__(self, texts: Iterable[Text], problems: Iterable[Problem] = ()) -> None:
         self._texts = tuple(texts)
         self._found = tuple(problems)
         self._unread: tuple[Problem, ...] | None = None
+        self._inventory: Inventory | None = None
 
     @classmethod
-    def load(cls, paths: Iterable[str | Path] | str | Path) -> Snapshot:
+    def load(
+        cls,
+        paths: Iterable[str | Path] | str | Path,
+        *,
+        progress: Progress | None = None,
+    ) -> Snapshot:
         """Files, folders, or `-` for standard input; what cannot be read is among `problems`."""
-        arguments = [paths] if isinstance(paths, (str, Path)) else paths
+        arguments = [paths] if isinstance(paths, (str, Path)) else list(paths)
         texts: list[Text] = []
         problems: list[Problem] = []
-        for found in read_files(arguments):
-            for read in _texts(found) if isinstance(found, File) else (found,):
-                if isinstance(read, Problem):
-                    problems.append(read)
-                else:
-                    texts.append(read)
+        for argument, files in enumerate(map(read_files, arguments)):
+            for found in files:
+                for read in _texts(found) if isinstance(found, File) else (found,):
+                    if isinstance(read, Problem):
+                        problems.append(read)
+                    else:
+                        texts.append(read)
+                if progress is not None:
+                    progress(argument + 1, len(arguments))
         return cls(texts, problems)
 
     @classmethod
@@ -78,6 +88,11 @@ class Snapshot:
     @property
     def size_bytes(self) -> int:
         return sum(len(text.body) for text in self._texts)
+
+    @property
+    def file_problems(self) -> tuple[Problem, ...]:
+        """Known without reading the objects."""
+        return self._found
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -104,9 +119,18 @@ class Snapshot:
                 if not isinstance(item, Broken):
                     yield text.source, item
 
+    @property
+    def inventory(self) -> Inventory:
+        """Each object in a few words; the first use walks all of them."""
+        if self._inventory is None:
+            self._inventory = inventory(self.objects())
+        return self._inventory
+
     def _read_into(self, engine: Engine) -> None:
         unread = [
-            _problem(text, one) for text in self._texts for one in engine.load_objects(text.body, "")
+            _problem(text, one)
+            for text in self._texts
+            for one in engine.load_objects(text.body, "")
         ]
         self._unread = tuple(unread)
 

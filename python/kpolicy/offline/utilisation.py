@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from kpolicy.offline.kinds import is_read, uid_of
-from kpolicy.offline.requests import ENDED, Amounts, add, allocatable, requested
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.offline.inventory import Inventory, State
+from kpolicy.offline.requests import Amounts, add
 
 _NOTHING: Final = Fraction(0)
 
@@ -42,36 +41,21 @@ def number(amount: Fraction) -> int | float:
     return amount.numerator if amount.denominator == 1 else float(amount)
 
 
-def utilisation(snapshot: Snapshot, placed: Collection[str]) -> dict[str, Utilisation]:
+def utilisation(held: Inventory, placed: Collection[str]) -> dict[str, Utilisation]:
     """By resource, of all that nodes have; `placed` are the uids of pods placed since."""
     has: Amounts = {}
     before: Amounts = {}
     since: Amounts = {}
-    for _, item in snapshot.objects():
-        try:
-            if not is_read(item):
-                continue
-            if item["kind"] == "Node":
-                add(has, allocatable(item))
-            elif item["kind"] == "Pod":
-                _take(item, placed, before, since)
-        except (TypeError, AttributeError, ValueError):
-            continue  # of another form than the API's, which the engine has named
-    return {
-        name: Utilisation(
-            has[name],
-            before.get(name, _NOTHING),
-            before.get(name, _NOTHING) + since.get(name, _NOTHING),
-        )
-        for name in sorted(has)
-    }
+    for node in held.nodes():
+        add(has, node.amounts)
+    for pod in held.pods():
+        if pod.state is State.ON_NODE:
+            add(before, pod.amounts)
+        elif pod.uid in placed:
+            add(since, pod.amounts)
+    return {name: _of(name, has, before, since) for name in sorted(has)}
 
 
-def _take(pod: dict[str, object], placed: Collection[str], before: Amounts, since: Amounts) -> None:
-    status, spec = pod.get("status") or {}, pod.get("spec") or {}
-    if not isinstance(status, dict) or not isinstance(spec, dict) or status.get("phase") in ENDED:
-        return
-    if spec.get("nodeName"):
-        add(before, requested(pod))
-    elif uid_of(pod) in placed:
-        add(since, requested(pod))
+def _of(name: str, has: Amounts, before: Amounts, since: Amounts) -> Utilisation:
+    at_first = before.get(name, _NOTHING)
+    return Utilisation(has[name], at_first, at_first + since.get(name, _NOTHING))

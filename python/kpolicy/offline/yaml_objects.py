@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import yaml
@@ -49,7 +50,7 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
     """Each document that says anything, and the line on which it begins."""
     starts = [0, *(found.start() for found in _BOUNDARY.finditer(text)), len(text)]
     line = 1
-    for start, end in zip(starts, starts[1:], strict=False):
+    for start, end in pairwise(starts):
         document = text[start:end]
         if not _BLANK.match(document.removeprefix("---")):
             yield line, document
@@ -96,7 +97,7 @@ class _Builder:
                     value = _mapping(members) if is_mapping else members
                     self._take(value, anchor, self._nodes - before + 1)
                 case yaml.AliasEvent():
-                    self._alias(event.anchor)
+                    self._alias(event.anchor or "")
         return self._root
 
     def _take(self, value: Any, anchor: str | None, nodes: int) -> None:
@@ -119,7 +120,7 @@ class _Builder:
 
 
 def _value(event: Any) -> Any:  # events of PyYAML are untyped
-    is_plain = event.implicit[0] and event.style is None
+    is_plain = event.implicit[0] and not event.style
     return resolve(event.value) if is_plain else event.value
 
 

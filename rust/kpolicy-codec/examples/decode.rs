@@ -1,5 +1,6 @@
 //! How long it takes to read a list of pods: `cargo run --release -p kpolicy-codec --example decode
-//! -- [PODS] [pods|file|watch]`. Prints one line.
+//! -- [PODS] [pods|file|watch|yaml] [KEPT]`. Prints one line. `KEPT` objects are held at a time, as
+//! by a reader that takes them in batches.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a tool for developers may end with a panic")]
 
@@ -9,22 +10,31 @@ use kpolicy_codec::{file, list, watch};
 use kpolicy_engine::model::Kind;
 
 const PODS_DEFAULT: usize = 20_000;
+const KEPT_DEFAULT: usize = 64;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let pods = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(PODS_DEFAULT);
     let form = arguments.next().unwrap_or_else(|| "pods".to_owned());
+    let kept_max = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(KEPT_DEFAULT);
     let body = body(&form, pods);
     let started = Instant::now();
-    let mut kept = Vec::with_capacity(pods);
-    let mut keep = |event| kept.push(event);
+    let mut kept = Vec::with_capacity(kept_max);
+    let mut read = 0;
+    let mut keep = |event| {
+        read += 1;
+        kept.push(event);
+        if kept.len() == kept_max {
+            kept.clear();
+        }
+    };
     let unreadable = match form.as_str() {
-        "file" => file::objects(body.as_bytes(), &mut keep),
+        "file" | "yaml" => file::objects(body.as_bytes(), &mut keep),
         "watch" => watch::lines(body.as_bytes(), Kind::Pod, &mut keep).unreadable,
         _ => list::page(body.as_bytes(), Kind::Pod, &mut keep).unreadable,
     };
     let elapsed = started.elapsed();
-    assert!(unreadable.is_empty() && kept.len() == pods, "every pod is read");
+    assert!(unreadable.is_empty() && read == pods, "every pod is read");
     let count = u128::try_from(pods.max(1)).expect("a count fits");
     println!(
         "{form}: {pods} pods of {} bytes in {} ms: {} ns a pod",
@@ -44,7 +54,9 @@ fn body(form: &str, pods: usize) -> String {
                 items.join(",")
             )
         }
-        "watch" => items.map(|pod| format!(r#"{{"type":"ADDED","object":{pod}}}"#) + "\n").collect(),
+        "watch" => {
+            items.map(|pod| format!(r#"{{"type":"ADDED","object":{pod}}}"#) + "\n").collect()
+        }
         _ => {
             let items: Vec<String> = items.collect();
             format!(
@@ -57,7 +69,8 @@ fn body(form: &str, pods: usize) -> String {
 
 /// A pod of a deployment as an API server serves it: about 3 KB, most of it never read.
 fn pod(number: usize, form: &str) -> String {
-    let header = if form == "file" { r#""apiVersion":"v1","kind":"Pod","# } else { "" };
+    let header =
+        if matches!(form, "file" | "yaml") { r#""apiVersion":"v1","kind":"Pod","# } else { "" };
     let app = number % 50;
     let node = number % 5_000;
     format!(

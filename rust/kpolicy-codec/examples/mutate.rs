@@ -23,11 +23,42 @@ const INPUT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Text that decoders stumble over.
 const TOKENS: [&str; 36] = [
-    "{", "}", "[", "]", ",", ":", "\"", "\\", "null", "true", "0", "-1", "1e999", "1e-999", "0.1",
-    "9223372036854775808", "\"\"", "{}", "[]", "\\u0000", "\\ud800", "\u{FEFF}", "\n", "\0",
-    "{\"a\":", "[[[[[[[[", "\"metadata\":", "\"spec\":", "\"items\":[", "\"kind\":\"List\",",
-    "\"1e99999999999\"", "\"-1Ei\"", "\"0.0000000001n\"", "\"2026-01-01T00:00:00Z\"",
-    "{\"type\":\"ADDED\",\"object\":", "\"name\":\"x\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e999",
+    "1e-999",
+    "0.1",
+    "9223372036854775808",
+    "\"\"",
+    "{}",
+    "[]",
+    "\\u0000",
+    "\\ud800",
+    "\u{FEFF}",
+    "\n",
+    "\0",
+    "{\"a\":",
+    "[[[[[[[[",
+    "\"metadata\":",
+    "\"spec\":",
+    "\"items\":[",
+    "\"kind\":\"List\",",
+    "\"1e99999999999\"",
+    "\"-1Ei\"",
+    "\"0.0000000001n\"",
+    "\"2026-01-01T00:00:00Z\"",
+    "{\"type\":\"ADDED\",\"object\":",
+    "\"name\":\"x\"",
 ];
 
 fn main() -> ExitCode {
@@ -95,7 +126,10 @@ impl Target {
         for _ in 0..=random.below(STEPS_MAX) {
             let (from, to) = random.range(input.len());
             match random.below(8) {
-                0 if !input.is_empty() => input[from.min(to.saturating_sub(1))] ^= 1 << random.below(8),
+                0 if !input.is_empty() => {
+                    let at = from.min(input.len() - 1);
+                    input[at] ^= 1 << random.below(8);
+                }
                 1 => drop(input.drain(from..to)),
                 2 => input.truncate(from),
                 3 => {

@@ -121,8 +121,8 @@ impl File<'_> {
         while members.next(cursor)? {
             let place = format!("{place} items[{position}]");
             position += 1;
-            let is_untold = cursor.peek() == Some(b'{')
-                && Header::peek(cursor.clone(), false)?.kind.is_empty();
+            let is_untold =
+                cursor.peek() == Some(b'{') && Header::peek(cursor.clone(), false)?.kind.is_empty();
             match is_untold.then(|| *untold.get_or_insert_with(kind_of_list)).flatten() {
                 Some(kind) => self.object(cursor, kind, &place)?,
                 None => self.document(cursor, &place, depth + 1)?,
@@ -180,7 +180,9 @@ mod tests {
         );
         // As kubectl prints it: keys sorted.
         check(
-            &format!(r#"{{"apiVersion":"v1","items":[{POD},{NODE}],"kind":"List","metadata":{{}}}}"#),
+            &format!(
+                r#"{{"apiVersion":"v1","items":[{POD},{NODE}],"kind":"List","metadata":{{}}}}"#
+            ),
             &["Pod a", "Node n"],
         );
         check(
@@ -236,7 +238,10 @@ mod tests {
         );
         let (names, unreadable) = read("kind: Node\nmetadata: {name: n}\n---\nkind: [\n");
         assert_eq!(names, ["Node n"]);
-        assert_eq!((unreadable[0].code, unreadable[0].object.as_str()), (Code::NotYaml, "document 1"));
+        assert_eq!(
+            (unreadable[0].code, unreadable[0].object.as_str()),
+            (Code::NotYaml, "document 1")
+        );
         assert_eq!(read("just text").1[0].message, "an object is due");
     }
 

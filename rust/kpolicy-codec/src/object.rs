@@ -177,7 +177,10 @@ impl Shape for Whole {
     }
 }
 
-fn controller<'de, D: Deserializer<'de>>(json: D, kind: ControllerKind) -> Result<Object, D::Error> {
+fn controller<'de, D: Deserializer<'de>>(
+    json: D,
+    kind: ControllerKind,
+) -> Result<Object, D::Error> {
     Ok(Object::Controller(Box::new(ControllerWire::deserialize(json)?.into_model(kind))))
 }
 
@@ -283,12 +286,12 @@ pub mod tests {
 
     #[test]
     fn nesting_costs_no_stack() {
-        let nested = |open: &str, close: &str| {
-            format!("{}0{}", open.repeat(10_000), close.repeat(10_000))
-        };
+        let nested =
+            |open: &str, close: &str| format!("{}0{}", open.repeat(10_000), close.repeat(10_000));
         for value in [nested("[", "]"), nested(r#"{"a":"#, "}")] {
             decoded(Kind::Pod, &format!(r#"{{"metadata":{{"name":"x"}},"other":{value}}}"#));
-            let known = format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"containers":[{value}]}}}}"#);
+            let known =
+                format!(r#"{{"metadata":{{"name":"x"}},"spec":{{"containers":[{value}]}}}}"#);
             if value.starts_with('[') {
                 assert_eq!(refused(Kind::Pod, &known).object, "Pod x");
             }

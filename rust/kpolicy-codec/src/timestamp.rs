@@ -37,9 +37,8 @@ pub fn seconds(text: &str) -> Option<i64> {
 }
 
 fn number(text: &str) -> Option<i64> {
-    text.bytes().try_fold(0, |sum, byte| {
-        byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'))
-    })
+    text.bytes()
+        .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
 
 /// Seconds east of UTC.

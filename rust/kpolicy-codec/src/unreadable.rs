@@ -99,6 +99,9 @@ mod tests {
         assert_eq!(named.len(), UNREADABLE_NAMED_MAX + 1);
         assert!(named.iter().all(|each| each.object.len() <= QUOTE_BYTES_MAX + 3));
         let last = named.last().expect("there are some");
-        assert_eq!((last.code, last.message.as_str()), (Code::More, "7 more objects could not be read"));
+        assert_eq!(
+            (last.code, last.message.as_str()),
+            (Code::More, "7 more objects could not be read")
+        );
     }
 }

@@ -21,12 +21,13 @@ pub fn lines(body: &[u8], kind: Kind, sink: &mut dyn FnMut(Event)) -> Feed {
     let text = crate::text(body);
     let mut watch = Watch { kind, sink, feed: Feed::default(), unread: Unread::default() };
     for (number, line) in (1_usize..).zip(text.split('\n')) {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        if let Err(syntax) = watch.line(line, number) {
-            let place = format!("line {number}");
-            watch.unread.add(Unreadable::new(Code::NotJson, place, syntax.to_string()));
+        let mut cursor = Cursor::new(line);
+        while cursor.peek().is_some() {
+            if let Err(syntax) = watch.frame(&mut cursor, number) {
+                let place = format!("line {number}");
+                watch.unread.add(Unreadable::new(Code::NotJson, place, syntax.to_string()));
+                break;
+            }
         }
     }
     watch.feed.finished(watch.unread)
@@ -40,24 +41,25 @@ struct Watch<'s> {
 }
 
 impl Watch<'_> {
-    fn line(&mut self, line: &str, number: usize) -> Result<(), Syntax> {
-        let mut cursor = Cursor::new(line);
+    fn frame(&mut self, cursor: &mut Cursor<'_>, number: usize) -> Result<(), Syntax> {
+        let from = cursor.clone();
         let mut members = cursor.object()?;
         let mut event = Text::default();
         let mut waiting: Option<&str> = None;
         let mut is_done = false;
-        while let Some(key) = members.next_key(&mut cursor)? {
+        while let Some(key) = members.next_key(cursor)? {
             match &*key {
                 "type" => event = cursor.value()?.unwrap_or_default(),
                 // The API server writes the type first; others may not.
                 "object" if event.is_empty() => waiting = Some(cursor.skip()?),
                 "object" => {
-                    self.event(&event, &mut cursor, number)?;
+                    self.event(&event, cursor, number)?;
                     is_done = true;
                 }
                 // A failure may come as a bare Status instead of an event.
                 "kind" if cursor.value::<Text<'_>>()?.as_deref() == Some("Status") => {
-                    self.feed.status = Some(status(&mut Cursor::new(line))?);
+                    *cursor = from;
+                    self.feed.status = Some(status(cursor)?);
                     return Ok(());
                 }
                 "kind" => {}
@@ -112,7 +114,8 @@ impl Watch<'_> {
             return cursor.skip().map(|_| ());
         };
         self.newest(&meta.resource_version);
-        self.feed.initial_events_ended |= meta.annotations.0.get(INITIAL_EVENTS_END) == Some("true");
+        self.feed.initial_events_ended |=
+            meta.annotations.0.get(INITIAL_EVENTS_END) == Some("true");
         Ok(())
     }
 
@@ -166,6 +169,16 @@ mod tests {
         assert_eq!(events, ["+a", "+a", "-Pod a"]);
         assert_eq!((feed.resource_version.as_str(), feed.unreadable.len()), ("3", 0));
         assert!(!feed.initial_events_ended);
+    }
+
+    #[test]
+    fn two_events_in_a_line_are_two() {
+        let (events, feed) = read(&[concat!(
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}} "#,
+            r#"{"type":"ADDED","object":{"metadata":{"name":"b"}}} oh"#,
+        )]);
+        assert_eq!(events, ["+a", "+b"]);
+        assert_eq!(feed.unreadable.len(), 1);
     }
 
     #[test]

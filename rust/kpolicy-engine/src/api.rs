@@ -22,6 +22,7 @@
 //! statistics(&self) -> Statistics
 //! ```
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::model::{Event, Kind, Object};
@@ -102,7 +103,8 @@ pub struct Decision {
     pub nodes_feasible: usize,
     pub filter_ns: u64,
     pub score_ns: u64,
-    /// The node that preemption makes room on.
+    /// The node that is held for the pod while preemption makes room on it, from now or from before;
+    /// where it is empty, an earlier nomination is void.
     pub nominated_node: Arc<str>,
     /// Uids of pods to evict, in order of importance.
     pub victims: Vec<Arc<str>>,
@@ -166,4 +168,15 @@ pub struct Statistics {
     pub decisions: u64,
     pub shape_hits: u64,
     pub shape_misses: u64,
+    /// Of rules written as expressions, by profile and name.
+    pub rules: BTreeMap<String, RuleStatistics>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleStatistics {
+    /// Nodes that it could not judge.
+    pub errors: u64,
+    /// Placements that it would have rejected, were it not only auditing.
+    pub audited: u64,
 }

@@ -2,17 +2,21 @@
 //!
 //! Owns the shape of that line. Judges by `cycle::reference`, with the same rules that decide.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
 use crate::cycle::verdicts::outside;
-use crate::cycle::{Question, Tie, choose, post_filter};
+use crate::cycle::{Question, Tie, choose};
 use crate::message::{self, Histogram, NO_NODES};
+use crate::preemption::{self, Asked, Attempt, Candidate, Search};
 use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
+
+const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
 /// Writes the line of a pod that a profile serves; nothing for others.
 pub fn line(pod: &Arc<Pod>, program: &Program, cluster: &Cluster, tie: Tie, out: &mut Vec<u8>) {
@@ -40,9 +44,7 @@ fn judged(
 ) {
     let mut fresh = Fresh::of(profile, question.pod, cluster);
     let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
-    let nodes: Vec<Value> =
-        judgement.nodes.iter().map(|node| node_line(node, &judgement, profile, cluster)).collect();
-    object.insert("nodes".into(), nodes.into());
+    object.insert("nodes".into(), node_lines(&judgement, profile, cluster));
     let Some(rejected) = &judgement.rejected else {
         chosen(question, &judgement, cluster, object);
         return;
@@ -57,9 +59,48 @@ fn judged(
         None => rejected.histogram(profile, &prepared, cluster),
     };
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
-    let room = post_filter::run(question, profile, rejected, &prepared, cluster, 0);
-    let text = message::fit_error(cluster.nodes().len(), &before, &histogram, &room.message);
+    let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
     object.insert("message".into(), text.into());
+    if profile.preemption.is_some() {
+        let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
+        let attempt = preemption::attempt(asked, Search::Whole);
+        object.insert("preemption".into(), preempted(&attempt, cluster));
+    }
+}
+
+/// What came of looking for room on every node. Where victims would not help anywhere, that is
+/// nothing.
+fn preempted(attempt: &Attempt, cluster: &Cluster) -> Value {
+    let mut object = Map::new();
+    match attempt {
+        Attempt::NotEligible(why) => {
+            object.insert("message".into(), why.message().into());
+        }
+        Attempt::Failed(why) => {
+            object.insert("message".into(), why.as_str().into());
+        }
+        Attempt::NotFound { potential: 0, .. } => {
+            object.insert("message".into(), NO_POTENTIAL_NODES.into());
+        }
+        Attempt::NotFound { .. } => {}
+        Attempt::Found { candidates, .. } => {
+            let by_node = |told: fn(&Candidate) -> Value| -> Value {
+                let named = candidates.iter().filter_map(|candidate| {
+                    Some((node_name(candidate.slot, cluster)?.to_owned(), told(candidate)))
+                });
+                named.collect::<Map<String, Value>>().into()
+            };
+            let chosen = attempt.chosen().and_then(|chosen| node_name(chosen.slot, cluster));
+            object.insert("node".into(), chosen.into());
+            object.insert("candidates".into(), by_node(victims));
+            object.insert("pdbViolations".into(), by_node(|candidate| candidate.violations.into()));
+        }
+    }
+    object.into()
+}
+
+fn victims(candidate: &Candidate) -> Value {
+    candidate.victims.iter().map(|victim| Value::from(victim.key())).collect()
 }
 
 fn chosen(
@@ -99,19 +140,29 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
 
+/// Clause: a node that was left out beforehand names the rules that narrowed and all those that
+/// rejected a node before it.
+fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
+    let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
+    let mut named: BTreeSet<Arc<str>> = judgement.narrowed_by.iter().filter_map(name).collect();
+    let mut lines: Vec<Value> = Vec::with_capacity(judgement.nodes.len());
+    for node in &judgement.nodes {
+        lines.push(node_line(node, &named, profile, cluster));
+        named.extend(node.filter.iter().filter_map(|(filter, _)| name(filter)));
+    }
+    lines.into()
+}
+
 fn node_line(
     node: &NodeJudgement,
-    judgement: &Judgement,
+    named: &BTreeSet<Arc<str>>,
     profile: &Profile,
     cluster: &Cluster,
 ) -> Value {
     let mut line = Map::new();
     line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
     if node.is_outside {
-        let narrowed = judgement.narrowed_by.iter();
-        let names: Vec<Arc<str>> = narrowed
-            .filter_map(|filter| Some(Arc::clone(&profile.filters.get(*filter)?.name)))
-            .collect();
+        let names: Vec<Arc<str>> = named.iter().cloned().collect();
         line.insert("filter".into(), told("PreFilter", &outside(&names)));
         return line.into();
     }

@@ -150,6 +150,8 @@ impl Borrow<str> for ByValue<Arc<str>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{Interner, SWEEP_ENTRIES_MIN};
 
     #[test]

@@ -12,6 +12,7 @@ pub mod intern;
 pub mod message;
 pub mod model;
 pub mod parked;
+pub mod preemption;
 pub mod program;
 pub mod resources;
 pub mod rules;

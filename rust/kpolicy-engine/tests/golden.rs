@@ -19,6 +19,7 @@ struct Compared {
     raw: usize,
     weighted: usize,
     messages: usize,
+    candidates: usize,
 }
 
 /// Args of the recorded configurations that the default profile does not have.
@@ -134,6 +135,17 @@ fn all_exist() -> bool {
         && support::SCORES.iter().all(|(name, _)| catalog::score(name).is_some())
 }
 
+/// Which of the candidates is picked may be drawn; `pick` has its own tests.
+fn compare_preemption(have: &Value, want: &Value, place: &str, compared: &mut Compared) {
+    for part in ["candidates", "pdbViolations", "message"] {
+        assert_eq!(have.get(part), want.get(part), "{place} {part}");
+    }
+    assert_eq!(have["node"].is_null(), want["node"].is_null(), "{place}: {have}");
+    let is_candidate = |node: &str| !want["candidates"][node].is_null();
+    assert!(have["node"].as_str().is_none_or(is_candidate), "{place}: {have}");
+    compared.candidates += want["candidates"].as_object().map_or(0, serde_json::Map::len);
+}
+
 fn compare_pod(have: &Value, want: &Value, place: &str, compared: &mut Compared) {
     compared.pods += 1;
     assert_eq!(have["preEnqueue"], want["preEnqueue"], "{place}");
@@ -164,8 +176,9 @@ fn compare_pod(have: &Value, want: &Value, place: &str, compared: &mut Compared)
     if is_whole {
         assert_eq!(have["best"], want["best"], "{place}");
         if let Some(message) = want["message"].as_str() {
+            compare_preemption(&have["preemption"], &want["preemption"], place, compared);
             let have = have["message"].as_str().unwrap_or_default();
-            assert!(have.starts_with(message), "{place}: {have:?} is not {message:?} and more");
+            assert_eq!(have, message, "{place}");
             compared.messages += 1;
         }
     }
@@ -201,5 +214,6 @@ fn every_recorded_verdict_agrees() {
     assert!(compared.verdicts > 50_000 && compared.raw > 20_000, "{compared:?}");
     if all_exist() {
         assert_eq!((compared.weighted, compared.messages), (18_645, 320));
+        assert_eq!(compared.candidates, 140);
     }
 }

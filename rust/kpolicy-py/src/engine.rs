@@ -96,9 +96,8 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let kind = kind(resource)?;
-        let (feed, applied) = self.feed(py, now_ns, |feeder| {
-            list::page(body, kind, &mut |event| feeder.push(event))
-        })?;
+        let (feed, applied) = self
+            .feed(py, now_ns, |feeder| list::page(body, kind, &mut |event| feeder.push(event)))?;
         self.ask(py, |held| held.page_read(kind, &feed))?;
         tuples::applied(py, &feed, &applied)
     }
@@ -219,7 +218,8 @@ fn outcome(code: u8) -> PyResult<Outcome> {
 /// The pods asked for; `None` for all.
 fn requested(request: &[u8]) -> PyResult<Option<Vec<String>>> {
     let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
-    let request: Value = serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
+    let request: Value =
+        serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
     match request.get("pods") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(pods)) => pods

@@ -22,10 +22,7 @@ pub fn poisoned() -> PyErr {
 }
 
 /// Does `work` with other Python threads running, and turns a panic into [`EngineFault`].
-pub fn detached<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce() -> PyResult<T> + Send,
-) -> PyResult<T> {
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
     // What a panic leaves half done sits behind a mutex, which it poisons.
     py.detach(|| catch_unwind(AssertUnwindSafe(work)))
         .unwrap_or_else(|panic| Err(EngineFault::new_err(said(panic.as_ref()))))

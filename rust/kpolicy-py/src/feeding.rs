@@ -12,7 +12,7 @@ use crate::fault;
 use crate::held::Held;
 
 /// Decoded objects held before the engine takes them.
-const BATCH_EVENTS_MAX: usize = 1_024;
+const BATCH_EVENTS_MAX: usize = 128;
 
 pub struct Feeder<'e> {
     engine: &'e Mutex<Held>,

@@ -31,10 +31,8 @@ def _where(pod: SimulatedPod) -> str:
 
 def summary_text(summary: Summary) -> list[str]:
     total = summary.placed + summary.pending
-    lines = [
-        f"{summary.placed:,} of {counted(total, 'pod')} placed on "
-        f"{counted(summary.nodes, 'node')}, {summary.pending:,} pending"
-    ]
+    placed = f"{summary.placed:,} of {counted(total, 'pod')} placed"
+    lines = [f"{placed} on {counted(summary.nodes, 'node')}, {summary.pending:,} pending"]
     if summary.not_served:
         lines.append(f"{counted(summary.not_served, 'pod')} more of schedulers that are not served")
     lines += _reasons(summary)

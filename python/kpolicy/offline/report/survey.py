@@ -9,7 +9,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any, Final
 
-from kpolicy.offline.problem import Problem
+from kpolicy.offline.inventory import State
 from kpolicy.offline.report.amounts import amount, bytes_of, percent
 from kpolicy.offline.report.columns import columns, counted
 from kpolicy.offline.survey import Survey
@@ -18,7 +18,7 @@ from kpolicy.offline.utilisation import number
 _NOTHING: Final = Fraction(0)
 
 
-def survey_json(survey: Survey, size_bytes: int, problems: list[Problem]) -> dict[str, Any]:
+def survey_json(survey: Survey, size_bytes: int) -> dict[str, Any]:
     return {
         "bytes": size_bytes,
         "kinds": dict(sorted(survey.kinds.items())),
@@ -29,11 +29,11 @@ def survey_json(survey: Survey, size_bytes: int, problems: list[Problem]) -> dic
             "versions": dict(sorted(survey.node_versions.items())),
         },
         "pods": {
-            "total": survey.pods,
-            "onNodes": survey.pods_on_nodes,
+            "total": survey.pods.total(),
+            "onNodes": survey.pods[State.ON_NODE],
             "pending": survey.pods_pending,
-            "gated": survey.pods_gated,
-            "ended": survey.pods_ended,
+            "gated": survey.pods[State.GATED],
+            "ended": survey.pods[State.ENDED],
             "pendingByScheduler": dict(sorted(survey.pending_by_scheduler.items())),
         },
         "resources": {
@@ -50,7 +50,7 @@ def survey_json(survey: Survey, size_bytes: int, problems: list[Problem]) -> dic
                 "object": problem.object,
                 "message": problem.message,
             }
-            for problem in problems
+            for problem in survey.problems
         ],
     }
 
@@ -63,9 +63,9 @@ def survey_text(survey: Survey, size_bytes: int) -> list[str]:
     versions = _tally(survey.node_versions)
     cordoned = f", {survey.nodes_unschedulable:,} unschedulable" * bool(survey.nodes_unschedulable)
     lines.append(f"nodes     {survey.nodes:,}{cordoned}" + f"; {versions}" * bool(versions))
-    ended = f", {survey.pods_ended:,} ended" * bool(survey.pods_ended)
+    ended = f", {survey.pods[State.ENDED]:,} ended" * bool(survey.pods[State.ENDED])
     lines.append(
-        f"pods      {survey.pods:,}: {survey.pods_on_nodes:,} on nodes, "
+        f"pods      {survey.pods.total():,}: {survey.pods[State.ON_NODE]:,} on nodes, "
         f"{survey.pods_pending:,} pending{ended}"
     )
     lines += _pending(survey)
@@ -80,8 +80,8 @@ def survey_text(survey: Survey, size_bytes: int) -> list[str]:
 def _pending(survey: Survey) -> list[str]:
     schedulers = sorted(survey.pending_by_scheduler.items())
     lines = [f"pending   {count:,} for {name}" for name, count in schedulers]
-    if survey.pods_gated:
-        lines.append(f"          {counted(survey.pods_gated, 'pod')} of these gated")
+    if survey.pods[State.GATED]:
+        lines.append(f"          {counted(survey.pods[State.GATED], 'pod')} of these gated")
     return lines
 
 

@@ -7,7 +7,7 @@ use kpolicy_engine::model::{Container, HostPort, Quantity, ResourceList, StatusR
 
 use super::map::AmountMap;
 use super::scalar::Text;
-use super::sequence::List;
+use super::sequence::{Element, List, Models};
 use super::wire;
 
 wire! {
@@ -15,7 +15,7 @@ wire! {
         "name" => name: Text<'a>,
         "image" => image: Text<'a>,
         "resources" => resources: ResourcesWire,
-        "ports" => ports: List<PortWire<'a>>,
+        "ports" => ports: Models<HostPort>,
         "restartPolicy" => restart_policy: Text<'a>,
         "restartPolicyRules" => restart_rules: List<RestartRuleWire<'a>>,
     }
@@ -50,38 +50,48 @@ wire! {
     }
 }
 
-/// Each container with its status, found by name.
-pub fn into_containers(
-    containers: List<ContainerWire<'_>>,
-    statuses: List<ContainerStatusWire<'_>>,
-) -> Box<[Container]> {
-    let mut statuses: Vec<(Box<str>, StatusResources)> =
-        statuses.0.into_iter().filter_map(ContainerStatusWire::into_model).collect();
-    containers.boxed(|wire| {
-        let mut container = wire.into_model();
-        let found = statuses.iter().position(|(name, _)| *name == container.name);
-        container.status = found.map(|position| Box::new(statuses.swap_remove(position).1));
-        container
-    })
+/// What the status of a container says of its resources.
+pub struct ContainerStatus {
+    name: Box<str>,
+    resources: StatusResources,
 }
 
-impl ContainerWire<'_> {
-    fn into_model(self) -> Container {
-        let limits = self.resources.limits.0;
-        Container {
-            name: self.name.boxed(),
-            image: self.image.boxed(),
-            requests: requests_or_limits(self.resources.requests.unwrap_or_default().0, &limits),
+/// Each container with its status, found by name.
+pub fn with_statuses(
+    containers: Models<Container>,
+    statuses: Models<ContainerStatus>,
+) -> Box<[Container]> {
+    let mut containers = containers.0;
+    for status in statuses.0 {
+        let is_meant = |container: &&mut Container| {
+            container.status.is_none() && container.name == status.name
+        };
+        if let Some(container) = containers.iter_mut().find(is_meant) {
+            container.status = Some(Box::new(status.resources));
+        }
+    }
+    containers
+}
+
+impl<'de> Element<'de> for Container {
+    type Wire = ContainerWire<'de>;
+
+    fn from_wire(wire: ContainerWire<'de>) -> Option<Self> {
+        let limits = wire.resources.limits.0;
+        Some(Self {
+            name: wire.name.boxed(),
+            image: wire.image.boxed(),
+            requests: requests_or_limits(wire.resources.requests.unwrap_or_default().0, &limits),
             limits,
-            host_ports: self.ports.boxed_some(PortWire::into_model),
-            restarts_always: &*self.restart_policy == "Always",
-            restarts_all_containers: self
+            host_ports: wire.ports.0,
+            restarts_always: &*wire.restart_policy == "Always",
+            restarts_all_containers: wire
                 .restart_rules
                 .0
                 .iter()
                 .any(|rule| &*rule.action == "RestartAllContainers"),
             status: None,
-        }
+        })
     }
 }
 
@@ -96,20 +106,24 @@ fn requests_or_limits(requests: ResourceList, limits: &ResourceList) -> Resource
     pairs(limits).into_iter().chain(pairs(&requests)).collect()
 }
 
-impl PortWire<'_> {
-    fn into_model(self) -> Option<HostPort> {
-        (self.host_port > 0).then(|| HostPort {
-            ip: self.host_ip.boxed_or("0.0.0.0"),
-            protocol: self.protocol.boxed_or("TCP"),
-            port: self.host_port,
+impl<'de> Element<'de> for HostPort {
+    type Wire = PortWire<'de>;
+
+    fn from_wire(wire: PortWire<'de>) -> Option<Self> {
+        (wire.host_port > 0).then(|| Self {
+            ip: wire.host_ip.boxed_or("0.0.0.0"),
+            protocol: wire.protocol.boxed_or("TCP"),
+            port: wire.host_port,
         })
     }
 }
 
-impl ContainerStatusWire<'_> {
-    fn into_model(self) -> Option<(Box<str>, StatusResources)> {
-        let status = status_resources(self.resources, self.allocated)?;
-        Some((self.name.boxed(), status))
+impl<'de> Element<'de> for ContainerStatus {
+    type Wire = ContainerStatusWire<'de>;
+
+    fn from_wire(wire: ContainerStatusWire<'de>) -> Option<Self> {
+        let resources = status_resources(wire.resources, wire.allocated)?;
+        Some(Self { name: wire.name.boxed(), resources })
     }
 }
 

@@ -7,7 +7,7 @@ use kpolicy_engine::model::{Kind, Meta, OwnerReference};
 
 use super::map::{AnnotationMap, TextMap};
 use super::scalar::{Text, Time};
-use super::sequence::List;
+use super::sequence::{Element, Models};
 use super::wire;
 
 wire! {
@@ -20,7 +20,7 @@ wire! {
         "annotations" => annotations: AnnotationMap,
         "creationTimestamp" => created: Time,
         "deletionTimestamp" => deleted: Time,
-        "ownerReferences" => owners: List<OwnerWire<'a>>,
+        "ownerReferences" => owners: Models<OwnerReference>,
     }
 }
 
@@ -49,7 +49,7 @@ impl MetaWire<'_> {
             _ if namespace.is_empty() => name.clone(),
             _ => format!("{namespace}/{name}").into_boxed_str(),
         };
-        let controller = self.owners.0.into_iter().find(|owner| owner.controller);
+        let controller = self.owners.0.into_iter().next();
         let meta = Meta {
             namespace,
             name,
@@ -60,17 +60,20 @@ impl MetaWire<'_> {
             creation_seconds: self.created.0,
             deletion_seconds: self.deleted.0,
         };
-        (meta, controller.map(OwnerWire::into_model))
+        (meta, controller)
     }
 }
 
-impl OwnerWire<'_> {
-    fn into_model(self) -> OwnerReference {
-        OwnerReference {
-            api_version: self.api_version.boxed(),
-            kind: self.kind.boxed(),
-            name: self.name.boxed(),
-            uid: self.uid.boxed(),
-        }
+impl<'de> Element<'de> for OwnerReference {
+    type Wire = OwnerWire<'de>;
+
+    /// Only the controlling owner is kept.
+    fn from_wire(wire: OwnerWire<'de>) -> Option<Self> {
+        wire.controller.then(|| Self {
+            api_version: wire.api_version.boxed(),
+            kind: wire.kind.boxed(),
+            name: wire.name.boxed(),
+            uid: wire.uid.boxed(),
+        })
     }
 }

@@ -3,19 +3,17 @@
 //! Owns the defaults of the API: scheduler name `default-scheduler`, priority 0, an empty operator
 //! of a toleration is `Equal`.
 
-use kpolicy_engine::model::{Kind, Phase, Pod, Toleration, TolerationOperator};
+use kpolicy_engine::model::{
+    Container, Kind, Phase, Pod, SpreadConstraint, Toleration, TolerationOperator, Volume,
+};
 
 use super::affinity::AffinityWire;
-use super::container::{
-    ContainerStatusWire, ContainerWire, ResourcesWire, into_containers, status_resources,
-};
+use super::container::{ContainerStatus, ResourcesWire, status_resources, with_statuses};
 use super::map::{AmountMap, TextMap};
 use super::meta::MetaWire;
 use super::node::effect;
 use super::scalar::{Text, Time};
-use super::sequence::List;
-use super::spread::SpreadWire;
-use super::volume::VolumeWire;
+use super::sequence::{Element, List, Models};
 use super::wire;
 
 wire! {
@@ -36,13 +34,13 @@ wire! {
         "schedulingGates" => gates: List<NamedWire<'a>>,
         "nodeSelector" => node_selector: Option<TextMap>,
         "affinity" => affinity: AffinityWire<'a>,
-        "tolerations" => tolerations: List<TolerationWire<'a>>,
-        "topologySpreadConstraints" => spread_constraints: List<SpreadWire<'a>>,
-        "containers" => containers: List<ContainerWire<'a>>,
-        "initContainers" => init_containers: List<ContainerWire<'a>>,
+        "tolerations" => tolerations: Models<Toleration>,
+        "topologySpreadConstraints" => spread_constraints: Models<SpreadConstraint>,
+        "containers" => containers: Models<Container>,
+        "initContainers" => init_containers: Models<Container>,
         "overhead" => overhead: AmountMap,
         "resources" => resources: ResourcesWire,
-        "volumes" => volumes: List<VolumeWire<'a>>,
+        "volumes" => volumes: Models<Volume>,
         "resourceClaims" => resource_claims: List<NamedWire<'a>>,
         "schedulingGroup" => group: GroupWire<'a>,
         "hostNetwork" => host_network: bool,
@@ -56,9 +54,9 @@ wire! {
         "phase" => phase: Text<'a>,
         "startTime" => started: Time,
         "nominatedNodeName" => nominated_node_name: Text<'a>,
-        "conditions" => conditions: List<ConditionWire<'a>>,
-        "containerStatuses" => containers: List<ContainerStatusWire<'a>>,
-        "initContainerStatuses" => init_containers: List<ContainerStatusWire<'a>>,
+        "conditions" => conditions: Models<Condition>,
+        "containerStatuses" => containers: Models<ContainerStatus>,
+        "initContainerStatuses" => init_containers: Models<ContainerStatus>,
         "resources" => resources: Option<ResourcesWire>,
         "allocatedResources" => allocated: AmountMap,
     }
@@ -93,19 +91,19 @@ wire! {
     }
 }
 
+/// The conditions that a rule reads.
+#[derive(PartialEq, Eq)]
+pub enum Condition {
+    ResizeInfeasible,
+    PreemptedByScheduler,
+}
+
 const SCHEDULER_NAME_DEFAULT: &str = "default-scheduler";
 
 impl PodWire<'_> {
     pub fn into_model(self) -> Pod {
         let (meta, owner) = self.meta.into_meta(Kind::Pod);
         let (spec, status) = (self.spec, self.status);
-        let has_condition = |kind: &str, reason: &str, value: Option<&str>| {
-            status.conditions.0.iter().any(|condition| {
-                &*condition.kind == kind
-                    && &*condition.reason == reason
-                    && value.is_none_or(|value| &*condition.status == value)
-            })
-        };
         let group = spec.group.name;
         Pod {
             meta,
@@ -121,20 +119,16 @@ impl PodWire<'_> {
             scheduling_gates: spec.gates.boxed(|gate| gate.name.boxed()),
             node_selector: spec.node_selector.map(|selector| selector.0),
             affinity: spec.affinity.into_model(),
-            tolerations: spec.tolerations.boxed(TolerationWire::into_model),
-            spread_constraints: spec.spread_constraints.boxed_some(SpreadWire::into_model),
-            resize_infeasible: has_condition("PodResizePending", "Infeasible", None),
-            preempted_by_scheduler: has_condition(
-                "DisruptionTarget",
-                "PreemptionByScheduler",
-                Some("True"),
-            ),
-            containers: into_containers(spec.containers, status.containers),
-            init_containers: into_containers(spec.init_containers, status.init_containers),
+            tolerations: spec.tolerations.0,
+            spread_constraints: spec.spread_constraints.0,
+            resize_infeasible: status.conditions.0.contains(&Condition::ResizeInfeasible),
+            preempted_by_scheduler: status.conditions.0.contains(&Condition::PreemptedByScheduler),
+            containers: with_statuses(spec.containers, status.containers),
+            init_containers: with_statuses(spec.init_containers, status.init_containers),
             overhead: spec.overhead.0,
             pod_level_requests: spec.resources.requests.map(|requests| requests.0),
             status_resources: status_resources(status.resources, status.allocated).map(Box::new),
-            volumes: spec.volumes.boxed(VolumeWire::into_model),
+            volumes: spec.volumes.0,
             resource_claims: spec.resource_claims.boxed(|claim| claim.name.boxed()),
             pod_group: (!group.is_empty()).then(|| group.boxed()),
             host_network: spec.host_network,
@@ -154,18 +148,34 @@ fn phase(text: &str) -> Phase {
     }
 }
 
-impl TolerationWire<'_> {
-    fn into_model(self) -> Toleration {
-        Toleration {
-            key: self.key.boxed(),
-            operator: match &*self.operator {
+impl<'de> Element<'de> for Condition {
+    type Wire = ConditionWire<'de>;
+
+    fn from_wire(wire: ConditionWire<'de>) -> Option<Self> {
+        match (&*wire.kind, &*wire.reason, &*wire.status) {
+            ("PodResizePending", "Infeasible", _) => Some(Self::ResizeInfeasible),
+            ("DisruptionTarget", "PreemptionByScheduler", "True") => {
+                Some(Self::PreemptedByScheduler)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Element<'de> for Toleration {
+    type Wire = TolerationWire<'de>;
+
+    fn from_wire(wire: TolerationWire<'de>) -> Option<Self> {
+        Some(Self {
+            key: wire.key.boxed(),
+            operator: match &*wire.operator {
                 "" | "Equal" => TolerationOperator::Equal,
                 "Exists" => TolerationOperator::Exists,
                 _ => TolerationOperator::Unknown,
             },
-            value: self.value.boxed(),
-            effect: (!self.effect.is_empty()).then(|| effect(&self.effect)),
-        }
+            value: wire.value.boxed(),
+            effect: (!wire.effect.is_empty()).then(|| effect(&wire.effect)),
+        })
     }
 }
 
@@ -244,9 +254,15 @@ mod tests {
         assert_eq!(container.requests.get("cpu").copied(), cpu(100));
         assert_eq!(container.requests.get("memory"), Some(&Quantity::from_units(1 << 30)));
         assert_eq!(container.limits.get("cpu").copied(), cpu(1_000));
-        let port =
-            |ip: &str, protocol: &str, port| HostPort { ip: ip.into(), protocol: protocol.into(), port };
-        assert_eq!(*container.host_ports, [port("0.0.0.0", "TCP", 80), port("10.0.0.1", "UDP", 81)]);
+        let port = |ip: &str, protocol: &str, port| HostPort {
+            ip: ip.into(),
+            protocol: protocol.into(),
+            port,
+        };
+        assert_eq!(
+            *container.host_ports,
+            [port("0.0.0.0", "TCP", 80), port("10.0.0.1", "UDP", 81)]
+        );
         let status = container.status.as_deref().expect("its status speaks of resources");
         assert_eq!(status.allocated.get("cpu").copied(), cpu(50));
         let requests = status.requests.as_ref().expect("and of requests");
@@ -278,8 +294,7 @@ mod tests {
 
     #[test]
     fn affinity_is_read() {
-        let pod = pod(
-            r#"{"metadata": {"name": "p"}, "spec": {"affinity": {
+        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"affinity": {
                 "nodeAffinity": {
                   "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                     {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}],
@@ -293,8 +308,7 @@ mod tests {
                     {"topologyKey": "zone", "labelSelector": {}, "namespaces": ["b", "a", "b"],
                      "namespaceSelector": {"matchLabels": {"team": "x"}}, "matchLabelKeys": ["v"]}],
                   "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 9, "podAffinityTerm": {"topologyKey": "host"}}]}}}}"#,
-        );
+                    {"weight": 9, "podAffinityTerm": {"topologyKey": "host"}}]}}}}"#);
         let affinity = pod.affinity.expect("it has affinity");
         let required = affinity.node_required.expect("for nodes");
         assert_eq!(required.terms.len(), 2);
@@ -312,14 +326,12 @@ mod tests {
 
     #[test]
     fn spreading_is_read() {
-        let pod = pod(
-            r#"{"metadata": {"name": "p"}, "spec": {"topologySpreadConstraints": [
+        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"topologySpreadConstraints": [
                 {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
                  "labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["y", "x"],
                  "minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
                 {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway"},
-                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "SomethingNew"}]}}"#,
-        );
+                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "SomethingNew"}]}}"#);
         let [hard, soft] = &*pod.spread_constraints else { panic!("two constraints are known") };
         assert!(hard.hard && !hard.honors_affinity && hard.honors_taints);
         assert_eq!((hard.max_skew, hard.min_domains), (2, 3));
@@ -335,22 +347,18 @@ mod tests {
         assert_eq!((&*bare.scheduler_name, bare.priority), ("default-scheduler", 0));
         assert_eq!((bare.phase, bare.host_users), (Phase::Pending, None));
         assert_eq!((&bare.affinity, &bare.node_selector), (&None, &None));
-        let nulls = pod(
-            r#"{"metadata": {"name": "p", "labels": null, "annotations": null,
+        let nulls = pod(r#"{"metadata": {"name": "p", "labels": null, "annotations": null,
                 "ownerReferences": null, "creationTimestamp": null, "uid": null},
                 "spec": {"affinity": null, "containers": null, "nodeSelector": null,
                   "tolerations": null, "priority": null, "overhead": null, "hostUsers": null,
-                  "resources": null, "schedulerName": null, "volumes": null}, "status": null}"#,
-        );
+                  "resources": null, "schedulerName": null, "volumes": null}, "status": null}"#);
         assert_eq!(nulls, bare);
     }
 
     #[test]
     fn of_duplicate_keys_the_last_counts() {
-        let pod = pod(
-            r#"{"metadata": {"name": "a", "name": "p", "labels": {"a": "1", "a": "2"}},
-                "spec": {"priority": 1, "priority": 2}, "spec": {"priority": 3}}"#,
-        );
+        let pod = pod(r#"{"metadata": {"name": "a", "name": "p", "labels": {"a": "1", "a": "2"}},
+                "spec": {"priority": 1, "priority": 2}, "spec": {"priority": 3}}"#);
         assert_eq!((&*pod.meta.name, pod.priority), ("p", 3));
         assert_eq!(pod.meta.labels.iter().collect::<Vec<_>>(), [("a", "2")]);
     }

@@ -96,9 +96,9 @@ impl<'de> Deserialize<'de> for Amount {
         let parsed = match written.as_bytes() {
             [b'"', ..] => match inside_quotes(written) {
                 Some(text) => quantity::parse(text),
-                None => {
-                    quantity::parse(&serde_json::from_str::<String>(written).map_err(Error::custom)?)
-                }
+                None => quantity::parse(
+                    &serde_json::from_str::<String>(written).map_err(Error::custom)?,
+                ),
             },
             [b'-' | b'0'..=b'9', ..] => quantity::parse(written),
             _ => return Err(D::Error::custom("a quantity is a string or a number")),

@@ -40,7 +40,8 @@ impl SelectorWire<'_> {
     /// Requirements in the order of their keys, so that equal selectors are equal.
     pub fn into_model(self) -> Selector {
         let mut requirements: Vec<Requirement> = equalities(&self.labels.0);
-        requirements.extend(self.expressions.0.into_iter().map(|each| each.into_model(Dialect::Label)));
+        requirements
+            .extend(self.expressions.0.into_iter().map(|each| each.into_model(Dialect::Label)));
         requirements.sort_by(|left, right| left.key.cmp(&right.key));
         Selector { requirements: requirements.into_boxed_slice() }
     }
@@ -149,7 +150,11 @@ mod tests {
             (r#"{"key":"a","operator":"NotIn","values":["x",""]}"#, Dialect::Label, NotIn),
             (r#"{"key":"a","operator":"Exists"}"#, Dialect::Label, Exists),
             (r#"{"key":"a","operator":"Exists","values":["x"]}"#, Dialect::Label, Invalid),
-            (r#"{"key":"a","operator":"DoesNotExist","values":null}"#, Dialect::Label, DoesNotExist),
+            (
+                r#"{"key":"a","operator":"DoesNotExist","values":null}"#,
+                Dialect::Label,
+                DoesNotExist,
+            ),
             (r#"{"key":"a","operator":"Gt","values":["1"]}"#, Dialect::Label, Invalid),
             (r#"{"key":"a","operator":"Gt","values":["-1"]}"#, Dialect::NodeLabel, Gt),
             (r#"{"key":"a","operator":"Gt","values":["x"]}"#, Dialect::NodeLabel, Invalid),

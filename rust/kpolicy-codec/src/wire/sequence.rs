@@ -1,7 +1,7 @@
 //! Lists of the wire.
 //!
 //! Owns their bound and how elements become what the model holds. A `null` element is read as the
-//! empty value, as Go does.
+//! empty value, as Go does. Most lists have one or two elements: they grow from one.
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
@@ -24,11 +24,6 @@ impl<T> List<T> {
     /// The elements, converted.
     pub fn boxed<M>(self, convert: impl FnMut(T) -> M) -> Box<[M]> {
         self.0.into_iter().map(convert).collect()
-    }
-
-    /// The elements for which there is something, converted.
-    pub fn boxed_some<M>(self, convert: impl FnMut(T) -> Option<M>) -> Box<[M]> {
-        self.0.into_iter().filter_map(convert).collect()
     }
 }
 
@@ -53,27 +48,68 @@ impl List<Text<'_>> {
 
 impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Elements<T>(PhantomData<T>);
-        impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for Elements<T> {
-            type Value = List<T>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<List<T>, A::Error> {
-                let mut list = Vec::new();
-                while let Some(OrDefault(element)) = elements.next_element()? {
-                    if list.len() == LIST_ELEMENTS_MAX {
-                        return Err(A::Error::custom(format_args!(
-                            "a list of more than {LIST_ELEMENTS_MAX} elements is not read"
-                        )));
-                    }
-                    list.push(element);
-                }
-                Ok(List(list))
-            }
-        }
-        deserializer.deserialize_seq(Elements(PhantomData))
+        elements(deserializer, Some).map(List)
     }
+}
+
+/// Elements of the model, each made from its wire form as it is read: wire forms are large.
+#[derive(Debug)]
+pub struct Models<M>(pub Box<[M]>);
+
+impl<M> Default for Models<M> {
+    fn default() -> Self {
+        Self(Box::default())
+    }
+}
+
+/// An element of the model that has a wire form.
+pub trait Element<'de>: Sized {
+    type Wire: Default + Deserialize<'de>;
+
+    /// `None` leaves it out.
+    fn from_wire(wire: Self::Wire) -> Option<Self>;
+}
+
+impl<'de, M: Element<'de>> Deserialize<'de> for Models<M> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        elements(deserializer, M::from_wire).map(|list| Self(list.into_boxed_slice()))
+    }
+}
+
+fn elements<'de, D, T, M>(
+    deserializer: D,
+    convert: impl Fn(T) -> Option<M>,
+) -> Result<Vec<M>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    struct Elements<F, T>(F, PhantomData<T>);
+    impl<'de, F: Fn(T) -> Option<M>, T: Default + Deserialize<'de>, M> Visitor<'de> for Elements<F, T> {
+        type Value = Vec<M>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<M>, A::Error> {
+            let mut list = Vec::new();
+            let mut count = 0;
+            while let Some(OrDefault(element)) = elements.next_element()? {
+                if count == LIST_ELEMENTS_MAX {
+                    return Err(A::Error::custom(format_args!(
+                        "a list of more than {LIST_ELEMENTS_MAX} elements is not read"
+                    )));
+                }
+                count += 1;
+                let Some(element) = (self.0)(element) else { continue };
+                if list.len() == list.capacity() {
+                    list.reserve_exact(list.len().max(1));
+                }
+                list.push(element);
+            }
+            Ok(list)
+        }
+    }
+    deserializer.deserialize_seq(Elements(convert, PhantomData))
 }

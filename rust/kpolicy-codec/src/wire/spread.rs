@@ -4,7 +4,7 @@ use kpolicy_engine::model::SpreadConstraint;
 
 use super::scalar::Text;
 use super::selector::SelectorWire;
-use super::sequence::List;
+use super::sequence::{Element, List};
 use super::wire;
 
 wire! {
@@ -20,23 +20,25 @@ wire! {
     }
 }
 
-impl SpreadWire<'_> {
-    /// `None` for an action that this release does not know: neither hard nor soft.
-    pub fn into_model(self) -> Option<SpreadConstraint> {
-        let hard = match &*self.when_unsatisfiable {
+impl<'de> Element<'de> for SpreadConstraint {
+    type Wire = SpreadWire<'de>;
+
+    /// An action that this release does not know is neither hard nor soft.
+    fn from_wire(wire: SpreadWire<'de>) -> Option<Self> {
+        let hard = match &*wire.when_unsatisfiable {
             "DoNotSchedule" | "" => true,
             "ScheduleAnyway" => false,
             _ => return None,
         };
-        Some(SpreadConstraint {
-            max_skew: self.max_skew,
-            topology_key: self.topology_key.boxed(),
+        Some(Self {
+            max_skew: wire.max_skew,
+            topology_key: wire.topology_key.boxed(),
             hard,
-            label_selector: self.selector.map(SelectorWire::into_model),
-            match_label_keys: self.match_label_keys.texts(),
-            min_domains: self.min_domains.unwrap_or(1).max(1),
-            honors_affinity: &*self.affinity_policy != "Ignore",
-            honors_taints: &*self.taints_policy == "Honor",
+            label_selector: wire.selector.map(SelectorWire::into_model),
+            match_label_keys: wire.match_label_keys.texts(),
+            min_domains: wire.min_domains.unwrap_or(1).max(1),
+            honors_affinity: &*wire.affinity_policy != "Ignore",
+            honors_taints: &*wire.taints_policy == "Honor",
         })
     }
 }

@@ -4,7 +4,7 @@ use kpolicy_engine::model::{Volume, VolumeSource};
 use serde::de::IgnoredAny;
 
 use super::scalar::Text;
-use super::sequence::List;
+use super::sequence::{Element, List};
 use super::wire;
 
 wire! {
@@ -111,12 +111,16 @@ impl AzureDiskWire<'_> {
 /// Clause: API default of `rbd.pool`.
 const RBD_POOL_DEFAULT: &str = "rbd";
 
-impl VolumeWire<'_> {
-    pub fn into_model(mut self) -> Volume {
-        let name = std::mem::take(&mut self.name).boxed();
-        Volume { name, source: self.into_source() }
-    }
+impl<'de> Element<'de> for Volume {
+    type Wire = VolumeWire<'de>;
 
+    fn from_wire(mut wire: VolumeWire<'de>) -> Option<Self> {
+        let name = std::mem::take(&mut wire.name).boxed();
+        Some(Self { name, source: wire.into_source() })
+    }
+}
+
+impl VolumeWire<'_> {
     fn into_source(self) -> VolumeSource {
         if let Some(claim) = self.claim {
             VolumeSource::Claim { name: claim.name.boxed(), read_only: claim.read_only }
@@ -161,8 +165,9 @@ mod tests {
     use kpolicy_engine::model::VolumeSource;
 
     fn source(field: &str) -> VolumeSource {
-        let json =
-            format!(r#"{{"metadata":{{"name":"p"}},"spec":{{"volumes":[{{"name":"v",{field}}}]}}}}"#);
+        let json = format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{{"volumes":[{{"name":"v",{field}}}]}}}}"#
+        );
         let volume = pod(&json).volumes[0].clone();
         assert_eq!(&*volume.name, "v");
         volume.source

@@ -119,7 +119,8 @@ impl Writer {
                 *at = At::Merge(self.json.len());
                 return Ok(());
             }
-            return self.key(text, anchor);
+            self.key(text, anchor);
+            return Ok(());
         }
         self.separate();
         let start = self.json.len();
@@ -131,7 +132,7 @@ impl Writer {
         self.finished(anchor, start)
     }
 
-    fn key(&mut self, text: &str, anchor: usize) -> Result<(), String> {
+    fn key(&mut self, text: &str, anchor: usize) {
         self.separate();
         let start = self.json.len();
         scalar::push_text(&mut self.json, text);
@@ -140,7 +141,6 @@ impl Writer {
         if let Some(Frame::Mapping { at, .. }) = self.frames.last_mut() {
             *at = At::Value;
         }
-        Ok(())
     }
 
     fn begin(&mut self, open: char) -> Result<usize, String> {
@@ -180,7 +180,8 @@ impl Writer {
         };
         if matches!(self.frames.last(), Some(Frame::Mapping { at: At::Key, .. })) {
             let text = serde_json::from_str::<String>(&json);
-            return self.key(&text.map_err(|_| "a key must be a text".to_owned())?, 0);
+            self.key(&text.map_err(|_| "a key must be a text".to_owned())?, 0);
+            return Ok(());
         }
         self.separate();
         let start = self.json.len();
@@ -263,7 +264,10 @@ mod tests {
 
     #[test]
     fn documents_become_lines() {
-        check("a: 1\n---\n- b\n- c: {d: [e, 'f']}\n", "{\"a\":1}\n[\"b\",{\"c\":{\"d\":[\"e\",\"f\"]}}]\n");
+        check(
+            "a: 1\n---\n- b\n- c: {d: [e, 'f']}\n",
+            "{\"a\":1}\n[\"b\",{\"c\":{\"d\":[\"e\",\"f\"]}}]\n",
+        );
         check("", "");
         check("# nothing\n---\n...\n---\n{}\n", "null\n{}\n");
         check("a:\nb: ~\nc: ''\n", "{\"a\":null,\"b\":null,\"c\":\"\"}\n");

@@ -61,24 +61,25 @@ fn number(text: &str) -> Option<String> {
         return None;
     }
     let digits = digits.replace('_', "");
-    match with_base(&digits) {
-        Some(whole) => Some(format!("{sign}{}", whole?)),
-        None => Some(format!("{sign}{}", decimal(&digits)?)),
-    }
+    let number = match based(&digits) {
+        Some((base, rest)) if rest.starts_with(|first: char| first.is_digit(base)) => {
+            u64::from_str_radix(rest, base).ok()?.to_string()
+        }
+        Some(_) => return None,
+        None => decimal(&digits)?,
+    };
+    Some(format!("{sign}{number}"))
 }
 
-/// `None` where no base is written; then the number, if it is one.
-fn with_base(digits: &str) -> Option<Option<u64>> {
+/// The base that is written, and what follows.
+fn based(digits: &str) -> Option<(u32, &str)> {
     let bases = [("0x", 16), ("0X", 16), ("0o", 8), ("0b", 2), ("0B", 2)];
-    if let Some((rest, base)) =
-        bases.into_iter().find_map(|(prefix, base)| Some((digits.strip_prefix(prefix)?, base)))
-    {
-        let is_signed = rest.starts_with(['+', '-']);
-        return Some(u64::from_str_radix(rest, base).ok().filter(|_| !is_signed));
-    }
-    let octal = digits.strip_prefix('0').filter(|rest| !rest.is_empty())?;
-    let is_octal = octal.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
-    is_octal.then(|| u64::from_str_radix(octal, 8).ok())
+    let prefixed = bases
+        .into_iter()
+        .find_map(|(prefix, base)| digits.strip_prefix(prefix).map(|rest| (base, rest)));
+    let is_octal =
+        |rest: &&str| !rest.is_empty() && rest.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    prefixed.or_else(|| digits.strip_prefix('0').filter(is_octal).map(|rest| (8, rest)))
 }
 
 fn decimal(digits: &str) -> Option<String> {
@@ -152,8 +153,28 @@ mod tests {
     #[test]
     fn the_rest_is_text() {
         let texts = [
-            "100m", "1.5Gi", "y", "n", "1:30", "2026-01-01", "2026-01-01T00:00:00Z", ".inf", ".nan",
-            "1e", "1e+", "0x", "0xg", "0x-1", "1.2.3", "-", "--1", "_1", "._", ".", "0o8", "e3",
+            "100m",
+            "1.5Gi",
+            "y",
+            "n",
+            "1:30",
+            "2026-01-01",
+            "2026-01-01T00:00:00Z",
+            ".inf",
+            ".nan",
+            "1e",
+            "1e+",
+            "0x",
+            "0xg",
+            "0x-1",
+            "1.2.3",
+            "-",
+            "--1",
+            "_1",
+            "._",
+            ".",
+            "0o8",
+            "e3",
         ];
         for text in texts {
             assert_eq!(resolved(text), format!("\"{text}\""));

@@ -5,11 +5,13 @@
 //! moved, by looking up what was found before. `reference` does the same from scratch, and both always
 //! agree. Must not change the snapshot.
 
-mod columns;
+mod argued;
+mod filter_column;
 mod nominated;
 pub mod post_filter;
 pub mod reference;
 mod sampling;
+mod score_column;
 pub mod select;
 mod shape;
 mod shapes;
@@ -22,9 +24,11 @@ use std::sync::Arc;
 
 use crate::api::Stopwatch;
 use crate::program::{Profile, Program};
+use crate::rules::Status;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
-pub use nominated::{ahead_of, first_rejection, with_pods};
+pub use argued::Argued;
+pub use nominated::{ahead_of, behind};
 pub use select::Tie;
 pub use verdicts::{NodeRejection, PreparedFilters, Rejected};
 
@@ -320,7 +324,12 @@ fn failure(rejected: &Rejected, profile: &Profile, cluster: &Cluster) -> Option<
 }
 
 fn failed_by(failure: &NodeRejection, profile: &Profile) -> Outcome {
-    let name = profile.filters.get(failure.filter).map_or("", |filter| filter.name.as_ref());
-    let why = failure.status.as_ref().map(crate::rules::Status::message).unwrap_or_default();
-    Outcome::Failed(format!("running {name:?} filter plugin: {why}"))
+    Outcome::Failed(filter_failure(profile, failure.filter, failure.status.as_ref()))
+}
+
+/// What the user reads where a filter could not judge.
+pub fn filter_failure(profile: &Profile, filter: usize, status: Option<&Status>) -> String {
+    let name = profile.filters.get(filter).map_or("", |filter| filter.name.as_ref());
+    let why = status.map(Status::message).unwrap_or_default();
+    format!("running {name:?} filter plugin: {why}")
 }

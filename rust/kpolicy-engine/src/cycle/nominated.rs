@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use crate::program::Program;
-use crate::rules::PreparedFilter;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
+use super::argued::Argued;
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 /// Nodes that a nominated pod closes to this one.
@@ -46,6 +46,15 @@ pub fn ahead_of<'a>(
     cluster.nominations().on(node).filter(counts).collect()
 }
 
+/// Uids of pods nominated to a node that must give way to this one.
+pub fn behind(pod: &Pod, node: &str, program: &Program, cluster: &Cluster) -> Vec<Arc<str>> {
+    let yields = |other: &&Arc<Pod>| {
+        other.priority() < pod.priority()
+            && program.profile_of(&other.template.scheduler_name).is_some()
+    };
+    cluster.nominations().on(node).filter(yields).map(|other| Arc::clone(&other.uid)).collect()
+}
+
 /// How a node is rejected with some pods put on it, if it is.
 pub fn with_pods(
     slot: NodeSlot,
@@ -56,17 +65,10 @@ pub fn with_pods(
     if pods.is_empty() {
         return None;
     }
-    let mut imagined = cluster.imagine(slot, |_| {})?;
-    let mut forks: Vec<Option<Box<dyn PreparedFilter>>> =
-        prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect();
-    for pod in pods {
-        imagined.load.put(Arc::clone(pod));
-        for fork in forks.iter_mut().flatten() {
-            fork.add_pod(pod, cluster, imagined.view());
-        }
-    }
-    let filters: PreparedFilters<'_> = forks.iter().map(Option::as_deref).collect();
-    first_rejection(&filters, cluster, imagined.view())
+    let mut crowded = Argued::of(cluster.nodes().view(slot)?, prepared, cluster);
+    pods.iter().for_each(|pod| crowded.put(pod));
+    let (filter, code) = crowded.rejection()?;
+    Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code) })
 }
 
 /// The first filter that rejects a node, told in full.

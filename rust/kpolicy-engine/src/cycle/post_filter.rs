@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
+use crate::preemption::{self, Asked, Attempt, Search};
 use crate::program::Profile;
 use crate::rules::Rejection;
-use crate::snapshot::{Cluster, NodeSlot};
+use crate::snapshot::NodeSlot;
 
-use super::Question;
-use super::verdicts::{PreparedFilters, Rejected};
+use super::verdicts::Rejected;
 
-pub const NO_CLAIMS: &str = "no new claims to deallocate";
-pub const NOT_PREPARED: &str = "not found";
+const NO_CLAIMS: &str = "no new claims to deallocate";
+const NOT_PREPARED: &str = "not found";
+const PREFIX: &str = "preemption: ";
 
 /// What came of making room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub struct Room {
     pub victims: Vec<Arc<str>>,
     /// What goes behind the reasons; empty where room was found.
     pub message: String,
-    /// Preemption was asked, so that an earlier nomination does not hold any more.
+    /// An earlier nomination does not hold any more. Clause: it does where the pod may not evict
+    /// any, or where that failed.
     pub is_tried: bool,
 }
 
@@ -40,17 +42,35 @@ enum Before {
 }
 
 /// Tries to make room for a pod that no node will have.
-pub fn run(
-    question: Question<'_>,
-    profile: &Profile,
-    rejected: &Rejected,
-    prepared: &PreparedFilters<'_>,
-    cluster: &Cluster,
-    now_ns: i64,
-) -> Room {
-    let before = before_preemption(profile, rejected);
-    let _ = (question, prepared, cluster, now_ns);
-    Room { message: message(before, ""), ..Room::default() }
+pub fn run(asked: Asked<'_>) -> Room {
+    let before = before_preemption(asked.profile, asked.rejected);
+    if before == Before::Fails {
+        return Room { message: NOT_PREPARED.to_owned(), ..Room::default() };
+    }
+    let Some(settings) = asked.profile.preemption else {
+        // Clause: a nomination is given up where nobody is asked at all.
+        let is_tried = before == Before::Silent;
+        return Room { message: message(before, ""), is_tried, ..Room::default() };
+    };
+    let attempt = preemption::attempt(asked, Search::Enough(settings));
+    if let Some(chosen) = attempt.chosen() {
+        return Room {
+            nominated: Some(chosen.slot),
+            victims: chosen.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect(),
+            message: String::new(),
+            is_tried: true,
+        };
+    }
+    let told = format!("{PREFIX}{}", attempt.message(asked.cluster.nodes().len()));
+    Room {
+        // Clause: a failure hides what was said before.
+        message: match attempt {
+            Attempt::Failed(_) => told,
+            _ => message(before, &told),
+        },
+        is_tried: matches!(attempt, Attempt::NotFound { .. }),
+        ..Room::default()
+    }
 }
 
 fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {

@@ -60,6 +60,11 @@ impl Tie {
         Some(*slot)
     }
 
+    /// Where a search that goes around begins: any position below `count`.
+    pub fn start_among(self, count: usize) -> usize {
+        self.below(DRAWS_MAX + 1, count)
+    }
+
     /// A number from 0 up to `end`.
     fn below(self, draw: u32, end: usize) -> usize {
         let lot = mix(self.seed ^ mix(self.decision ^ mix(u64::from(draw))));

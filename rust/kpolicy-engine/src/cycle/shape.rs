@@ -6,9 +6,9 @@ use crate::program::Profile;
 use crate::rules::{Feasible, PreparedFilter};
 use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
 
-use super::columns::{FilterColumn, ScoreColumn};
+use super::filter_column::FilterColumn;
 use super::store::{ColumnId, Store};
-use super::totals::{Totals, changes_since};
+use super::totals::{ScoreStore, Totals, changes_since};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Shape {
 #[derive(Debug, Default)]
 pub struct Stores {
     pub filters: Store<FilterColumn>,
-    pub scores: Store<ScoreColumn>,
+    pub scores: ScoreStore,
 }
 
 impl Shape {
@@ -180,7 +180,7 @@ impl Shape {
         stores: &mut Stores,
     ) -> Vec<i32> {
         self.totals.follow(profile, pod, cluster, &mut stores.scores);
-        self.totals.of_only(slots, cluster, &stores.scores)
+        self.totals.of_only(slots, cluster, &mut stores.scores)
     }
 
     /// Works out the total of every feasible node.

@@ -9,7 +9,8 @@ use crate::program::Profile;
 use crate::rules::Key;
 use crate::snapshot::{Cluster, Pod};
 
-use super::columns::{FilterColumn, ScoreColumn};
+use super::filter_column::FilterColumn;
+use super::score_column::ScoreColumn;
 use super::shape::{Shape, Stores};
 use super::store::ColumnId;
 use super::totals::Totals;
@@ -85,13 +86,13 @@ impl Shapes {
 
     pub fn bytes(&self) -> usize {
         let filters: usize = self.stores.filters.columns().map(FilterColumn::bytes).sum();
-        let scores: usize = self.stores.scores.columns().map(ScoreColumn::bytes).sum();
+        let scores: usize = self.stores.scores.columns.columns().map(ScoreColumn::bytes).sum();
         let shapes: usize = self.entries.iter().flatten().map(|entry| entry.shape.bytes()).sum();
         filters + scores + shapes
     }
 
     pub fn columns(&self) -> usize {
-        self.stores.filters.len() + self.stores.scores.len()
+        self.stores.filters.len() + self.stores.scores.columns.len()
     }
 
     /// The place of the pod's shape; made if it is not there.
@@ -151,7 +152,9 @@ impl Shapes {
         for (position, score) in profile.scores.iter().enumerate() {
             let rule = score.rule.as_ref();
             let key = key_of(profile.filters.len() + position);
-            scores.push(self.stores.scores.claim(&key, || ScoreColumn::new(rule, pod, cluster)));
+            scores.push(
+                self.stores.scores.columns.claim(&key, || ScoreColumn::new(rule, pod, cluster)),
+            );
         }
         Shape::new(filters, Totals::new(scores, profile))
     }
@@ -167,7 +170,7 @@ impl Shapes {
         if entry.bytes == 0 {
             // Columns that are shared with other shapes count for each of them: a bound from above.
             let columns =
-                self.stores.filters.len().min(2) * 2 + self.stores.scores.len().min(2) * 8;
+                self.stores.filters.len().min(2) * 2 + self.stores.scores.columns.len().min(2) * 8;
             entry.bytes = entry.shape.bytes() + nodes * columns;
             self.bytes += entry.bytes;
         }

@@ -8,7 +8,7 @@ use crate::program::Profile;
 use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Score};
 use crate::snapshot::{Change, Changes, Cluster, NodeSlot, Pod};
 
-use super::columns::{ScoreColumn, extremes};
+use super::score_column::{ScoreColumn, Scratch};
 use super::store::{ColumnId, Store};
 
 /// The total of a node that is not feasible.
@@ -28,6 +28,13 @@ struct ShapeScore {
     fitted: Fitted,
     /// For rules that normalise by themselves: 0–100 by slot.
     normalized: Vec<i64>,
+}
+
+/// Shared columns, and room to work them out in.
+#[derive(Debug, Default)]
+pub struct ScoreStore {
+    pub columns: Store<ScoreColumn>,
+    scratch: Scratch,
 }
 
 #[derive(Debug)]
@@ -68,10 +75,10 @@ impl Totals {
     }
 
     /// Gives its columns back.
-    pub fn release(self, store: &mut Store<ScoreColumn>) {
+    pub fn release(self, store: &mut ScoreStore) {
         for score in self.scores {
             if let Source::Shared(id) = score.source {
-                store.release(id);
+                store.columns.release(id);
             }
         }
     }
@@ -82,7 +89,7 @@ impl Totals {
         profile: &Profile,
         pod: &Pod,
         cluster: &Cluster,
-        store: &mut Store<ScoreColumn>,
+        store: &mut ScoreStore,
     ) {
         for (score, rule) in self.scores.iter_mut().zip(&profile.scores) {
             score.follow(rule.rule.as_ref(), pod, cluster, store);
@@ -94,7 +101,7 @@ impl Totals {
         &mut self,
         slots: &[NodeSlot],
         cluster: &Cluster,
-        store: &Store<ScoreColumn>,
+        store: &mut ScoreStore,
     ) -> Vec<i32> {
         let mut mask = vec![false; cluster.nodes().slots()];
         for slot in slots {
@@ -106,7 +113,7 @@ impl Totals {
         let mut totals = vec![0_i32; slots.len()];
         for score in &mut self.scores {
             if let Source::Own(column) = &mut score.source {
-                column.see_feasible(cluster, feasible);
+                column.see_feasible(cluster, feasible, &mut store.scratch);
             }
             if let Some((_, prepared)) = score.active(store) {
                 let normalized = normalized_only(prepared, slots, feasible, cluster);
@@ -128,7 +135,7 @@ impl Totals {
         feasible: Feasible<'_>,
         has_moved: bool,
         cluster: &Cluster,
-        store: &mut Store<ScoreColumn>,
+        store: &mut ScoreStore,
     ) {
         let seen = self.seen.replace(cluster.generation());
         let mut is_rewritten = false;
@@ -146,20 +153,20 @@ impl Totals {
         }
     }
 
-    fn sum_all(&mut self, feasible: Feasible<'_>, store: &Store<ScoreColumn>) {
+    fn sum_all(&mut self, feasible: Feasible<'_>, store: &ScoreStore) {
+        // What every node gets alike is added once.
+        let alike = self.scores.iter().filter_map(|score| score.alike(store)).sum();
         self.totals.clear();
-        self.totals.resize(feasible.mask.len(), 0);
-        for score in &self.scores {
-            if let Some((column, prepared)) = score.active(store) {
-                score.add_all(column, prepared.normalization(), feasible.mask, &mut self.totals);
-            }
+        self.totals.resize(feasible.mask.len(), alike);
+        for score in self.scores.iter().filter(|score| score.alike(store).is_none()) {
+            score.add_all(store, &mut self.totals);
         }
         for (total, is_feasible) in self.totals.iter_mut().zip(feasible.mask) {
             *total = if *is_feasible { *total } else { INFEASIBLE };
         }
     }
 
-    fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, store: &Store<ScoreColumn>) {
+    fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, store: &ScoreStore) {
         let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
         let total = if is_feasible {
             self.scores.iter().map(|score| score.weighted(slot, store)).sum()
@@ -176,29 +183,23 @@ impl ShapeScore {
     /// The column and its rule, if that has a say in this cycle.
     fn active<'a>(
         &'a self,
-        store: &'a Store<ScoreColumn>,
+        store: &'a ScoreStore,
     ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
         let column = match &self.source {
             Source::Own(column) => column,
-            Source::Shared(id) => store.get(*id)?,
+            Source::Shared(id) => store.columns.get(*id)?,
         };
         Some((column, column.prepared().filter(|_| column.is_active())?))
     }
 
-    fn follow(
-        &mut self,
-        rule: &dyn Score,
-        pod: &Pod,
-        cluster: &Cluster,
-        store: &mut Store<ScoreColumn>,
-    ) {
+    fn follow(&mut self, rule: &dyn Score, pod: &Pod, cluster: &Cluster, store: &mut ScoreStore) {
         match &mut self.source {
-            Source::Own(column) => column.follow(rule, pod, cluster),
+            Source::Own(column) => column.follow(rule, pod, cluster, &mut store.scratch),
             Source::Shared(id) => {
-                let Some(column) = store.get_mut(*id) else { return };
-                column.follow(rule, pod, cluster);
+                let Some(column) = store.columns.get_mut(*id) else { return };
+                column.follow(rule, pod, cluster, &mut store.scratch);
                 if column.reads_feasible() {
-                    store.release(*id);
+                    store.columns.release(*id);
                     self.source = Source::Own(Box::new(ScoreColumn::new(rule, pod, cluster)));
                 }
             }
@@ -212,19 +213,19 @@ impl ShapeScore {
         has_moved: bool,
         seen: Option<u64>,
         cluster: &Cluster,
-        store: &mut Store<ScoreColumn>,
+        store: &mut ScoreStore,
     ) -> bool {
         let mut is_rewritten = false;
         match &mut self.source {
             Source::Shared(id) => {
-                if let Some(column) = store.get_mut(*id) {
-                    column.fill(cluster);
+                if let Some(column) = store.columns.get_mut(*id) {
+                    column.fill(cluster, &mut store.scratch);
                 }
             }
             Source::Own(column) => {
-                column.fill(cluster);
+                column.fill(cluster, &mut store.scratch);
                 if column.owes_feasible() || has_moved {
-                    column.see_feasible(cluster, feasible);
+                    column.see_feasible(cluster, feasible, &mut store.scratch);
                     is_rewritten = true;
                 }
             }
@@ -237,7 +238,10 @@ impl ShapeScore {
             return is_rewritten || had_a_say;
         };
         is_rewritten |= seen.is_none_or(|seen| column.rewritten() > seen);
-        let fitted = fit(column, prepared.normalization(), feasible.mask);
+        let fitted = match prepared.normalization().reads_extremes() {
+            true => column.fit(feasible, cluster),
+            false => Fitted::NONE,
+        };
         if prepared.normalization() == &Normalization::Whole {
             normalized.clear();
             normalized.resize(feasible.mask.len(), 0);
@@ -250,50 +254,30 @@ impl ShapeScore {
         is_rewritten
     }
 
-    fn weighted(&self, slot: NodeSlot, store: &Store<ScoreColumn>) -> i32 {
+    fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
         let Some((column, prepared)) = self.active(store) else { return 0 };
         let normalized = match prepared.normalization() {
             Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
-            other => other.apply(&self.fitted, column.raw_of(slot)),
+            other => column.score_of(slot, other, &self.fitted),
         };
         self.weight * narrow(normalized)
     }
 
-    /// Adds to every total; what it adds where a node is not feasible does not matter. Sums stay
-    /// within 32 bits because the program's weights are bounded.
-    fn add_all(
-        &self,
-        column: &ScoreColumn,
-        normalization: &Normalization,
-        feasible: &[bool],
-        totals: &mut [i32],
-    ) {
-        let weight = self.weight;
-        match (normalization, column.constant()) {
-            (Normalization::Whole, _) => {
-                for (total, value) in totals.iter_mut().zip(&self.normalized) {
-                    *total = total.wrapping_add(weight.wrapping_mul(narrow(*value)));
-                }
+    /// What every node gets, where all get the same.
+    fn alike(&self, store: &ScoreStore) -> Option<i32> {
+        let (column, prepared) = self.active(store)?;
+        let constant = column.constant()?;
+        Some(self.weight * narrow(prepared.normalization().apply(&self.fitted, constant)))
+    }
+
+    fn add_all(&self, store: &ScoreStore, totals: &mut [i32]) {
+        let Some((column, prepared)) = self.active(store) else { return };
+        if prepared.normalization() == &Normalization::Whole {
+            for (total, value) in totals.iter_mut().zip(&self.normalized) {
+                *total = total.wrapping_add(self.weight.wrapping_mul(narrow(*value)));
             }
-            (_, Some(constant)) => {
-                let value =
-                    weight.wrapping_mul(narrow(normalization.apply(&self.fitted, constant)));
-                totals.iter_mut().for_each(|total| *total = total.wrapping_add(value));
-            }
-            (Normalization::AsIs, None) => {
-                for (total, raw) in totals.iter_mut().zip(column.raw()) {
-                    *total = total.wrapping_add(weight.wrapping_mul(as_is(*raw)));
-                }
-            }
-            _ => {
-                let cells = totals.iter_mut().zip(feasible).zip(column.raw());
-                for ((total, is_feasible), raw) in cells {
-                    if *is_feasible {
-                        let value = narrow(normalization.apply(&self.fitted, *raw));
-                        *total = total.wrapping_add(weight.wrapping_mul(value));
-                    }
-                }
-            }
+        } else {
+            column.add_all(prepared.normalization(), &self.fitted, self.weight, totals);
         }
     }
 }
@@ -301,30 +285,6 @@ impl ShapeScore {
 /// Scores within 0–100.
 fn narrow(normalized: i64) -> i32 {
     i32::try_from(normalized).unwrap_or(0)
-}
-
-/// The integer part of a score, held within 0–100, in steps that run on several lanes at once.
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-#[inline]
-fn as_is(raw: f64) -> i32 {
-    const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
-    let held = if raw > 0.0 { raw } else { 0.0 };
-    let held = if held < 100.0 { held } else { 100.0 };
-    let rounded = held + TO_INTEGER;
-    let floor = if rounded - TO_INTEGER > held { rounded - 1.0 } else { rounded };
-    // The lowest bits of the sum are the integer.
-    floor.to_bits() as u32 as i32
-}
-
-fn fit(column: &ScoreColumn, normalization: &Normalization, feasible: &[bool]) -> Fitted {
-    if !normalization.reads_extremes() {
-        return Fitted::NONE;
-    }
-    let (lowest, highest) = match column.constant() {
-        Some(constant) => (constant, constant),
-        None => extremes(column.raw(), feasible),
-    };
-    Fitted { lowest, highest }
 }
 
 /// One score of some nodes, normalised over them.

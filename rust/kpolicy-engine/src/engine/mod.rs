@@ -6,16 +6,18 @@
 mod apply;
 mod schedule;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::{PodChange, PodState, Refusal, Statistics};
+use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
 use crate::cycle::{Cycle, Tie};
 use crate::explain;
 use crate::model::Kind;
 use crate::parked::Parked;
-use crate::program::{Program, TieBreak};
+use crate::program::{Profile, Program, TieBreak};
+use crate::rules::expression::Counts;
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
 
@@ -142,7 +144,20 @@ impl Engine {
             decisions: self.decisions,
             shape_hits: cache.hits,
             shape_misses: cache.misses,
+            rules: self.rule_statistics(),
         }
+    }
+
+    fn rule_statistics(&self) -> BTreeMap<String, RuleStatistics> {
+        let of_profile = |profile: &Profile| {
+            let scheduler = Arc::clone(&profile.scheduler_name);
+            let of_rule = move |(name, counts): &(Arc<str>, Arc<Counts>)| {
+                let told = RuleStatistics { errors: counts.errors(), audited: counts.audited() };
+                (format!("{scheduler}/{name}"), told)
+            };
+            profile.counts.iter().map(of_rule).collect::<Vec<_>>()
+        };
+        self.program.profiles.iter().flat_map(of_profile).collect()
     }
 
     /// The snapshot, to look at.

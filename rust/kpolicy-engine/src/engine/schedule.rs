@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::post_filter::{self, Room};
-use crate::cycle::{Outcome, PreparedFilters, Question, Rejected};
+use crate::cycle::{Outcome, PreparedFilters, Question, Rejected, behind};
 use crate::message::{self, NO_NODES};
+use crate::preemption::Asked;
 use crate::program::Program;
-use crate::rules::scheduling_gates;
+use crate::rules::{Stage, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::Engine;
@@ -23,9 +24,9 @@ struct Refusal {
 
 impl Engine {
     /// Decides and assumes these pods in order.
-    pub fn schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch {
+    pub fn schedule(&mut self, uids: &[Arc<str>], _: i64, stopwatch: &dyn Stopwatch) -> Batch {
         self.cluster.settle_order();
-        let decisions = uids.iter().map(|uid| self.decide(uid, now_ns, stopwatch)).collect();
+        let decisions = uids.iter().map(|uid| self.decide(uid, stopwatch)).collect();
         Batch {
             program_hash: Arc::clone(&self.program.hash),
             resource_version: Arc::clone(&self.resource_version),
@@ -33,7 +34,7 @@ impl Engine {
         }
     }
 
-    fn decide(&mut self, uid: &Arc<str>, now_ns: i64, stopwatch: &dyn Stopwatch) -> Decision {
+    fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
         let Some(pod) = self.pending_pod(uid) else { return self.unknown(uid) };
         let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
             return self.decision(&pod, Verdict::Gone);
@@ -45,32 +46,27 @@ impl Engine {
             decision.rejected_by = vec![scheduling_gates::NAME.into()];
             return decision;
         }
-        self.decisions += 1;
         if self.cluster.nodes().is_empty() {
+            self.decisions += 1;
             let mut decision = self.decision(&pod, Verdict::Parked);
             decision.message = NO_NODES.into();
             self.parked.park(&pod, profile, &[], &self.program, &decision.message);
             return decision;
         }
-        self.judge(&pod, profile, now_ns, stopwatch)
+        self.judge(&pod, profile, stopwatch)
     }
 
-    fn judge(
-        &mut self,
-        pod: &Arc<Pod>,
-        profile: usize,
-        now_ns: i64,
-        stopwatch: &dyn Stopwatch,
-    ) -> Decision {
+    fn judge(&mut self, pod: &Arc<Pod>, profile: usize, stopwatch: &dyn Stopwatch) -> Decision {
         let question = Question { pod, program: &self.program, profile, tie: self.tie() };
+        self.decisions += 1;
         let cluster = &self.cluster;
         let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
-            refuse(question, rejected, prepared, cluster, now_ns)
+            refuse(question, rejected, prepared, cluster)
         };
         let (timed, refusal) = self.cycle.decide(question, cluster, stopwatch, make_room);
         let mut decision = match (timed.outcome, refusal) {
             (Outcome::Chosen { slot, total, feasible }, _) => {
-                self.placed(pod, slot, total, feasible)
+                self.placed(pod, profile, slot, total, feasible)
             }
             (Outcome::Rejected(_), Some(refusal)) => self.parked(pod, profile, refusal),
             (Outcome::Failed(why), _) => {
@@ -85,13 +81,38 @@ impl Engine {
         decision
     }
 
-    fn placed(&mut self, pod: &Arc<Pod>, slot: NodeSlot, total: i64, feasible: usize) -> Decision {
+    /// Asks the rules that only count whether they would have rejected the chosen node.
+    fn audit(&self, pod: &Arc<Pod>, profile: usize, slot: NodeSlot) {
+        let Some(profile) = self.program.profiles.get(profile) else { return };
+        let Some(view) = self.cluster.nodes().view(slot) else { return };
+        for (audit, counts) in &profile.audits {
+            let prepared = audit.rule.prepare(pod, &self.cluster);
+            let rejects = prepared.is_some_and(|prepared| match prepared.stage() {
+                Stage::Skip => false,
+                Stage::Reject(_) => true,
+                Stage::Check => !prepared.check(&self.cluster, view).passes(),
+            });
+            if rejects {
+                counts.count_audited();
+            }
+        }
+    }
+
+    fn placed(
+        &mut self,
+        pod: &Arc<Pod>,
+        profile: usize,
+        slot: NodeSlot,
+        total: i64,
+        feasible: usize,
+    ) -> Decision {
         let mut decision = self.decision(pod, Verdict::Placed);
         decision.score = total;
         decision.nodes_feasible = feasible;
         if let Some(view) = self.cluster.nodes().view(slot) {
             decision.node = Arc::clone(&view.node.name);
         }
+        self.audit(pod, profile, slot);
         self.cluster.assume(&pod.uid, slot);
         decision
     }
@@ -106,10 +127,20 @@ impl Engine {
             decision.nominated_node = Arc::clone(&view.node.name);
         }
         if refusal.room.is_tried {
-            self.cluster.nominate(&pod.uid, &decision.nominated_node);
+            self.nominate(pod, &decision.nominated_node);
+        } else if let Some(node) = self.cluster.nominations().node_of(&pod.uid) {
+            decision.nominated_node = Arc::clone(node);
         }
         self.parked.park(pod, profile, &refusal.rules, &self.program, &decision.message);
         decision
+    }
+
+    /// Clause: pods of lower priority lose their claim to the node.
+    fn nominate(&mut self, pod: &Arc<Pod>, node: &Arc<str>) {
+        for uid in behind(pod, node, &self.program, &self.cluster) {
+            self.cluster.nominate(&uid, &self.empty);
+        }
+        self.cluster.nominate(&pod.uid, node);
     }
 
     /// The pod, if it is there and waits.
@@ -168,7 +199,6 @@ fn refuse(
     rejected: &Rejected,
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
-    now_ns: i64,
 ) -> Refusal {
     let program: &Program = question.program;
     let Some(profile) = program.profiles.get(question.profile) else {
@@ -179,7 +209,7 @@ fn refuse(
             room: Room::default(),
         };
     };
-    let room = post_filter::run(question, profile, rejected, prepared, cluster, now_ns);
+    let room = post_filter::run(Asked { question, profile, rejected, prepared, cluster });
     let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
     let histogram = match before {
         Some(_) => message::Histogram::default(),

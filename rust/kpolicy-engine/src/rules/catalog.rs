@@ -9,7 +9,8 @@ use crate::program::{Fields, Refusals};
 use super::{
     Filter, Score, dynamic_resources, image_locality, inter_pod_affinity, node_affinity,
     node_declared_features, node_name, node_ports, node_resources_balanced, node_resources_fit,
-    node_unschedulable, pod_topology_spread, taint_toleration,
+    node_unschedulable, node_volume_limits, pod_topology_spread, selector_spread, service_affinity,
+    taint_toleration, volume_binding, volume_restrictions, volume_zone,
 };
 
 type Made<T> = Option<Box<T>>;
@@ -24,6 +25,16 @@ const FILTERS: &[(&str, MakeFilter)] = &[
         node_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
     }),
     (node_ports::NAME, |_, _| Some(Box::new(node_ports::NodePorts))),
+    (volume_restrictions::NAME, |_, _| Some(Box::new(volume_restrictions::VolumeRestrictions))),
+    (node_volume_limits::NAME, |_, _| Some(Box::new(node_volume_limits::NodeVolumeLimits))),
+    (node_volume_limits::EBS.name, |_, _| Some(Box::new(&node_volume_limits::EBS))),
+    (node_volume_limits::GCE_PD.name, |_, _| Some(Box::new(&node_volume_limits::GCE_PD))),
+    (node_volume_limits::AZURE_DISK.name, |_, _| Some(Box::new(&node_volume_limits::AZURE_DISK))),
+    (node_volume_limits::CINDER.name, |_, _| Some(Box::new(&node_volume_limits::CINDER))),
+    (volume_binding::NAME, |args, refusals| {
+        volume_binding::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
+    (volume_zone::NAME, |_, _| Some(Box::new(volume_zone::VolumeZone))),
     (pod_topology_spread::NAME, |args, refusals| {
         pod_topology_spread::from_args(args, refusals)
             .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
@@ -42,6 +53,10 @@ const FILTERS: &[(&str, MakeFilter)] = &[
         args.optional("filterTimeout");
         args.optional("bindingTimeout");
         Some(Box::new(dynamic_resources::DynamicResources))
+    }),
+    (service_affinity::NAME, |args, refusals| {
+        service_affinity::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
     }),
 ];
 
@@ -70,6 +85,12 @@ const SCORES: &[(&str, MakeScore)] = &[
         args.optional("filterTimeout");
         args.optional("bindingTimeout");
         Some(Box::new(dynamic_resources::DynamicResources))
+    }),
+    (selector_spread::NAME, |args, refusals| {
+        selector_spread::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (service_affinity::NAME, |args, refusals| {
+        service_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
     }),
 ];
 

@@ -8,7 +8,8 @@ use crate::event::{Event, Events, Occurrence};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::{
-    Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Score, Stage, Status,
+    Code, Filter, Key, Normalization, PreparedFilter, PreparedScore, Reads, Refresh, Score, Stage,
+    Status,
 };
 
 pub const NAME: &str = "DynamicResources";
@@ -87,5 +88,9 @@ impl PreparedScore for Nothing {
 
     fn raw(&self, _: &Cluster, _: NodeView<'_>) -> f64 {
         0.0
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::Highest
     }
 }

@@ -11,7 +11,8 @@ use crate::snapshot::columns::{self, Columns, approximate};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::node_resources_fit::resources;
-use super::resource_scoring::{WeightedResource, floor};
+use super::normalization::integer_part;
+use super::resource_scoring::WeightedResource;
 use super::{Key, PreparedScore, Reads, Score};
 
 pub const NAME: &str = "NodeResourcesBalancedAllocation";
@@ -144,7 +145,7 @@ impl Prepared {
             // With one resource or none the balance is perfect before and after.
             let is_two = *has.0 > 0.0 && *has.1 > 0.0;
             let change = if is_two { HALF + after - before } else { HALF };
-            let half = floor(change.abs() * 0.5);
+            let half = integer_part(change.abs() * 0.5);
             *cell = if change < 0.0 { HALF - half } else { HALF + half };
         }
         true
@@ -158,7 +159,7 @@ fn at_most_one(share: f64) -> f64 {
 
 #[inline]
 fn balance_of_two(first: f64, second: f64) -> f64 {
-    floor((1.0 - ((first - second) * 0.5).abs()) * SCORE_MAX)
+    integer_part((1.0 - ((first - second) * 0.5).abs()) * SCORE_MAX)
 }
 
 /// From the plugin's args.

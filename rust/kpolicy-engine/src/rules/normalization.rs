@@ -93,6 +93,90 @@ impl Normalization {
     }
 }
 
+/// Below it, integers and a hundredfold of them are exact, and so is the integer part of a quotient
+/// of two up to 100.
+const EXACT_MAX: f64 = 35_184_372_088_832.0;
+
+impl Normalization {
+    /// Adds the weighted score of every node to its total. What it adds where a node is not feasible
+    /// does not matter. Sums must stay within 32 bits.
+    pub fn add_all(&self, fitted: &Fitted, weight: i32, raw: &[f64], totals: &mut [i32]) {
+        let (lowest, highest) = (fitted.lowest, fitted.highest);
+        let is_exact = lowest >= 0.0 && highest <= EXACT_MAX;
+        match self {
+            Self::AsIs => add_each(weight, raw, totals, |raw| raw),
+            Self::Range if highest > lowest => {
+                let span = highest - lowest;
+                add_each(weight, raw, totals, |raw| SCORE_MAX_F * ((raw - lowest) / span));
+            }
+            Self::Highest if is_exact && highest >= 1.0 => {
+                add_each(weight, raw, totals, |raw| SCORE_MAX_F * raw / highest);
+            }
+            Self::HighestReversed if is_exact && highest >= 1.0 => {
+                let left = |raw: f64| SCORE_MAX_F - integer_part(SCORE_MAX_F * raw / highest);
+                add_each(weight, raw, totals, left);
+            }
+            Self::Spread if is_exact && highest >= 1.0 => {
+                let sum = highest + lowest;
+                add_each(weight, raw, totals, |raw| SCORE_MAX_F * (sum - raw) / highest);
+            }
+            _ => {
+                for (total, raw) in totals.iter_mut().zip(raw) {
+                    let score = i32::try_from(self.apply(fitted, *raw)).unwrap_or(0);
+                    *total = total.wrapping_add(weight.wrapping_mul(score));
+                }
+            }
+        }
+    }
+}
+
+/// In steps that run on several lanes at once.
+fn add_each(weight: i32, raw: &[f64], totals: &mut [i32], score: impl Fn(f64) -> f64) {
+    if weight == 1 {
+        for (total, raw) in totals.iter_mut().zip(raw) {
+            *total = total.wrapping_add(held(*raw, &score));
+        }
+    } else {
+        for (total, raw) in totals.iter_mut().zip(raw) {
+            *total = total.wrapping_add(weight.wrapping_mul(held(*raw, &score)));
+        }
+    }
+}
+
+/// Adding it to a number from 0 up to 2⁵¹ rounds that number to an integer, which then is the lowest
+/// bits of the sum.
+const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+#[inline]
+fn held(raw: f64, score: impl Fn(f64) -> f64) -> i32 {
+    let score = if raw == IGNORED { 0.0 } else { score(raw) };
+    let score = if score > 0.0 { score } else { 0.0 };
+    let score = if score < SCORE_MAX_F { score } else { SCORE_MAX_F };
+    let rounded = score + TO_INTEGER;
+    let whole = if rounded - TO_INTEGER > score { rounded - 1.0 } else { rounded };
+    whole.to_bits() as u32 as i32
+}
+
+/// The integer part of a number from 0 up to 2⁵¹, in steps that run on several lanes at once.
+#[inline]
+pub fn integer_part(value: f64) -> f64 {
+    let rounded = (value + TO_INTEGER) - TO_INTEGER;
+    if rounded > value { rounded - 1.0 } else { rounded }
+}
+
+/// The scores of nodes whose rule normalises without looking at the others.
+#[allow(clippy::cast_possible_truncation)]
+pub fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
+    scores.clear();
+    if *normalization == Normalization::AsIs {
+        scores.extend(raw.iter().map(|raw| held(*raw, |raw| raw) as u8));
+    } else {
+        let of = |raw: &f64| u8::try_from(normalization.apply(&Fitted::NONE, *raw)).unwrap_or(0);
+        scores.extend(raw.iter().map(of));
+    }
+}
+
 /// Truncated toward zero and held within 0–100; not a number counts as 0.
 #[allow(clippy::cast_possible_truncation)]
 fn clamped(value: f64) -> i64 {
@@ -154,6 +238,32 @@ mod tests {
         assert_eq!(all(&Normalization::Spread, &[0.0, 0.0]), [100, 100]);
         assert_eq!(all(&Normalization::Range, &[-5.0, 0.0, 10.0]), [0, 33, 100]);
         assert_eq!(all(&Normalization::Range, &[7.0, 7.0]), [0, 0]);
+    }
+
+    #[test]
+    fn all_at_once_is_the_same_as_one_by_one() {
+        let raw = [0.0, 1.0, 2.0, 7.0, 33.0, 34.0, 99.0, 1e6, IGNORED, 3.0, 0.5];
+        let linear = Normalization::Linear { from: (0.0, 8.0), to: (100.0, 0.0) };
+        for normalization in [
+            Normalization::AsIs,
+            Normalization::Highest,
+            Normalization::HighestReversed,
+            Normalization::Range,
+            Normalization::Spread,
+            linear,
+            Normalization::Proportion { is_reversed: true },
+        ] {
+            for shift in [0.0, -5.0] {
+                let raw: Vec<f64> = raw.iter().map(|raw| (raw + shift).trunc()).collect();
+                let fitted = Fitted::over(raw.iter().copied());
+                let mut totals = vec![7; raw.len()];
+                normalization.add_all(&fitted, 3, &raw, &mut totals);
+                let one = |raw: &f64| 7 + 3 * normalization.apply(&fitted, *raw);
+                let want: Vec<i64> = raw.iter().map(one).collect();
+                let have: Vec<i64> = totals.into_iter().map(i64::from).collect();
+                assert_eq!(have, want, "{normalization:?} {shift}");
+            }
+        }
     }
 
     #[test]

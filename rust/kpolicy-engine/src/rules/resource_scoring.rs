@@ -11,6 +11,7 @@ use crate::resources::{Amounts, names};
 use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
+use super::normalization::integer_part;
 use super::{Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +207,7 @@ impl Prepared {
             let second = hundredfold(is_least, *two.0, two.1 + asked.1);
             // Half a unit more keeps the reciprocal's error from taking an integer down by one.
             let sum = first * weights.0 + second * weights.1;
-            let both = floor((sum + 0.5) * mean_of_two);
+            let both = integer_part((sum + 0.5) * mean_of_two);
             // A resource that the node lacks has 0 here and no weight.
             let is_both = *one.0 > 0.0 && *two.0 > 0.0;
             *cell = if is_both { both } else { first + second };
@@ -220,21 +221,14 @@ impl Prepared {
 fn hundredfold(is_least: bool, has: f64, carries: f64) -> f64 {
     let capped = if carries > has { has } else { carries };
     let wanted = if is_least { has - capped } else { capped };
-    let share = floor(wanted * 100.0 / has);
+    let share = integer_part(wanted * 100.0 / has);
     if has > 0.0 { share } else { 0.0 }
-}
-
-/// The integer part of a number from 0 up to 2⁵¹, in steps that run on several lanes at once.
-#[inline]
-pub(super) fn floor(value: f64) -> f64 {
-    const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
-    let rounded = (value + TO_INTEGER) - TO_INTEGER;
-    if rounded > value { rounded - 1.0 } else { rounded }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Strategy, floor, on_shape};
+    use super::{Strategy, on_shape};
+    use crate::rules::normalization::integer_part;
 
     #[test]
     fn worked_numbers_of_kube_scheduler() {
@@ -252,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn floor_is_the_integer_part() {
+    fn the_integer_part_is_one() {
         for (value, whole) in [(0.0, 0.0), (0.999, 0.0), (1.0, 1.0), (62.5, 62.0), (99.51, 99.0)] {
-            assert!((floor(value) - whole).abs() < f64::EPSILON, "{value}");
+            assert!((integer_part(value) - whole).abs() < f64::EPSILON, "{value}");
         }
     }
 }

@@ -133,6 +133,9 @@ impl Cluster {
     /// Clause: where neither the old nor the new object carries a nomination, ours is preserved.
     fn renominate(&mut self, new: &Arc<Pod>, old: Option<&Pod>, out: &mut Vec<Occurrence>) {
         let had = old.is_some_and(|old| !old.nominated_node_name.is_empty());
+        // Clause: also where we gave it up ourselves before the API server heard of it.
+        let was_changed =
+            had && old.is_some_and(|old| old.nominated_node_name != new.nominated_node_name);
         let before = self.nominations.node_of(&new.uid).cloned();
         if !new.nominated_node_name.is_empty() {
             self.nominations.set(new, &new.nominated_node_name);
@@ -141,7 +144,8 @@ impl Cluster {
         } else if let Some(node) = &before {
             self.nominations.set(new, node);
         }
-        if before.is_some() && self.nominations.node_of(&new.uid) != before.as_ref() {
+        let is_moved = before.is_some() && self.nominations.node_of(&new.uid) != before.as_ref();
+        if is_moved || was_changed {
             let old = Some(Arc::clone(new));
             out.push(Occurrence::Pod { old, new: None, is_assigned: true });
         }

@@ -92,21 +92,13 @@ impl Cluster {
         self.objects.namespaces.get("", namespace).map(|found| &found.meta.labels)
     }
 
-    /// A node with some pods put on it or taken away, for the sake of argument.
-    pub fn imagine(&self, slot: NodeSlot, change: impl FnOnce(&mut Load)) -> Option<Imagined<'_>> {
-        let view = self.nodes.view(slot)?;
-        let mut load = view.load.clone();
-        change(&mut load);
-        Some(Imagined { slot, node: view.node, load })
-    }
-
     /// A row for a pod that is not in the snapshot.
     pub fn row(&mut self, pod: crate::model::Pod) -> Arc<Pod> {
         Arc::new(self.pod_tables.row(pod, &mut self.names))
     }
 }
 
-/// A node under an assumption; see [`Cluster::imagine`].
+/// A node with some pods put on it or taken away, for the sake of argument.
 #[derive(Debug, Clone)]
 pub struct Imagined<'a> {
     pub slot: NodeSlot,

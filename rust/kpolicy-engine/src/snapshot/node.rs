@@ -151,7 +151,8 @@ impl Load {
 
     /// Takes the pod away; false if it was not there.
     pub fn take(&mut self, uid: &str) -> bool {
-        let Some(position) = self.pods.iter().position(|pod| pod.uid.as_ref() == uid) else {
+        // From the end: whoever argues takes away what was put last.
+        let Some(position) = self.pods.iter().rposition(|pod| pod.uid.as_ref() == uid) else {
             return false;
         };
         let pod = self.pods.swap_remove(position);

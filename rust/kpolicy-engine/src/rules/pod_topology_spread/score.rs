@@ -41,6 +41,8 @@ struct Sum {
     empty: u32,
     /// How many domains all nodes together are in.
     domains: usize,
+    /// No node lacks the key.
+    is_everywhere: bool,
     weight: f64,
     /// `maxSkew - 1`.
     grace: f64,
@@ -75,10 +77,12 @@ impl Sum {
             pods: vec![0.0; places],
             empty: domains.find("").unwrap_or(ABSENT),
             domains: usize::MAX,
+            is_everywhere: cluster.nodes().iter().all(|view| domains.id(view.slot) != ABSENT),
             weight: 0.0,
             grace: whole(constraint.max_skew.saturating_sub(1)),
         };
-        sum.domains = sum.domains_of(domains, cluster.nodes().iter().map(|view| view.slot.index()));
+        let live = &cluster.nodes().columns().live;
+        sum.domains = sum.domains_of(domains, |index| live.get(index) == Some(&true));
         sum
     }
 
@@ -102,7 +106,14 @@ impl Sum {
         if id == ABSENT { 0.0 } else { self.worth(self.pods.get(place).copied().unwrap_or(0.0)) }
     }
 
+    /// Slots without a node may get anything.
     fn add_all(&self, domains: &Domains, raw: &mut [f64]) {
+        if self.by_node && self.is_everywhere {
+            for (cell, pods) in raw.iter_mut().zip(&self.pods) {
+                *cell += self.worth(*pods);
+            }
+            return;
+        }
         if self.by_node {
             for ((cell, id), pods) in raw.iter_mut().zip(domains.ids()).zip(&self.pods) {
                 *cell += if *id == ABSENT { 0.0 } else { self.worth(*pods) };
@@ -118,15 +129,19 @@ impl Sum {
         }
     }
 
-    /// How many domains some nodes are in.
-    fn domains_of(&self, domains: &Domains, mut nodes: impl Iterator<Item = usize>) -> usize {
+    /// How many domains some nodes are in; `is_one` is by slot.
+    fn domains_of(&self, domains: &Domains, is_one: impl Fn(usize) -> bool) -> usize {
         let mut is_seen = vec![false; domains.len()];
         let mut seen = 0;
-        while let Some(index) = nodes.next().filter(|_| seen < self.domains) {
-            let id = domains.ids().get(index).copied().unwrap_or(ABSENT);
-            let id = if id == ABSENT { self.empty } else { id };
-            if let Some(cell) = is_seen.get_mut(id as usize) {
-                seen += usize::from(!std::mem::replace(cell, true));
+        for (index, id) in domains.ids().iter().enumerate() {
+            let id = if *id == ABSENT { self.empty } else { *id };
+            let Some(cell) = is_seen.get_mut(id as usize).filter(|seen| !**seen) else { continue };
+            if is_one(index) {
+                *cell = true;
+                seen += 1;
+                if seen == self.domains {
+                    break;
+                }
             }
         }
         seen
@@ -222,23 +237,18 @@ impl PreparedScore for Prepared {
     }
 
     fn see_feasible(&mut self, cluster: &Cluster, feasible: Feasible<'_>) {
-        let scored = |index: usize, is_feasible: bool| is_feasible && !self.is_ignored(index);
-        let nodes = || {
-            let nodes = feasible.mask.iter().enumerate();
-            nodes.filter_map(|(index, is_feasible)| scored(index, *is_feasible).then_some(index))
-        };
+        let is_scored =
+            |index: usize| feasible.mask.get(index) == Some(&true) && !self.is_ignored(index);
         let all_count = !self.needs_keys || self.standings.all_have_keys();
-        let hosts = if all_count { feasible.count } else { nodes().count() };
-        let sizes: Vec<usize> = self
-            .constraints
-            .list
-            .iter()
-            .zip(&self.sums)
-            .map(|(one, sum)| match sum.by_node {
-                true => hosts,
-                false => sum.domains_of(&cluster.nodes().domains(&one.topology_key), nodes()),
-            })
-            .collect();
+        let hosts = || match all_count {
+            true => feasible.count,
+            false => (0..feasible.mask.len()).filter(|index| is_scored(*index)).count(),
+        };
+        let size = |(one, sum): (&Constraint, &Sum)| match sum.by_node {
+            true => hosts(),
+            false => sum.domains_of(&cluster.nodes().domains(&one.topology_key), is_scored),
+        };
+        let sizes: Vec<usize> = self.constraints.list.iter().zip(&self.sums).map(size).collect();
         for (sum, size) in self.sums.iter_mut().zip(sizes) {
             sum.weight = weight(size);
         }
@@ -294,12 +304,15 @@ fn whole(value: i64) -> f64 {
     f64::from(i32::try_from(value).unwrap_or(i32::MAX))
 }
 
-/// Half away from zero. Scores are far below 2⁵³; `f64::round` is a call for each node.
-#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+/// Half away from zero, for what is below 2⁵¹; `f64::round` is a call for each node.
 fn rounded(value: f64) -> f64 {
-    let floor = value as i64 as f64;
-    let rest = value - floor;
-    floor + if rest >= 0.5 { 1.0 } else { 0.0 } - if rest <= -0.5 { 1.0 } else { 0.0 }
+    // Beyond it, an `f64` has no room for a fraction, so adding it rounds, halves to even.
+    const NO_FRACTION: f64 = 6_755_399_441_055_744.0;
+    let nearest = (value + NO_FRACTION) - NO_FRACTION;
+    let rest = value - nearest;
+    let up = if value >= 0.0 && rest >= 0.5 { 1.0 } else { 0.0 };
+    let down = if value < 0.0 && rest <= -0.5 { 1.0 } else { 0.0 };
+    nearest + up - down
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+"""The matrix of workloads: data files, each a workload and its sizes.
+
+Owns reading the files of `workloads/`, and running what they say one after the other. A size that
+is `quick` is part of every run. Must not time anything itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from kpolicy.cli.progress import progress_bar
+from kpolicy.offline.bench.measure import Measured, measure
+from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.bench.world import Size
+from kpolicy.offline.report.columns import columns
+from kpolicy.offline.report.measured import HEADINGS, row
+
+FOLDER: Final = Path(__file__).parent / "workloads"
+_KEYS: Final = {"name", "workload", "about", "sizes"}
+_SIZE_KEYS: Final = {"nodes", "existing", "pods", "quick", "reach"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`reach` is the rate that the design wants, decided pods a second; 0 where it names none."""
+
+    name: str
+    workload: str
+    size: Size
+    is_quick: bool
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    case: Case
+    measured: Measured
+
+    def line(self) -> dict[str, Any]:
+        reach = {"reach": self.case.reach} if self.case.reach else {}
+        return {"name": self.case.name, **self.measured.line(), **reach}
+
+
+def cases() -> list[Case]:
+    """Of all files, in the order of their names and lines."""
+    return [case for path in sorted(FOLDER.glob("*.yaml")) for case in read(path)]
+
+
+def read(path: Path) -> list[Case]:
+    document = yaml.safe_load(path.read_text("utf-8"))
+    assert set(document) == _KEYS, f"{path.name} has {sorted(document)}"
+    assert document["workload"] in WORKLOADS, path.name
+    made = []
+    for size in document["sizes"]:
+        assert set(size) <= _SIZE_KEYS, f"{path.name} has {sorted(size)}"
+        made.append(
+            Case(
+                document["name"],
+                document["workload"],
+                Size(size["nodes"], size["existing"], size["pods"]),
+                bool(size.get("quick")),
+                int(size.get("reach", 0)),
+            )
+        )
+    return made
+
+
+def chosen(names: Sequence[str], *, is_full: bool) -> list[Case]:
+    return [
+        case for case in cases() if (is_full or case.is_quick) and (not names or case.name in names)
+    ]
+
+
+def measure_all(which: Sequence[Case]) -> list[Ran]:
+    ran = []
+    for case in which:
+        with progress_bar(f"{case.name}, {case.size.nodes:,} nodes") as progress:
+            ran.append(Ran(case, measure(case.workload, case.size, progress=progress)))
+    return ran
+
+
+def table(ran: Sequence[Ran]) -> list[str]:
+    rows = [[*row(one.measured), f"{one.case.reach:,}" if one.case.reach else ""] for one in ran]
+    return columns([[*HEADINGS, "reach"], *rows], right=range(1, len(HEADINGS) + 1))

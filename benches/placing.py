@@ -1,0 +1,220 @@
+"""One run of the scheduler's own parts over a cluster that exists only as bytes.
+
+Owns sink, queue, cycle and binds wired to a counting engine; lists and watch lines that are made
+beforehand; a binder that says yes at once, and the watch that then confirms. No API server, no
+network. Assumes that all pods find a place. Must not judge the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from benches.crossings import CountingEngine
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.binding import Binding, BindOutcome, Bound
+from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
+from kpolicy.offline.bench import world
+from kpolicy.offline.snapshot import PolicyRefusedError, Progress
+from kpolicy.policy.program import Program
+from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.cycle import Cycle
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.report import Reporter
+from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+
+WORKLOAD: Final = "basic"
+# What a socket gives at once, about: some sixty pods.
+CHUNK_BYTES: Final = 64 * 1024
+# A run that takes longer hangs.
+RUN_S_MAX: Final = 300.0
+_LOOK_EVERY_S: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What happened in one run. Times are processor time a pod."""
+
+    nodes: int
+    pods: int
+    resources: int
+    pages: int
+    chunks: int
+    calls: dict[str, int]
+    bytes_in: dict[str, int]
+    bytes_out: dict[str, int]
+    python_us_a_pod: float
+    engine_us_a_pod: float
+
+    @property
+    def calls_for_pods(self) -> int:
+        """Those that are not for pages and chunks."""
+        return self.calls.get("schedule", 0) + self.calls.get("settle", 0)
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "pages": self.pages,
+            "chunks": self.chunks,
+            "calls": self.calls,
+            "crossings": sum(self.calls.values()),
+            "crossingsPerPod": round(sum(self.calls.values()) / self.pods, 4),
+            "bytesInPerCall": each(self.bytes_in, self.calls),
+            "bytesOutPerCall": each(self.bytes_out, self.calls),
+            "pythonUsPerPod": round(self.python_us_a_pod, 1),
+            "engineUsPerPod": round(self.engine_us_a_pod, 1),
+        }
+
+
+class _Bound:
+    """Binds at once, and remembers what the watch has to tell. Events and conditions go nowhere."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Binding] = []
+        self.came = asyncio.Event()
+
+    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+        self.waiting.append(binding)
+        self.came.set()
+        return Bound()
+
+    def scheduled(self, *_: object) -> None:
+        pass
+
+    failed_scheduling = set = forget = scheduled
+
+
+class Placing:
+    def __init__(self, nodes: int, pods: int, program: Program) -> None:
+        self._size = world.Size(nodes, 0, pods)
+        self._engine = CountingEngine(seed=1)
+        refusals = self._engine.load(program.bytes)
+        if refusals:
+            raise PolicyRefusedError(refusals)
+        self._resources = self._engine.resources()
+        self._pages = _pages(world.nodes(self._size))
+        self._chunks = _chunks("ADDED", world.waiting(WORKLOAD, self._size))
+        self._told = 0  # chunks that told of binds
+        self._left = 0
+        self._making_ns = 0  # in the part of the API server
+
+    async def run(self, progress: Progress | None) -> Run:
+        gc.collect()
+        began_ns = time.process_time_ns()
+        async with asyncio.timeout(RUN_S_MAX):
+            await self._place(progress)
+        engine = self._engine
+        elsewhere_ns = engine.engine_ns + engine.counting_ns + self._making_ns
+        python_ns = time.process_time_ns() - began_ns - elsewhere_ns
+        return Run(
+            self._size.nodes, self._size.pods, len(self._resources),
+            pages=len(self._pages), chunks=len(self._chunks) + self._told,
+            calls=dict(engine.calls), bytes_in=dict(engine.bytes_in),
+            bytes_out=dict(engine.bytes_out),
+            python_us_a_pod=python_ns / 1000 / self._size.pods,
+            engine_us_a_pod=engine.engine_ns / 1000 / self._size.pods,
+        )  # fmt: skip
+
+    async def _place(self, progress: Progress | None) -> None:
+        clock, queue, api = SystemClock(), Queue(), _Bound()
+        thread = EngineThread(self._engine, clock, lambda call, seconds: None)
+        reporter = Reporter(clock, api, api, SchedulerMetrics(), Traces())  # type: ignore[arg-type]
+
+        def poke() -> None:
+            cycle.poke()  # which is made below, of parts that poke it
+
+        sink = EngineSink(thread, queue, clock, on_work=poke, on_left=self._one_left)
+        sink.serve(frozenset({EVERY_PROFILE}))
+        binds = Binds(
+            api, thread, queue, sink, reporter,
+            clock=clock, run_id="bench", on_work=poke,
+        )  # fmt: skip
+        cycle = Cycle(thread, queue, binds, reporter, clock)
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._list(sink)
+                settling = group.create_task(binds.run())
+                deciding = group.create_task(cycle.run(group))
+                confirming = group.create_task(self._confirm(sink, api))
+                for chunk in self._chunks:
+                    await sink.lines("pods", chunk)
+                while self._left < self._size.pods:
+                    await asyncio.sleep(_LOOK_EVERY_S)
+                    if progress is not None:
+                        progress(self._left, self._size.pods)
+                cycle.stop()
+                await deciding
+                assert await binds.drain(RUN_S_MAX), "every reservation ends"
+                settling.cancel()
+                confirming.cancel()
+        finally:
+            thread.stop()
+
+    async def _list(self, sink: EngineSink) -> None:
+        for resource in self._resources:
+            await sink.list_begin(resource)
+            pages = self._pages if resource == "nodes" else ()
+            for page in pages:
+                await sink.list_page(resource, page)
+            await sink.list_end(resource, "1")
+
+    async def _confirm(self, sink: EngineSink, api: _Bound) -> None:
+        """The watch tells of all binds since it last did."""
+        while True:
+            await api.came.wait()
+            api.came.clear()
+            bindings, api.waiting = api.waiting, []
+            began_ns = time.thread_time_ns()
+            items = (
+                world.on_node(WORKLOAD, _number(one.name), _number(one.node)) for one in bindings
+            )
+            chunks = _chunks("MODIFIED", items)
+            self._making_ns += time.thread_time_ns() - began_ns
+            for chunk in chunks:
+                self._told += 1
+                await sink.lines("pods", chunk)
+
+    def _one_left(self, _: str) -> None:
+        self._left += 1
+
+
+def _pages(items: Iterable[str]) -> list[bytes]:
+    made = list(items)
+    return [
+        b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":['
+        + ",".join(made[start : start + LIST_PAGE_OBJECTS]).encode()
+        + b"]}"
+        for start in range(0, len(made), LIST_PAGE_OBJECTS)
+    ]
+
+
+def _chunks(kind: str, items: Iterable[str]) -> list[bytes]:
+    """Whole lines, so many as a socket gives at once."""
+    chunks: list[bytes] = []
+    held: list[str] = []
+    size = 0
+    for item in items:
+        line = f'{{"type":"{kind}","object":{item}}}\n'
+        held.append(line)
+        size += len(line)
+        if size >= CHUNK_BYTES:
+            chunks.append("".join(held).encode())
+            held, size = [], 0
+    return [*chunks, "".join(held).encode()] if held else chunks
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
+
+
+def each(totals: dict[str, int], calls: dict[str, int]) -> dict[str, int]:
+    """Of one call, on average."""
+    return {name: totals[name] // count for name, count in calls.items()}

@@ -1,0 +1,128 @@
+"""How fast the engine decides: one workload, one size, one program.
+
+Owns what is timed. The clock runs only during `schedule`, which decides and assumes pods one after
+the other; making the world, reading it and looking at the answers are outside. The time of a single
+decision is the engine's own stamps (filter and score) and an equal share of what else its call took
+(assume, preemption, the crossing): all of `seconds` is in some decision. Must not print.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kpolicy.engine import Decision, Engine, Verdict
+from kpolicy.offline.bench import templates
+from kpolicy.offline.bench.world import Size, bodies
+from kpolicy.offline.limits import BATCH_PODS
+from kpolicy.offline.snapshot import PolicyRefusedError, Progress, default_program
+from kpolicy.policy.program import Program
+
+_NOW_NS: Final = 0
+NANOSECONDS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`line` is what `kpolicy bench --output json` prints."""
+
+    workload: str
+    size: Size
+    scheduled: int
+    seconds: float
+    p50_us: float
+    p99_us: float
+
+    @property
+    def pods_per_second(self) -> float:
+        """Decided ones, placed or not."""
+        return self.size.pods / self.seconds
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "workload": self.workload,
+            "nodes": self.size.nodes,
+            "existing": self.size.existing,
+            "pods": self.size.pods,
+            "scheduled": self.scheduled,
+            "seconds": round(self.seconds, 6),
+            "podsPerSecond": round(self.pods_per_second, 1),
+            "p50us": round(self.p50_us, 2),
+            "p99us": round(self.p99_us, 2),
+        }
+
+
+def measure(
+    workload: str,
+    size: Size,
+    policy: Program | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Measured:
+    """Raises `PolicyRefusedError`; `progress` hears of decided pods, outside of the time."""
+    engine = _world(workload, size, policy or default_program(), seed)
+    uids = [templates.uid(index) for index in range(size.pods)]
+    spent_ns, scheduled = 0, 0
+    each_ns: list[int] = []
+    with _collector_at_rest():
+        for start in range(0, len(uids), BATCH_PODS):
+            batch = uids[start : start + BATCH_PODS]
+            began_ns = time.perf_counter_ns()
+            decisions = engine.schedule(batch, _NOW_NS).decisions
+            took_ns = time.perf_counter_ns() - began_ns
+            spent_ns += took_ns
+            scheduled += sum(one.verdict == Verdict.PLACED for one in decisions)
+            each_ns += decision_times(decisions, took_ns)
+            if progress is not None:
+                progress(start + len(batch), len(uids))
+    each_ns.sort()
+    return Measured(
+        workload,
+        size,
+        scheduled,
+        spent_ns / NANOSECONDS,
+        quantile(each_ns, 50) / 1000,
+        quantile(each_ns, 99) / 1000,
+    )
+
+
+def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
+    """Of each decision of one call that took so long."""
+    stamped = [one.filter_ns + one.score_ns for one in decisions]
+    share = max(0, took_ns - sum(stamped)) // max(1, len(stamped))
+    return [one + share for one in stamped]
+
+
+def quantile(ordered: Sequence[int], percent: int) -> int:
+    """The nearest rank: a value that occurred."""
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(0, rank - 1)]
+
+
+def _world(workload: str, size: Size, program: Program, seed: int) -> Engine:
+    engine = Engine(seed)
+    refusals = engine.load(program.bytes)
+    if refusals:
+        raise PolicyRefusedError(refusals)
+    for body in bodies(workload, size):
+        unreadable = engine.load_objects(body, workload)
+        assert not unreadable, unreadable[:1]
+    return engine
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """A collection of Python's garbage in the middle would be timed as the engine's work."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

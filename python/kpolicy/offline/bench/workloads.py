@@ -1,0 +1,130 @@
+"""The workloads: what the pods of each ask for, and what must be there for it.
+
+Owns their shapes. Pods are of 50 apps in turn; what is not said is as in `basic`. Must not know how
+many there are, nor how they become text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+APPS: Final = 50
+ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME: Final = "kubernetes.io/hostname"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+DISK: Final = "disk"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+NODE_CPU_MILLI: Final = 32_000
+
+Shape = Mapping[str, Any]
+# What a container of the n-th pod requests: milli-cores and MiB.
+Requests = Callable[[int], tuple[int, int]]
+
+
+def _equal(_: int) -> tuple[int, int]:
+    return 100, 256
+
+
+def _mixed(index: int) -> tuple[int, int]:
+    """50-440m and 64-1087Mi."""
+    return 50 + 10 * (index % 40), 64 + 7 * index % 1024
+
+
+def _larger_than_any_node(_: int) -> tuple[int, int]:
+    return 2 * NODE_CPU_MILLI, 256
+
+
+def _large(_: int) -> tuple[int, int]:
+    return 1_000, 256
+
+
+def _nothing(_: str) -> Shape:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`spec` gives what an app's pods have in their spec beside one container."""
+
+    about: str
+    requests: Requests = _equal
+    spec: Callable[[str], Shape] = _nothing
+    priority: int = 0
+    has_volumes: bool = False
+    # Existing pods then take all the cpu there is, so that each new pod needs room made.
+    are_nodes_full: bool = False
+    existing_requests: Requests = field(default=_equal)
+
+
+def _selector(app: str) -> Shape:
+    return {"matchLabels": {"app": app}}
+
+
+def _term(app: str, topology_key: str) -> Shape:
+    return {"labelSelector": _selector(app), "topologyKey": topology_key}
+
+
+def _node_affinity(_: str) -> Shape:
+    """A quarter of the nodes: one of two disks, two of four instance types."""
+    expressions = [
+        {"key": DISK, "operator": "In", "values": ["ssd"]},
+        {"key": INSTANCE_TYPE, "operator": "In", "values": ["type-0", "type-1"]},
+    ]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"affinity": {"nodeAffinity": {REQUIRED: required}}}
+
+
+def _spread(app: str) -> Shape:
+    """Hard over zones, soft over nodes."""
+    constraints = [
+        (ZONE, "DoNotSchedule", 5),
+        (HOSTNAME, "ScheduleAnyway", 1),
+    ]
+    return {
+        "topologySpreadConstraints": [
+            {
+                "topologyKey": key,
+                "whenUnsatisfiable": when,
+                "maxSkew": skew,
+                "labelSelector": _selector(app),
+            }
+            for key, when, skew in constraints
+        ]
+    }
+
+
+def _anti_affinity(app: str) -> Shape:
+    """No two of an app on a node."""
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [_term(app, HOSTNAME)]}}}
+
+
+def _affinity(app: str) -> Shape:
+    """All of an app in one zone."""
+    return {"affinity": {"podAffinity": {REQUIRED: [_term(app, ZONE)]}}}
+
+
+def _preferred_anti_affinity(app: str) -> Shape:
+    """Rather no two of an app on a node."""
+    preferred = [{"weight": 100, "podAffinityTerm": _term(app, HOSTNAME)}]
+    return {"affinity": {"podAntiAffinity": {PREFERRED: preferred}}}
+
+
+WORKLOADS: Final[Mapping[str, Workload]] = {
+    "basic": Workload("equal pods of 100m and 256Mi"),
+    "mixed": Workload("requests of 50-440m and 64-1087Mi", _mixed, existing_requests=_mixed),
+    "nodeaffinity": Workload("required affinity to a quarter of the nodes", spec=_node_affinity),
+    "spread": Workload("topology spread: hard over zones, soft over nodes", spec=_spread),
+    "antiaffinity": Workload("required anti-affinity: one of an app a node", spec=_anti_affinity),
+    "affinity": Workload("required affinity: an app in one zone", spec=_affinity),
+    "prefaffinity": Workload(
+        "preferred anti-affinity: rather one of an app a node", spec=_preferred_anti_affinity
+    ),
+    "preemption": Workload(
+        "no room but that of pods of lower priority", _large, priority=1_000, are_nodes_full=True
+    ),
+    "unschedulable": Workload("more cpu than any node has", _larger_than_any_node),
+    "volumes": Workload("a bound volume in a zone for each pod", has_volumes=True),
+}

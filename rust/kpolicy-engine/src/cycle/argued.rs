@@ -1,0 +1,99 @@
+//! One node under an assumption: pods put on it or taken away, and what the filters say then.
+//!
+//! Owns copies of the prepared filters, so that arguing leaves no trace. Rules that have no say in
+//! this cycle are not asked, nor told of the pods. Assumes that nothing else is assumed of the
+//! cluster. Must not know why anybody argues.
+
+use std::sync::Arc;
+
+use crate::rules::{Code, PreparedFilter, Status};
+use crate::snapshot::{Cluster, Imagined, Load, NodeView, Pod};
+
+use super::verdicts::PreparedFilters;
+
+#[derive(Debug)]
+pub struct Argued<'a> {
+    cluster: &'a Cluster,
+    node: Imagined<'a>,
+    /// By position in the profile's filters.
+    filters: Vec<Option<Box<dyn PreparedFilter>>>,
+}
+
+impl<'a> Argued<'a> {
+    /// The node as it is.
+    pub fn of(node: NodeView<'a>, prepared: &PreparedFilters<'_>, cluster: &'a Cluster) -> Self {
+        let load = node.load.clone();
+        Self::with_load(node, load, prepared, cluster)
+    }
+
+    /// The node without some of its pods.
+    pub fn without(
+        node: NodeView<'a>,
+        is_taken: impl Fn(&Pod) -> bool,
+        prepared: &PreparedFilters<'_>,
+        cluster: &'a Cluster,
+    ) -> Self {
+        let mut load = Load::default();
+        node.load
+            .pods
+            .iter()
+            .filter(|pod| !is_taken(pod))
+            .for_each(|pod| load.put(Arc::clone(pod)));
+        let mut argued = Self::with_load(node, load, prepared, cluster);
+        for pod in node.load.pods.iter().filter(|pod| is_taken(pod)) {
+            argued.tell_taken(pod);
+        }
+        argued
+    }
+
+    fn with_load(
+        node: NodeView<'a>,
+        load: Load,
+        prepared: &PreparedFilters<'_>,
+        cluster: &'a Cluster,
+    ) -> Self {
+        let node = Imagined { slot: node.slot, node: node.node, load };
+        let filters = prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect();
+        Self { cluster, node, filters }
+    }
+
+    /// The same assumption, to be carried further.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let fork = |filter: &Option<Box<dyn PreparedFilter>>| filter.as_ref().map(|own| own.fork());
+        let filters = self.filters.iter().map(fork).collect();
+        Self { cluster: self.cluster, node: self.node.clone(), filters }
+    }
+
+    pub fn put(&mut self, pod: &Arc<Pod>) {
+        self.node.load.put(Arc::clone(pod));
+        for filter in self.filters.iter_mut().flatten() {
+            filter.add_pod(pod, self.cluster, self.node.view());
+        }
+    }
+
+    pub fn take(&mut self, pod: &Arc<Pod>) {
+        self.node.load.take(&pod.uid);
+        self.tell_taken(pod);
+    }
+
+    fn tell_taken(&mut self, pod: &Arc<Pod>) {
+        for filter in self.filters.iter_mut().flatten() {
+            filter.remove_pod(pod, self.cluster, self.node.view());
+        }
+    }
+
+    /// The first filter that rejects the node, by position, and its verdict.
+    pub fn rejection(&self) -> Option<(usize, Code)> {
+        self.filters.iter().enumerate().find_map(|(position, filter)| {
+            let code = filter.as_ref()?.check(self.cluster, self.node.view());
+            (!code.passes()).then_some((position, code))
+        })
+    }
+
+    /// What a verdict of [`Argued::rejection`] means, as long as nothing was put or taken since.
+    pub fn describe(&self, filter: usize, code: Code) -> Option<Status> {
+        let filter = self.filters.get(filter)?.as_ref()?;
+        Some(filter.describe(self.cluster, self.node.view(), code))
+    }
+}

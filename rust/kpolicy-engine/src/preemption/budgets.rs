@@ -1,0 +1,191 @@
+//! Disruption budgets: which victims would go beyond one.
+//!
+//! Clauses: victims of one node share a budget, in order of importance, and every node starts from
+//! full budgets; a pod that `status.disruptedPods` names is counted already; a selector that is
+//! absent, empty or invalid means nobody, and no selector means a pod without labels.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::DisruptionBudget;
+use crate::snapshot::{Cluster, Pod};
+
+/// The budgets of a cluster, and whom they are known to mean.
+#[derive(Debug)]
+pub struct Budgets<'a> {
+    cluster: &'a Cluster,
+    /// By the id of the pods' identity.
+    meaning: FxHashMap<u64, Vec<&'a DisruptionBudget>>,
+}
+
+/// What is left of a budget on one node.
+struct Left<'a> {
+    budget: &'a DisruptionBudget,
+    disruptions: i64,
+}
+
+impl<'a> Budgets<'a> {
+    pub fn of(cluster: &'a Cluster) -> Self {
+        Self { cluster, meaning: FxHashMap::default() }
+    }
+
+    /// Parts victims into those that go beyond a budget and the others, both in their order.
+    pub fn part(&mut self, victims: Vec<Arc<Pod>>) -> (Vec<Arc<Pod>>, Vec<Arc<Pod>>) {
+        if self.cluster.objects().budgets.is_empty() {
+            return (Vec::new(), victims);
+        }
+        let mut touched: Vec<Left<'_>> = Vec::new();
+        victims.into_iter().partition(|victim| self.takes_beyond(victim, &mut touched))
+    }
+
+    fn takes_beyond(&mut self, victim: &Pod, touched: &mut Vec<Left<'a>>) -> bool {
+        let mut is_beyond = false;
+        for budget in self.meaning(victim) {
+            if is_disrupted(victim, budget) {
+                continue;
+            }
+            let known = touched.iter().position(|left| std::ptr::eq(left.budget, *budget));
+            let position = known.unwrap_or_else(|| {
+                touched.push(Left { budget, disruptions: budget.disruptions_allowed.into() });
+                touched.len() - 1
+            });
+            if let Some(left) = touched.get_mut(position) {
+                left.disruptions -= 1;
+                is_beyond |= left.disruptions < 0;
+            }
+        }
+        is_beyond
+    }
+
+    fn meaning(&mut self, pod: &Pod) -> &[&'a DisruptionBudget] {
+        let cluster = self.cluster;
+        self.meaning.entry(pod.identity.id()).or_insert_with(|| {
+            let budgets = cluster.objects().budgets.in_namespace(pod.namespace());
+            budgets.map(AsRef::as_ref).filter(|budget| means(budget, pod)).collect()
+        })
+    }
+}
+
+fn means(budget: &DisruptionBudget, pod: &Pod) -> bool {
+    let selector = budget.selector.as_ref().filter(|selector| !selector.is_everything());
+    !pod.labels().is_empty() && selector.is_some_and(|selector| selector.matches(pod.labels()))
+}
+
+fn is_disrupted(pod: &Pod, budget: &DisruptionBudget) -> bool {
+    budget.disrupted_pods.binary_search_by(|name| name.as_ref().cmp(&pod.name)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Budgets;
+    use crate::model::{
+        self, DisruptionBudget, Meta, Object, Requirement, Selector, SelectorOperator,
+    };
+    use crate::snapshot::{Cluster, Pod};
+
+    fn meta(namespace: &str, name: &str) -> Meta {
+        let (namespace, name) = (namespace.into(), name.into());
+        Meta { namespace, name, ..Meta::default() }
+    }
+
+    fn selects(key: &str, operator: SelectorOperator, values: &[&str]) -> Option<Selector> {
+        let values = values.iter().map(|value| (*value).into()).collect();
+        let requirement = Requirement { key: key.into(), operator, values };
+        Some(Selector { requirements: Box::new([requirement]) })
+    }
+
+    fn app(name: &str) -> Option<Selector> {
+        selects("app", SelectorOperator::In, &[name])
+    }
+
+    fn budget(name: &str, selector: Option<Selector>, allowed: i32) -> DisruptionBudget {
+        DisruptionBudget {
+            meta: meta("red", name),
+            selector,
+            disruptions_allowed: allowed,
+            disrupted_pods: Box::new([]),
+        }
+    }
+
+    fn cluster(budgets: impl IntoIterator<Item = DisruptionBudget>) -> Cluster {
+        let mut cluster = Cluster::default();
+        for budget in budgets {
+            cluster.set_object(Object::DisruptionBudget(Box::new(budget)));
+        }
+        cluster
+    }
+
+    /// Pods by namespace, name and labels.
+    fn pods(cluster: &mut Cluster, pods: &[(&str, &str, &[(&str, &str)])]) -> Vec<Arc<Pod>> {
+        let rows = pods.iter().map(|(namespace, name, labels)| {
+            let meta = Meta { labels: labels.iter().copied().collect(), ..meta(namespace, name) };
+            cluster.row(model::Pod { meta, ..model::Pod::default() })
+        });
+        rows.collect()
+    }
+
+    fn webs(cluster: &mut Cluster, names: &[&str]) -> Vec<Arc<Pod>> {
+        let web = |name| -> (&str, &str, &[(&str, &str)]) { ("red", name, &[("app", "web")]) };
+        let rows: Vec<_> = names.iter().copied().map(web).collect();
+        pods(cluster, &rows)
+    }
+
+    /// Names of those beyond a budget.
+    fn beyond(cluster: &Cluster, pods: &[Arc<Pod>]) -> Vec<String> {
+        let (beyond, within) = Budgets::of(cluster).part(pods.to_vec());
+        assert_eq!(beyond.len() + within.len(), pods.len());
+        beyond.iter().map(|pod| pod.name.as_ref().to_owned()).collect()
+    }
+
+    #[test]
+    fn victims_of_a_node_share_a_budget_and_every_node_starts_from_a_full_one() {
+        let mut cluster = cluster([budget("web", app("web"), 2)]);
+        let pods = webs(&mut cluster, &["a", "b", "c", "d"]);
+        assert_eq!(beyond(&cluster, &pods), ["c", "d"]);
+        let mut budgets = Budgets::of(&cluster);
+        for _ in 0..2 {
+            assert_eq!(budgets.part(pods.clone()).0.len(), 2);
+        }
+    }
+
+    #[test]
+    fn each_budget_that_means_a_pod_counts() {
+        let mut cluster = cluster([budget("web", app("web"), 3), budget("tight", app("web"), 1)]);
+        let pods = webs(&mut cluster, &["a", "b"]);
+        assert_eq!(beyond(&cluster, &pods), ["b"]);
+    }
+
+    #[test]
+    fn a_pod_that_is_disrupted_already_neither_takes_nor_exceeds() {
+        let mut web = budget("web", app("web"), 1);
+        web.disrupted_pods = Box::new(["a".into(), "b".into()]);
+        let mut cluster = cluster([web]);
+        let pods = webs(&mut cluster, &["a", "b", "c", "d"]);
+        assert_eq!(beyond(&cluster, &pods), ["d"]);
+    }
+
+    #[test]
+    fn some_budgets_and_some_pods_are_never_meant() {
+        let everything = Some(Selector::default());
+        let invalid = selects("app", SelectorOperator::Invalid, &["web"]);
+        let mut cluster = cluster([
+            budget("absent", None, 0),
+            budget("empty", everything, 0),
+            budget("invalid", invalid, 0),
+            budget("not-db", selects("app", SelectorOperator::NotIn, &["db"]), 0),
+        ]);
+        let pods = pods(
+            &mut cluster,
+            &[
+                ("red", "bare", &[]),
+                ("red", "db", &[("app", "db")]),
+                ("blue", "elsewhere", &[("app", "web")]),
+                ("red", "meant", &[("tier", "front")]),
+            ],
+        );
+        assert_eq!(beyond(&cluster, &pods), ["meant"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! What would have to go on one node.
+//!
+//! Clauses: all that may go are taken away; if the pod does not fit even then, the node is no help.
+//! Then one after the other is put back, those beyond a budget first, the important ones first, and
+//! stays if the pod still fits. The pod must fit both with and without the pods nominated to the node.
+
+use std::sync::Arc;
+
+use crate::cycle::{self, Argued};
+use crate::rules::{Code, Status};
+use crate::snapshot::{NodeSlot, NodeView, Pod};
+
+use super::budgets::Budgets;
+use super::victims::{by_importance, may_go};
+use super::{Asked, Candidate};
+
+/// Why a node is no candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unhelpful {
+    NoVictims,
+    Rejected(Status),
+    /// A rule could not judge.
+    Failed(String),
+}
+
+pub fn dry_run(
+    asked: Asked<'_>,
+    slot: NodeSlot,
+    budgets: &mut Budgets<'_>,
+) -> Result<Candidate, Unhelpful> {
+    let pod = asked.question.pod;
+    let node = asked.cluster.nodes().view(slot).ok_or(Unhelpful::NoVictims)?;
+    let at_stake = node.load.pods.iter().filter(|other| may_go(other, pod));
+    let mut at_stake: Vec<Arc<Pod>> = at_stake.cloned().collect();
+    if at_stake.is_empty() {
+        return Err(Unhelpful::NoVictims);
+    }
+    let mut emptied = Emptied::of(asked, node);
+    if let Some(rejection) = emptied.rejection() {
+        return Err(unhelpful(asked, rejection));
+    }
+    at_stake.sort_unstable_by(by_importance);
+    let (beyond, within) = budgets.part(at_stake);
+    let mut victims: Vec<Arc<Pod>> = Vec::new();
+    emptied.put_back(beyond, &mut victims);
+    let violations = victims.len();
+    emptied.put_back(within, &mut victims);
+    if victims.is_empty() {
+        // Only a rule whose answer depends on the order of putting and taking gets here.
+        let why = format!("expected at least one victim pod on node {:?}", node.node.name);
+        return Err(Unhelpful::Failed(why));
+    }
+    victims.sort_unstable_by(by_importance);
+    Ok(Candidate { slot, victims, violations })
+}
+
+/// A node without the pods at stake, with and without the pods nominated to it.
+struct Emptied<'a> {
+    plain: Argued<'a>,
+    /// `None` where no nomination counts.
+    crowded: Option<Argued<'a>>,
+}
+
+/// The rejecting filter, its verdict and what that means.
+type Rejection = (usize, Code, Status);
+
+impl<'a> Emptied<'a> {
+    fn of(asked: Asked<'a>, node: NodeView<'a>) -> Self {
+        let (pod, program) = (asked.question.pod, asked.question.program);
+        let is_taken = |other: &Pod| may_go(other, pod);
+        let plain = Argued::without(node, is_taken, asked.prepared, asked.cluster);
+        let ahead = cycle::ahead_of(pod, &node.node.name, program, asked.cluster);
+        let crowded = (!ahead.is_empty()).then(|| {
+            let mut crowded = plain.fork();
+            ahead.into_iter().for_each(|nominated| crowded.put(nominated));
+            crowded
+        });
+        Self { plain, crowded }
+    }
+
+    /// With the nominated pods first, as when filtering.
+    fn both(&self) -> impl Iterator<Item = &Argued<'a>> {
+        self.crowded.iter().chain([&self.plain])
+    }
+
+    fn fits(&self) -> bool {
+        self.both().all(|node| node.rejection().is_none())
+    }
+
+    fn rejection(&self) -> Option<Rejection> {
+        self.both().find_map(|node| {
+            let (filter, code) = node.rejection()?;
+            Some((filter, code, node.describe(filter, code)?))
+        })
+    }
+
+    /// Puts pods back, in order, as long as the pod fits; the others are victims.
+    fn put_back(&mut self, pods: Vec<Arc<Pod>>, victims: &mut Vec<Arc<Pod>>) {
+        for pod in pods {
+            self.each(|node| node.put(&pod));
+            if !self.fits() {
+                self.each(|node| node.take(&pod));
+                victims.push(pod);
+            }
+        }
+    }
+
+    fn each(&mut self, change: impl Fn(&mut Argued<'a>)) {
+        self.crowded.iter_mut().for_each(&change);
+        change(&mut self.plain);
+    }
+}
+
+fn unhelpful(asked: Asked<'_>, (filter, code, status): Rejection) -> Unhelpful {
+    if code.is_failure() {
+        Unhelpful::Failed(cycle::filter_failure(asked.profile, filter, Some(&status)))
+    } else {
+        Unhelpful::Rejected(status)
+    }
+}

@@ -1,0 +1,222 @@
+//! Preemption: making room for a pod by evicting pods of lower priority (`DefaultPreemption`).
+//!
+//! Owns which pods would have to go on which node, which node is taken, and why there is none.
+//! Everything is for the sake of argument: pure functions of the snapshot, nothing is evicted.
+//! Assumes that the pod was rejected just now, and the prepared filters that this rests on. Must not
+//! know JSON, nor what is done about a nomination.
+//!
+//! Clauses: a pod must have strictly lower priority to be a victim; a node is of interest if its
+//! rejection is plain `Unschedulable`; as many pods as possible are kept, the important ones first
+//! and those under a disruption budget before the others.
+
+mod budgets;
+mod dry_run;
+mod eligibility;
+mod pick;
+mod potential;
+mod victims;
+
+use std::sync::Arc;
+
+use crate::cycle::{PreparedFilters, Question, Rejected};
+use crate::message::{self, Histogram};
+use crate::program::{Preemption, Profile};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
+
+use budgets::Budgets;
+use dry_run::{Unhelpful, dry_run};
+
+pub use eligibility::NotEligible;
+
+const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+
+/// For whom room is to be made, and why there is none.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub question: Question<'a>,
+    pub profile: &'a Profile,
+    pub rejected: &'a Rejected,
+    pub prepared: &'a PreparedFilters<'a>,
+    pub cluster: &'a Cluster,
+}
+
+/// How far to search. The order is that of the nodes' names, from some start on and around.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Every node that may do, from the first on.
+    Whole,
+    /// From a drawn node on, until there are as many candidates as the settings ask for, one of
+    /// them within all budgets.
+    Enough(Preemption),
+}
+
+/// A node on which room can be made.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub slot: NodeSlot,
+    /// In order of importance; there is at least one.
+    pub victims: Vec<Arc<Pod>>,
+    /// How many of them go beyond a disruption budget.
+    pub violations: usize,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Attempt {
+    /// The pod may not evict any; what it is nominated to stays.
+    NotEligible(NotEligible),
+    Found {
+        candidates: Vec<Candidate>,
+        /// Position of the one to take.
+        chosen: usize,
+    },
+    NotFound {
+        /// Nodes that were of interest at all.
+        potential: usize,
+        /// What kept nodes from being candidates.
+        reasons: Histogram,
+    },
+    /// A rule could not judge.
+    Failed(String),
+}
+
+impl Attempt {
+    pub fn chosen(&self) -> Option<&Candidate> {
+        match self {
+            Self::Found { candidates, chosen } => candidates.get(*chosen),
+            _ => None,
+        }
+    }
+
+    /// Why there is no room; empty where there is.
+    pub fn message(&self, nodes_total: usize) -> String {
+        match self {
+            Self::NotEligible(why) => why.message().to_owned(),
+            Self::Found { .. } => String::new(),
+            Self::NotFound { reasons, .. } => message::fit_error(nodes_total, "", reasons, ""),
+            Self::Failed(why) => why.clone(),
+        }
+    }
+}
+
+/// Looks for a node where evicting pods makes room.
+pub fn attempt(asked: Asked<'_>, search: Search) -> Attempt {
+    if let Some(why) = eligibility::refusal(asked) {
+        return Attempt::NotEligible(why);
+    }
+    let potential = potential::nodes(asked);
+    let found = look(asked, search, &potential);
+    let tie = asked.question.tie;
+    match pick::pick(&found.candidates, tie, asked.cluster) {
+        Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
+        None if !found.failures.is_empty() => Attempt::Failed(joined(found.failures)),
+        None => {
+            let reasons = found.reasons(asked.cluster.nodes().len());
+            Attempt::NotFound { potential: potential.len(), reasons }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    /// Those within all budgets first.
+    candidates: Vec<Candidate>,
+    /// Nodes that are no candidates, by reason.
+    unhelpful: Histogram,
+    unhelpful_nodes: usize,
+    failures: Vec<String>,
+}
+
+impl Found {
+    fn reasons(&self, nodes_total: usize) -> Histogram {
+        let mut reasons = self.unhelpful.clone();
+        reasons.add(&[NOT_HELPFUL.into()], nodes_total.saturating_sub(self.unhelpful_nodes));
+        reasons
+    }
+}
+
+/// Clause: enough are found when there are as many candidates as wanted, one of them within all
+/// budgets; of either sort no more than that are kept.
+fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot]) -> Found {
+    let (start, enough) = match search {
+        Search::Whole => (0, usize::MAX),
+        Search::Enough(settings) => {
+            let start = asked.question.tie.start_among(potential.len());
+            (start, enough(settings, potential.len()))
+        }
+    };
+    let mut budgets = Budgets::of(asked.cluster);
+    let mut found = Found::default();
+    let mut violating: Vec<Candidate> = Vec::new();
+    let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
+    for slot in after.iter().chain(before) {
+        match dry_run(asked, *slot, &mut budgets) {
+            Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
+            Ok(candidate) if violating.len() < enough => violating.push(candidate),
+            Ok(_) => {}
+            Err(why) => found.note(why),
+        }
+        if !found.candidates.is_empty() && found.candidates.len() + violating.len() >= enough {
+            break;
+        }
+    }
+    found.candidates.append(&mut violating);
+    found
+}
+
+impl Found {
+    fn note(&mut self, why: Unhelpful) {
+        self.unhelpful_nodes += 1;
+        match why {
+            Unhelpful::NoVictims => self.unhelpful.add(&[NO_VICTIMS.into()], 1),
+            Unhelpful::Rejected(status) => self.unhelpful.add(&status.reasons, 1),
+            Unhelpful::Failed(why) => self.failures.push(why),
+        }
+    }
+}
+
+/// How many candidates are enough.
+fn enough(settings: Preemption, potential: usize) -> usize {
+    let at_least = |wanted: i64| usize::try_from(wanted).unwrap_or(0);
+    let share = potential * at_least(settings.min_candidate_nodes_percentage) / 100;
+    share.max(at_least(settings.min_candidate_nodes_absolute)).clamp(1, potential.max(1))
+}
+
+/// Several failures as one text, each once.
+fn joined(mut failures: Vec<String>) -> String {
+    failures.sort_unstable();
+    failures.dedup();
+    match failures.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Preemption, enough, joined};
+
+    #[test]
+    fn a_share_of_the_nodes_or_a_number_of_them_is_enough() {
+        let enough = |percentage, absolute, potential| {
+            let settings = Preemption {
+                min_candidate_nodes_percentage: percentage,
+                min_candidate_nodes_absolute: absolute,
+            };
+            enough(settings, potential)
+        };
+        assert_eq!(enough(10, 100, 5000), 500);
+        assert_eq!(enough(10, 100, 999), 100);
+        assert_eq!(enough(10, 100, 60), 60);
+        assert_eq!(enough(33, 0, 10), 3);
+        assert_eq!(enough(0, 0, 10), 1);
+        assert_eq!(enough(10, 100, 0), 1);
+    }
+
+    #[test]
+    fn equal_failures_are_told_once() {
+        assert_eq!(joined(vec!["a".into(), "a".into()]), "a");
+        assert_eq!(joined(vec!["b".into(), "a".into(), "b".into()]), "[a, b]");
+    }
+}

@@ -1,0 +1,56 @@
+//! Which nodes are of interest: those that evicting pods may help.
+//!
+//! Clause: exactly those whose status is `Unschedulable`. A node that was not looked at has the
+//! status by which the pod was rejected as a whole, or else one for good.
+
+use rustc_hash::FxHashMap;
+
+use crate::cycle::NodeRejection;
+use crate::rules::{Code, Rejection};
+use crate::snapshot::NodeSlot;
+
+use super::Asked;
+
+/// In order of names.
+pub fn nodes(asked: Asked<'_>) -> Vec<NodeSlot> {
+    let ranked = asked.cluster.nodes().by_rank();
+    if let Some((_, status)) = &asked.rejected.pre_filter {
+        let any = status.rejection == Rejection::Unschedulable;
+        return if any { ranked.to_vec() } else { Vec::new() };
+    }
+    let mut is_potential = vec![false; asked.cluster.nodes().slots()];
+    let mut known: FxHashMap<(usize, Code), Rejection> = FxHashMap::default();
+    for node in &asked.rejected.nodes {
+        let rejection = if describes_by_code(asked, node) {
+            let known = known.entry((node.filter, node.code));
+            *known.or_insert_with(|| rejection_of(asked, node))
+        } else {
+            rejection_of(asked, node)
+        };
+        if let Some(cell) = is_potential.get_mut(node.slot.index()) {
+            *cell = rejection == Rejection::Unschedulable;
+        }
+    }
+    let is_potential = |slot: &NodeSlot| is_potential.get(slot.index()) == Some(&true);
+    ranked.iter().copied().filter(is_potential).collect()
+}
+
+/// How one node was rejected.
+pub fn rejection(asked: Asked<'_>, slot: NodeSlot) -> Rejection {
+    if let Some((_, status)) = &asked.rejected.pre_filter {
+        return status.rejection;
+    }
+    let node = asked.rejected.nodes.iter().find(|node| node.slot == slot);
+    node.map_or(Rejection::Unresolvable, |node| rejection_of(asked, node))
+}
+
+fn rejection_of(asked: Asked<'_>, node: &NodeRejection) -> Rejection {
+    let status = asked.rejected.status(node, asked.prepared, asked.cluster);
+    status.map_or(Rejection::Unresolvable, |status| status.rejection)
+}
+
+/// Whether another node with the same code is rejected in the same way.
+fn describes_by_code(asked: Asked<'_>, node: &NodeRejection) -> bool {
+    let filter = asked.prepared.get(node.filter).copied().flatten();
+    node.status.is_none() && filter.is_some_and(|filter| filter.describes_by_code())
+}

@@ -1,0 +1,65 @@
+//! Who may have to go, and who matters more.
+
+use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
+
+use crate::snapshot::Pod;
+
+/// Whether a pod may be evicted for the other.
+pub fn may_go(victim: &Pod, preemptor: &Pod) -> bool {
+    victim.priority() < preemptor.priority()
+}
+
+/// When a pod started, in seconds. Clause: one that has not counts as starting just now, which is
+/// later than every start, so that no clock is needed.
+pub fn started(pod: &Pod) -> i64 {
+    pod.start_seconds.unwrap_or(i64::MAX)
+}
+
+/// More important first: by priority, then by who runs longer. What is equal in both has no order in
+/// kube-scheduler; here it goes by uid.
+pub fn by_importance(left: &Arc<Pod>, right: &Arc<Pod>) -> Ordering {
+    let key = |pod: &Pod| (Reverse(pod.priority()), started(pod));
+    key(left).cmp(&key(right)).then_with(|| left.uid.cmp(&right.uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{by_importance, may_go};
+    use crate::model::{self, Meta};
+    use crate::snapshot::{Cluster, Pod};
+
+    fn pod(uid: &str, priority: i32, start_seconds: Option<i64>) -> Arc<Pod> {
+        let meta = Meta { uid: uid.into(), ..Meta::default() };
+        Cluster::default().row(model::Pod {
+            meta,
+            priority,
+            start_seconds,
+            ..model::Pod::default()
+        })
+    }
+
+    #[test]
+    fn only_strictly_lower_priority_goes() {
+        let preemptor = pod("p", 0, None);
+        assert!(may_go(&pod("v", -1, None), &preemptor));
+        assert!(!may_go(&pod("v", 0, None), &preemptor));
+    }
+
+    #[test]
+    fn priority_then_age_matters_and_what_has_not_started_is_youngest() {
+        let mut pods = vec![
+            pod("e", 1, None),
+            pod("d", 1, None),
+            pod("c", 1, Some(7)),
+            pod("b", 1, Some(-3)),
+            pod("a", 9, None),
+            pod("f", -5, Some(0)),
+        ];
+        pods.sort_by(by_importance);
+        let uids: Vec<&str> = pods.iter().map(|pod| pod.uid.as_ref()).collect();
+        assert_eq!(uids, ["a", "b", "c", "d", "e", "f"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a pod's volumes attach: CSI driver and handle of each.
+//!
+//! Owns the way from a volume through claim, persistent volume or storage class to its driver.
+//! Clauses: a claim without a volume counts for the provisioner of its class; what is no CSI volume
+//! and did not become one is not counted.
+
+use std::borrow::Cow;
+
+use crate::model::{Kind, PersistentVolumeClaim, Volume, VolumeSource};
+use crate::rules::Status;
+use crate::rules::volume_claims::{self as claims, NamedClaim};
+use crate::rules::volume_migration as migration;
+use crate::snapshot::{Cluster, Pod};
+
+/// A volume as its driver counts it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attachable<'a> {
+    pub driver: Cow<'a, str>,
+    pub handle: Handle<'a>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Handle<'a> {
+    Volume(Cow<'a, str>),
+    /// Of a claim that has no volume yet: namespace and name.
+    Claim(Cow<'a, str>, Cow<'a, str>),
+}
+
+impl Attachable<'_> {
+    pub fn into_owned(self) -> Attachable<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let handle = match self.handle {
+            Handle::Volume(handle) => Handle::Volume(own(handle)),
+            Handle::Claim(namespace, name) => Handle::Claim(own(namespace), own(name)),
+        };
+        Attachable { driver: own(self.driver), handle }
+    }
+}
+
+/// Whose volumes are asked for. Clause: only a new pod needs its claims to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    New,
+    Existing,
+}
+
+/// Whether a volume may count at all.
+pub fn may_count(volume: &Volume) -> bool {
+    match &volume.source {
+        VolumeSource::Claim { .. } | VolumeSource::Ephemeral => true,
+        source => migration::plugin_of(source).is_some(),
+    }
+}
+
+/// What the pod's volumes attach, sorted, each once; in-tree ones only where the node has a `CSINode`.
+pub fn of_pod<'a>(
+    pod: &'a Pod,
+    cluster: &'a Cluster,
+    has_csi_node: bool,
+    whose: Whose,
+) -> Result<Vec<Attachable<'a>>, Status> {
+    let mut found = Vec::new();
+    for volume in pod.template.volumes.iter() {
+        match NamedClaim::of(pod, volume) {
+            Some(named) => found.extend(of_named(&named, pod, cluster, has_csi_node, whose)?),
+            None => found.extend(of_inline(volume, has_csi_node)?),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn of_inline(volume: &Volume, has_csi_node: bool) -> Result<Option<Attachable<'static>>, Status> {
+    let Some(plugin) = migration::plugin_of(&volume.source) else { return Ok(None) };
+    if !has_csi_node || !plugin.is_migrated {
+        return Ok(None);
+    }
+    match migration::inline_handle(&volume.source) {
+        Ok(handle) => {
+            let handle = Handle::Volume(handle.into());
+            Ok(Some(Attachable { driver: plugin.driver.into(), handle }))
+        }
+        Err(why) => {
+            let name = &volume.name;
+            Err(Status::error(format!("converting volume({name}) from inline to csi: {why}")))
+        }
+    }
+}
+
+fn of_named<'a>(
+    named: &NamedClaim<'_>,
+    pod: &'a Pod,
+    cluster: &'a Cluster,
+    has_csi_node: bool,
+    whose: Whose,
+) -> Result<Option<Attachable<'a>>, Status> {
+    let (namespace, name) = (pod.namespace(), &named.name);
+    if name.is_empty() {
+        return Err(Status::error(claims::NO_NAME));
+    }
+    let Some(claim) = named.find(pod, cluster) else {
+        return match whose {
+            Whose::Existing => Ok(None),
+            Whose::New => {
+                let missing = claims::not_found(Kind::PersistentVolumeClaim, name);
+                let reason = format!("looking up PVC {}/{name}: {missing}", &**namespace);
+                Err(Status::unresolvable(reason))
+            }
+        };
+    };
+    if named.is_ephemeral && !claims::is_owned(claim, pod) {
+        return Err(Status::error(claims::not_owner(claim, pod)));
+    }
+    Ok(of_claim(claim, cluster, has_csi_node))
+}
+
+fn of_claim<'a>(
+    claim: &'a PersistentVolumeClaim,
+    cluster: &'a Cluster,
+    has_csi_node: bool,
+) -> Option<Attachable<'a>> {
+    let volumes = &cluster.objects().volumes;
+    let named = Some(&claim.volume_name).filter(|name| !name.is_empty());
+    let Some(volume) = named.and_then(|name| volumes.get("", name)) else {
+        return of_class(claim, cluster, has_csi_node);
+    };
+    let (driver, handle): (Cow<'a, str>, Cow<'a, str>) = match (&volume.csi, &volume.in_tree) {
+        (Some((driver, handle)), _) => (driver.as_ref().into(), handle.as_ref().into()),
+        (None, Some(source)) => {
+            let plugin = migration::plugin_of(source);
+            let plugin = plugin.filter(|plugin| plugin.is_migrated && has_csi_node)?;
+            (plugin.driver.into(), migration::handle(volume, source).ok()?.into())
+        }
+        (None, None) => return None,
+    };
+    let is_known = !driver.is_empty() && !handle.is_empty();
+    is_known.then_some(Attachable { driver, handle: Handle::Volume(handle) })
+}
+
+fn of_class<'a>(
+    claim: &'a PersistentVolumeClaim,
+    cluster: &'a Cluster,
+    has_csi_node: bool,
+) -> Option<Attachable<'a>> {
+    let class = Some(claims::class_of(claim)).filter(|name| !name.is_empty())?;
+    let provisioner = &cluster.objects().classes.get("", class)?.provisioner;
+    let driver = match migration::plugin_named(provisioner) {
+        Some(plugin) => Some(plugin.driver).filter(|_| plugin.is_migrated && has_csi_node)?,
+        None => provisioner,
+    };
+    let meta = &claim.meta;
+    let handle = Handle::Claim(meta.namespace.as_ref().into(), meta.name.as_ref().into());
+    (!driver.is_empty()).then_some(Attachable { driver: driver.into(), handle })
+}

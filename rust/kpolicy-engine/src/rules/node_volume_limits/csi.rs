@@ -1,0 +1,254 @@
+//! `NodeVolumeLimits`: the limits that CSI drivers report for a node.
+//!
+//! Clauses: a limit is `allocatable.count` of the driver in the node's `CSINode`; without one there is
+//! none. A volume counts once, however many pods and attachments name it; one that pods on the node
+//! use already is free.
+//! Reads: pods on the node, claims, volumes, classes, attachments and `CSINode`s.
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::{CsiNode, Kind, VolumeSource};
+use crate::rules::volume_claims as claims;
+use crate::rules::volume_migration as migration;
+use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
+use crate::snapshot::objects::{Kept, Replaced};
+use crate::snapshot::{Change, Changes, Cluster, Load, NodeParts, NodeView, Pod};
+
+use super::REASON;
+use super::attachable::{self, Attachable, Whose};
+use super::attachments::Attachments;
+
+pub const NAME: &str = "NodeVolumeLimits";
+
+const EXCEEDED: Code = Code::reject(1);
+/// The pod's own volumes cannot be counted: on a node with `CSINode`, or without.
+const OWN_WITH: u16 = 2;
+const OWN_WITHOUT: u16 = 3;
+/// Those of a pod on the node cannot.
+const OTHER: Code = Code::fail(4);
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NodeVolumeLimits;
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    wanted: Result<Vec<Attachable<'static>>, Status>,
+    /// Where a node has no `CSINode`, nothing is limited, but a claim can be missing all the same.
+    fault_without: Option<Status>,
+    attachments: Attachments,
+}
+
+impl Filter for NodeVolumeLimits {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        if pod.template.volumes.iter().any(attachable::may_count) {
+            claims::key_of_all(pod, key);
+        }
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        if !pod.template.volumes.iter().any(attachable::may_count) {
+            return None;
+        }
+        let wanted: Result<Vec<Attachable<'static>>, Status> =
+            attachable::of_pod(pod, cluster, true, Whose::New)
+                .map(|found| found.into_iter().map(Attachable::into_owned).collect());
+        let drivers = wanted.as_deref().unwrap_or_default();
+        let attachments = Attachments::of(cluster, |attacher| {
+            !attacher.is_empty() && drivers.iter().any(|volume| volume.driver == attacher)
+        });
+        let fault_without = attachable::of_pod(pod, cluster, false, Whose::New).err();
+        Some(Box::new(Prepared { wanted, fault_without, attachments }))
+    }
+
+    fn events(&self) -> Events {
+        Events::of(&[
+            Event::ObjectAdd(Kind::CsiNode),
+            Event::ObjectUpdate(Kind::CsiNode),
+            Event::PodDelete,
+            Event::ObjectAdd(Kind::PersistentVolumeClaim),
+            Event::ObjectDelete(Kind::VolumeAttachment),
+        ])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        match occurrence {
+            Occurrence::Pod { old: Some(gone), is_assigned: true, .. } => {
+                gone.template.volumes.iter().any(attachable::may_count)
+            }
+            Occurrence::Object(replaced) => object_wakes(pod, replaced),
+            Occurrence::Pod { .. } | Occurrence::Node { .. } => false,
+        }
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &[
+            Kind::PersistentVolumeClaim,
+            Kind::PersistentVolume,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::VolumeAttachment,
+        ]
+    }
+}
+
+fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
+    match (&replaced.old, &replaced.new) {
+        (None, Some(Kept::CsiNode(_))) => true,
+        (Some(Kept::CsiNode(old)), Some(Kept::CsiNode(new))) => has_risen(old, new),
+        (_, Some(Kept::PersistentVolumeClaim(claim))) => claims::names(pod, claim),
+        (Some(Kept::VolumeAttachment(gone)), None) => {
+            let may_be_ours = |source: &VolumeSource| match source {
+                VolumeSource::Claim { .. } => true,
+                // One that cannot be translated may be anything.
+                _ => migration::plugin_of(source).is_some_and(|plugin| {
+                    plugin.driver == &*gone.attacher || migration::inline_handle(source).is_err()
+                }),
+            };
+            pod.template.volumes.iter().any(|volume| may_be_ours(&volume.source))
+        }
+        _ => false,
+    }
+}
+
+/// Clause: a driver without a limit counts as having none left.
+fn has_risen(old: &CsiNode, new: &CsiNode) -> bool {
+    let before = |driver: &str| {
+        let drivers = old.drivers.iter().rev();
+        drivers.into_iter().find(|(name, _)| **name == *driver).and_then(|(_, count)| *count)
+    };
+    new.drivers
+        .iter()
+        .any(|(driver, count)| count.unwrap_or_default() > before(driver).unwrap_or_default())
+}
+
+/// The node's limit for a driver.
+fn limit(node: &CsiNode, driver: &str) -> Option<usize> {
+    let of_driver = |(name, count): &(Box<str>, Option<i32>)| {
+        count.filter(|_| **name == *driver).map(|count| usize::try_from(count).unwrap_or_default())
+    };
+    node.drivers.iter().rev().find_map(of_driver)
+}
+
+impl Prepared {
+    fn judge(
+        &self,
+        wanted: &[Attachable<'static>],
+        csi_node: &CsiNode,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Code {
+        let has_limits = csi_node.drivers.iter().any(|(_, count)| count.is_some());
+        if wanted.is_empty() || !has_limits {
+            return Code::PASS;
+        }
+        let at_most = at_most(node.load)
+            .map(|volumes| volumes + self.attachments.count_at(node.slot) + wanted.len());
+        let fits = |volumes: usize| {
+            let limits = wanted.iter().filter_map(|volume| limit(csi_node, &volume.driver));
+            limits.into_iter().all(|limit| volumes <= limit)
+        };
+        if at_most.is_some_and(fits) {
+            return Code::PASS;
+        }
+        let Ok(used) = used_on(cluster, node.load) else { return OTHER };
+        let mut attached = used.clone();
+        attached.extend(self.attachments.at(node.slot));
+        attached.sort_unstable();
+        attached.dedup();
+        // Clause: an attachment alone does not make a volume free, so it counts twice.
+        let fresh: Vec<&Attachable<'_>> =
+            wanted.iter().filter(|volume| used.binary_search(volume).is_err()).collect();
+        let exceeds = |volume: &&Attachable<'_>| {
+            let driver = &volume.driver;
+            let new = fresh.iter().filter(|other| other.driver == *driver).count();
+            let have = attached.iter().filter(|other| other.driver == *driver).count();
+            limit(csi_node, driver).is_some_and(|limit| have + new > limit)
+        };
+        if fresh.iter().any(exceeds) { EXCEEDED } else { Code::PASS }
+    }
+}
+
+/// A bound from above on how many volumes the pods on a node attach, where none of them can fail.
+fn at_most(load: &Load) -> Option<usize> {
+    if load.pods_with_volumes == 0 {
+        return Some(0);
+    }
+    let mut volumes = 0;
+    for volume in load.pods.iter().flat_map(|pod| pod.template.volumes.iter()) {
+        match &volume.source {
+            VolumeSource::Claim { name, .. } if !name.is_empty() => volumes += 1,
+            _ if attachable::may_count(volume) => return None,
+            _ => {}
+        }
+    }
+    Some(volumes)
+}
+
+/// What the pods on a node attach, sorted, each once.
+fn used_on<'a>(cluster: &'a Cluster, load: &'a Load) -> Result<Vec<Attachable<'a>>, Status> {
+    let mut used = Vec::new();
+    let mut fault: Option<(&Pod, Status)> = None;
+    for pod in &load.pods {
+        match attachable::of_pod(pod, cluster, true, Whose::Existing) {
+            Ok(found) => used.extend(found),
+            Err(status) => {
+                if fault.as_ref().is_none_or(|(other, _)| pod.uid < other.uid) {
+                    fault = Some((pod, status));
+                }
+            }
+        }
+    }
+    used.sort_unstable();
+    used.dedup();
+    fault.map_or(Ok(used), |(_, status)| Err(status))
+}
+
+/// What rejects as the status does, or fails as it does.
+fn code_of(status: &Status, meaning: u16) -> Code {
+    match status.rejection {
+        crate::rules::Rejection::Error => Code::fail(meaning),
+        _ => Code::reject(meaning),
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::NONE).and_load()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        let is_stale = |change: &Change| match change {
+            Change::Object(kind) => NodeVolumeLimits.kinds().contains(kind),
+            Change::Node(_, parts) => parts.meets(NodeParts::EXISTENCE),
+            Change::PodPut(..) | Change::PodTaken(..) => false,
+        };
+        if changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
+    }
+
+    fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        let csi_node = cluster.objects().csi_nodes.get("", &node.node.name);
+        match (csi_node, &self.wanted, &self.fault_without) {
+            (None, _, None) => Code::PASS,
+            (None, _, Some(fault)) => code_of(fault, OWN_WITHOUT),
+            (Some(_), Err(fault), _) => code_of(fault, OWN_WITH),
+            (Some(csi_node), Ok(wanted), _) => self.judge(wanted, csi_node, cluster, node),
+        }
+    }
+
+    fn can_fail(&self) -> bool {
+        true
+    }
+
+    fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        let fault = match code.meaning() {
+            OWN_WITHOUT => self.fault_without.clone(),
+            OWN_WITH => self.wanted.as_ref().err().cloned(),
+            _ if code == OTHER => used_on(cluster, node.load).err(),
+            _ => None,
+        };
+        fault.unwrap_or_else(|| Status::unschedulable(REASON))
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,14 @@
+//! How many volumes a node can attach.
+//!
+//! Owns `NodeVolumeLimits` (CSI drivers, limits from `CSINode`) and the limits of one kind of disk that
+//! old policies name (`EBSLimits` and the like). Assumes the migrations of `volume_migration`.
+
+mod attachable;
+mod attachments;
+mod csi;
+mod disks;
+
+pub use csi::{NAME, NodeVolumeLimits};
+pub use disks::{AZURE_DISK, CINDER, DiskLimits, EBS, GCE_PD};
+
+const REASON: &str = "node(s) exceed max volume count";

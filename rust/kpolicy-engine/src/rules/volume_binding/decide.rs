@@ -1,0 +1,185 @@
+//! What a node means for the pod's claims: the verdict, and what is to be done if it is chosen.
+//!
+//! Owns [`decide`] and its [`Bindings`]. Pure: nothing is written here. Whoever binds sends each
+//! object of [`Bindings::assumed`] to the API server, waits until every claim of `bind` and
+//! `provision` is bound, and only then binds the pod. Until the watch tells, the same objects put into
+//! the snapshot keep other pods from taking the same volume; what the API server says replaces them.
+
+use std::sync::Arc;
+
+use crate::model::{Labels, Object, PersistentVolume, PersistentVolumeClaim};
+use crate::rules::{Code, Rejection, Status};
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+use super::bound::Reach;
+use super::candidates::is_bound_to;
+use super::needs::{Needs, SELECTED_NODE};
+use super::provisioning::{Provisioned, Provisioning};
+
+const REASONS: [(u16, &str); 4] = [
+    (OUTSIDE, "node(s) didn't match PersistentVolume's node affinity"),
+    (NO_VOLUME, "node(s) didn't find available persistent volumes to bind"),
+    (NO_ROOM, "node(s) did not have enough free storage"),
+    (MISSING, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"),
+];
+const OUTSIDE: u16 = 1;
+const NO_VOLUME: u16 = 1 << 1;
+const NO_ROOM: u16 = 1 << 2;
+const MISSING: u16 = 1 << 3;
+const UNKNOWN: Code = Code::fail(1);
+const BAD_SELECTOR: Code = Code::fail(2);
+
+const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+
+/// A claim and the volume that it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    pub volume: Arc<PersistentVolume>,
+    pub claim: Arc<PersistentVolumeClaim>,
+}
+
+/// What is to be done before a pod can be bound to its node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bindings {
+    pub bind: Vec<Binding>,
+    /// To be provisioned on the node.
+    pub provision: Vec<Arc<PersistentVolumeClaim>>,
+}
+
+/// What to bind and provision for a pod on a node, or why it cannot be there.
+pub fn decide(pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Result<Bindings, Status> {
+    let needs = Needs::of(pod, cluster)?;
+    let mut bindings = Bindings::default();
+    let code = needs.judge(cluster, node, |step| match step {
+        Step::Bind(binding) => bindings.bind.push(binding),
+        Step::Provision(claim) => bindings.provision.push(Arc::clone(claim)),
+    });
+    if code.passes() { Ok(bindings) } else { Err(needs.describe(cluster, node, code)) }
+}
+
+pub enum Step<'a> {
+    Bind(Binding),
+    Provision(&'a Arc<PersistentVolumeClaim>),
+}
+
+impl Needs {
+    /// The verdict, telling each step on the way; steps only count if the node passes.
+    pub fn judge(
+        &self,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        mut tell: impl FnMut(Step<'_>),
+    ) -> Code {
+        let bound = match self.reach(cluster, node) {
+            Reach::Within => 0,
+            Reach::Outside => OUTSIDE,
+            Reach::Missing => MISSING,
+            Reach::Unknown(_) => return UNKNOWN,
+        };
+        let is_elsewhere = |name: &str| *name != *node.node.name;
+        if self.promised.iter().any(|promised| is_elsewhere(&promised.node_name)) {
+            return code(bound | NO_VOLUME);
+        }
+        if self.open.iter().any(|open| open.candidates.has_bad_selector()) {
+            return BAD_SELECTOR;
+        }
+        let promised = self.promised.iter().map(|promised| &promised.provisioning);
+        let mut to_provision: Vec<&Provisioning> = promised.collect();
+        let mut taken: Vec<&Arc<PersistentVolume>> = Vec::new();
+        for open in &self.open {
+            match open.candidates.find(node.node, &taken) {
+                None => to_provision.push(&open.provisioning),
+                Some(volume) => {
+                    taken.push(volume);
+                    let claim = Arc::clone(&open.candidates.claim);
+                    tell(Step::Bind(Binding { volume: Arc::clone(volume), claim }));
+                }
+            }
+        }
+        for provisioning in to_provision {
+            match provisioning.on(node.node) {
+                Provisioned::Possible => tell(Step::Provision(&provisioning.claim)),
+                Provisioned::NotHere => return code(bound | NO_VOLUME),
+                Provisioned::NoRoom => return code(bound | NO_ROOM),
+            }
+        }
+        code(bound)
+    }
+
+    /// The first bound claim that is not within reach decides for all.
+    fn reach(&self, cluster: &Cluster, node: NodeView<'_>) -> Reach<'_> {
+        let csi_node = cluster.objects().csi_nodes.get("", &node.node.name).map(AsRef::as_ref);
+        let reaches = self.bound.iter().map(|bound| bound.reach(node.node, csi_node));
+        reaches.into_iter().find(|reach| *reach != Reach::Within).unwrap_or(Reach::Within)
+    }
+
+    pub fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        if code == UNKNOWN {
+            let why = match self.reach(cluster, node) {
+                Reach::Unknown(why) => why,
+                _ => "",
+            };
+            return Status::error(format!("could not translate pv: {why}"));
+        }
+        if code == BAD_SELECTOR {
+            let bad = self.open.iter().find(|open| open.candidates.has_bad_selector());
+            let meta = bad.map(|open| &open.candidates.claim.meta);
+            let name = meta.map(|meta| format!("{}/{}", meta.namespace, meta.name));
+            return Status::error(format!(
+                "error creating internal label selector for claim: {}: \
+                 its selector has a requirement that cannot be read",
+                name.unwrap_or_default()
+            ));
+        }
+        let given = REASONS.iter().filter(|(bit, _)| code.meaning() & bit != 0);
+        let reasons = given.map(|(_, reason)| (*reason).into()).collect();
+        Status { rejection: Rejection::Unresolvable, reasons }
+    }
+}
+
+fn code(reasons: u16) -> Code {
+    if reasons == 0 { Code::PASS } else { Code::reject(reasons) }
+}
+
+impl Bindings {
+    pub fn is_empty(&self) -> bool {
+        self.bind.is_empty() && self.provision.is_empty()
+    }
+
+    /// The objects as they are to be written: volumes that name their claim, claims that name their
+    /// node. A volume that says so already is left out.
+    pub fn assumed(&self, node_name: &str) -> Vec<Object> {
+        let volumes = self.bind.iter().filter_map(Binding::written);
+        let volumes = volumes.map(|volume| Object::PersistentVolume(Box::new(volume)));
+        let claims = self.provision.iter().map(|claim| {
+            let mut claim = PersistentVolumeClaim::clone(claim);
+            claim.meta.annotations = with(&claim.meta.annotations, SELECTED_NODE, node_name);
+            Object::PersistentVolumeClaim(Box::new(claim))
+        });
+        volumes.chain(claims).collect()
+    }
+}
+
+impl Binding {
+    /// Clause: a volume that its user did not bind is marked as bound by a controller.
+    fn written(&self) -> Option<PersistentVolume> {
+        let meta = &self.claim.meta;
+        let claim = (meta.namespace.clone(), meta.name.clone(), meta.uid.clone());
+        if self.volume.claim.as_ref() == Some(&claim) {
+            return None;
+        }
+        let mut volume = PersistentVolume::clone(&self.volume);
+        if !is_bound_to(&volume, &self.claim) {
+            let annotations = &volume.meta.annotations;
+            if annotations.get(BOUND_BY_CONTROLLER).is_none() {
+                volume.meta.annotations = with(annotations, BOUND_BY_CONTROLLER, "yes");
+            }
+        }
+        volume.claim = Some(claim);
+        Some(volume)
+    }
+}
+
+fn with(annotations: &Labels, key: &str, value: &str) -> Labels {
+    annotations.iter().chain([(key, value)]).collect()
+}

@@ -1,0 +1,108 @@
+//! The filter: needs worked out once for a pod, then each node judged.
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::Kind;
+use crate::rules::volume_claims as claims;
+use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+
+use super::bound::Bound;
+use super::needs::Needs;
+use super::provisioning::Provisioning;
+use super::{VolumeBinding, hints};
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    needs: Result<Needs, Status>,
+}
+
+impl Filter for VolumeBinding {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        if claims::all(pod).next().is_some() {
+            claims::key_of_all(pod, key);
+        }
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        claims::all(pod).next()?;
+        Some(Box::new(Prepared { needs: Needs::of(pod, cluster) }))
+    }
+
+    fn events(&self) -> Events {
+        hints::events()
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        hints::wakes(pod, occurrence)
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &[
+            Kind::PersistentVolumeClaim,
+            Kind::PersistentVolume,
+            Kind::StorageClass,
+            Kind::CsiNode,
+            Kind::CsiDriver,
+            Kind::CsiStorageCapacity,
+        ]
+    }
+}
+
+impl Prepared {
+    fn rests_on(&self, kind: Kind) -> bool {
+        let needs = self.needs.as_ref().ok();
+        match kind {
+            Kind::PersistentVolumeClaim | Kind::StorageClass => true,
+            Kind::PersistentVolume | Kind::CsiDriver => needs.is_some(),
+            Kind::CsiNode => needs.is_some_and(|needs| needs.bound.iter().any(Bound::is_migrated)),
+            Kind::CsiStorageCapacity => needs.is_some_and(|needs| {
+                let promised = needs.promised.iter().map(|promised| &promised.provisioning);
+                let open = needs.open.iter().map(|open| &open.provisioning);
+                promised.chain(open).any(Provisioning::reads_capacities)
+            }),
+            _ => false,
+        }
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::LABELS)
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        let is_stale =
+            |change: &Change| matches!(change, Change::Object(kind) if self.rests_on(*kind));
+        if changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        match &self.needs {
+            Ok(_) => Stage::Check,
+            Err(status) => Stage::Reject(status),
+        }
+    }
+
+    fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        match &self.needs {
+            Ok(needs) => needs.judge(cluster, node, |_| {}),
+            Err(_) => Code::PASS,
+        }
+    }
+
+    /// Volumes that cannot be translated, and selectors that cannot be read.
+    fn can_fail(&self) -> bool {
+        true
+    }
+
+    fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        match &self.needs {
+            Ok(needs) => needs.describe(cluster, node, code),
+            Err(status) => status.clone(),
+        }
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether a volume for a claim can be made on a node.
+//!
+//! Clauses: the class names a provisioner and its allowed topologies, of which one must match; where
+//! the driver reports capacities, one that the node can reach must be large enough.
+
+use std::sync::Arc;
+
+use crate::model::storage::TopologyTerm;
+use crate::model::{CsiStorageCapacity, Labels, PersistentVolumeClaim, Quantity, StorageClass};
+use crate::rules::volume_claims as claims;
+use crate::snapshot::{Cluster, Node};
+
+use super::label_index::LabelIndex;
+
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
+#[derive(Debug, Clone)]
+pub struct Provisioning {
+    pub claim: Arc<PersistentVolumeClaim>,
+    /// `None` where the class cannot provision.
+    class: Option<Arc<StorageClass>>,
+    /// `None` where capacities do not count.
+    capacities: Option<Capacities>,
+}
+
+/// Capacities that are large enough.
+#[derive(Debug, Clone)]
+struct Capacities {
+    sufficient: Vec<Arc<CsiStorageCapacity>>,
+    by_label: LabelIndex,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provisioned {
+    Possible,
+    NotHere,
+    NoRoom,
+}
+
+impl Provisioning {
+    pub fn of(claim: &Arc<PersistentVolumeClaim>, cluster: &Cluster) -> Self {
+        let class = cluster.objects().classes.get("", claims::class_of(claim));
+        let class = class
+            .filter(|class| !class.provisioner.is_empty() && *class.provisioner != *NO_PROVISIONER);
+        let capacities = class.and_then(|class| Capacities::of(claim, class, cluster));
+        Self { claim: Arc::clone(claim), class: class.cloned(), capacities }
+    }
+
+    pub fn reads_capacities(&self) -> bool {
+        self.capacities.is_some()
+    }
+
+    pub fn on(&self, node: &Node) -> Provisioned {
+        let labels = &node.object.meta.labels;
+        let is_allowed = |class: &Arc<StorageClass>| allows(&class.allowed_topologies, labels);
+        if !self.class.as_ref().is_some_and(is_allowed) {
+            Provisioned::NotHere
+        } else if self.capacities.as_ref().is_none_or(|capacities| capacities.has_room(labels)) {
+            Provisioned::Possible
+        } else {
+            Provisioned::NoRoom
+        }
+    }
+}
+
+impl Capacities {
+    /// Clause: they count only for drivers that ask for it.
+    fn of(claim: &PersistentVolumeClaim, class: &StorageClass, cluster: &Cluster) -> Option<Self> {
+        let driver = cluster.objects().csi_drivers.get("", &class.provisioner)?;
+        // The API refuses a claim for nothing, so 0 is a claim that does not say how much.
+        if !driver.storage_capacity || claim.requested == Quantity::ZERO {
+            return None;
+        }
+        let bytes = claim.requested.units_rounded_up();
+        let is_sufficient = |capacity: &&Arc<CsiStorageCapacity>| {
+            capacity.storage_class == class.meta.name
+                && capacity.node_topology.is_some()
+                && limit_bytes(capacity).is_some_and(|limit| limit >= bytes)
+        };
+        let all = cluster.objects().csi_capacities.iter();
+        let sufficient: Vec<Arc<CsiStorageCapacity>> = all.filter(is_sufficient).cloned().collect();
+        let by_label = LabelIndex::of(sufficient.iter().map(|capacity| {
+            capacity.node_topology.as_ref().map_or(&[][..], |topology| &topology.requirements)
+        }));
+        Some(Self { sufficient, by_label })
+    }
+
+    fn has_room(&self, labels: &Labels) -> bool {
+        let is_reached = |position: usize| {
+            let capacity = self.sufficient.get(position);
+            let topology = capacity.and_then(|capacity| capacity.node_topology.as_ref());
+            topology.is_some_and(|topology| topology.matches(labels))
+        };
+        self.by_label.find(labels, is_reached).is_some()
+    }
+}
+
+/// How large a volume may be: the largest size where it is told, the capacity otherwise.
+pub fn limit_bytes(capacity: &CsiStorageCapacity) -> Option<i64> {
+    capacity.maximum_volume_size.or(capacity.capacity).map(Quantity::units_rounded_up)
+}
+
+/// Clause: no terms allow every node, an empty term none.
+fn allows(terms: &[TopologyTerm], labels: &Labels) -> bool {
+    let has = |(key, values): &(Box<str>, Box<[Box<str>]>)| {
+        labels.get(key).is_some_and(|value| values.iter().any(|allowed| **allowed == *value))
+    };
+    terms.is_empty() || terms.iter().any(|term| !term.is_empty() && term.iter().all(has))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{allows, limit_bytes};
+    use crate::model::storage::TopologyTerm;
+    use crate::model::{CsiStorageCapacity, Labels, Quantity};
+
+    #[test]
+    fn one_term_of_the_allowed_topologies_is_enough() {
+        let labels: Labels = [("zone", "a"), ("rack", "r")].into_iter().collect();
+        let term = |keys: &[(&str, &[&str])]| -> TopologyTerm {
+            let values = |values: &[&str]| values.iter().map(|value| (*value).into()).collect();
+            keys.iter().map(|(key, own)| ((*key).into(), values(own))).collect()
+        };
+        assert!(allows(&[], &labels));
+        assert!(!allows(&[term(&[])], &labels));
+        assert!(allows(&[term(&[]), term(&[("zone", &["b", "a"])])], &labels));
+        assert!(!allows(&[term(&[("zone", &["a"]), ("rack", &["s"])])], &labels));
+        assert!(!allows(&[term(&[("zone", &[])])], &labels));
+    }
+
+    #[test]
+    fn the_largest_size_counts_before_the_capacity() {
+        let capacity = |total: Option<i64>, largest: Option<i64>| CsiStorageCapacity {
+            capacity: total.map(Quantity::from_units),
+            maximum_volume_size: largest.map(Quantity::from_units),
+            ..CsiStorageCapacity::default()
+        };
+        assert_eq!(limit_bytes(&capacity(Some(10), Some(3))), Some(3));
+        assert_eq!(limit_bytes(&capacity(Some(10), None)), Some(10));
+        assert_eq!(limit_bytes(&capacity(None, None)), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! The claims that a pod's volumes name: by name, or as generic ephemeral volumes.
+//!
+//! Owns what the volume rules share: names and lookup of claims, whose an ephemeral claim is, the
+//! part of a key that claims make up, and texts about what is missing. Assumes that a claim lives in
+//! its pod's namespace. Must not know what a rule makes of a claim.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::model::{Kind, PersistentVolumeClaim, Volume, VolumeSource};
+use crate::snapshot::objects::{Kept, Replaced};
+use crate::snapshot::{Cluster, Pod};
+
+use super::Key;
+
+pub const NO_NAME: &str = "PersistentVolumeClaim had no name";
+
+/// A claim that a volume names, there or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedClaim<'a> {
+    pub name: Cow<'a, str>,
+    /// Made for this pod alone, from a template in the pod.
+    pub is_ephemeral: bool,
+}
+
+impl<'a> NamedClaim<'a> {
+    /// Clause: a generic ephemeral volume's claim is named after pod and volume.
+    pub fn of(pod: &'a Pod, volume: &'a Volume) -> Option<Self> {
+        match &volume.source {
+            VolumeSource::Claim { name, .. } => {
+                Some(Self { name: Cow::Borrowed(name), is_ephemeral: false })
+            }
+            VolumeSource::Ephemeral => {
+                let name = Cow::Owned(format!("{}-{}", pod.name, volume.name));
+                Some(Self { name, is_ephemeral: true })
+            }
+            _ => None,
+        }
+    }
+
+    pub fn find<'c>(
+        &self,
+        pod: &Pod,
+        cluster: &'c Cluster,
+    ) -> Option<&'c Arc<PersistentVolumeClaim>> {
+        find(cluster, pod.namespace(), &self.name)
+    }
+}
+
+/// The pod's claims in the order of its volumes, with repetitions.
+pub fn all(pod: &Pod) -> impl Iterator<Item = NamedClaim<'_>> {
+    pod.template.volumes.iter().filter_map(|volume| NamedClaim::of(pod, volume))
+}
+
+/// Names of those that are not ephemeral.
+pub fn by_name(pod: &Pod) -> impl Iterator<Item = &str> {
+    pod.template.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSource::Claim { name, .. } => Some(name.as_ref()),
+        _ => None,
+    })
+}
+
+pub fn has_ephemeral(pod: &Pod) -> bool {
+    pod.template.volumes.iter().any(|volume| volume.source == VolumeSource::Ephemeral)
+}
+
+pub fn find<'c>(
+    cluster: &'c Cluster,
+    namespace: &str,
+    name: &str,
+) -> Option<&'c Arc<PersistentVolumeClaim>> {
+    cluster.objects().claims.get(namespace, name)
+}
+
+/// Clause: the claim of an ephemeral volume is controlled by its pod.
+pub fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
+    *claim.owner_uid == *pod.uid
+}
+
+/// The claim's class; empty for none.
+pub fn class_of(claim: &PersistentVolumeClaim) -> &str {
+    claim.storage_class.as_deref().unwrap_or_default()
+}
+
+/// Puts into a key all that the lookups of [`by_name`] depend on besides the cluster.
+pub fn key_by_name(pod: &Pod, key: &mut Key) {
+    key.push(pod.template.volumes.id());
+    key.push(pod.namespace().id());
+}
+
+/// Puts into a key all that the lookups of [`all`] and [`is_owned`] depend on besides the cluster.
+pub fn key_of_all(pod: &Pod, key: &mut Key) {
+    key_by_name(pod, key);
+    if has_ephemeral(pod) {
+        push_text(&pod.name, key);
+        push_text(&pod.uid, key);
+    }
+}
+
+fn push_text(text: &str, key: &mut Key) {
+    key.push(text.len() as u64);
+    for part in text.as_bytes().chunks(size_of::<u64>()) {
+        key.push(part.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)));
+    }
+}
+
+/// Clause: the API's text for an object that is not there.
+pub fn not_found(kind: Kind, name: &str) -> String {
+    let dot = if kind.group().is_empty() { "" } else { "." };
+    format!("{}{dot}{} {name:?} not found", kind.name().to_ascii_lowercase(), kind.group())
+}
+
+pub fn not_owner(claim: &PersistentVolumeClaim, pod: &Pod) -> String {
+    let (meta, namespace) = (&claim.meta, &**pod.namespace());
+    format!(
+        "PVC {}/{} was not created for pod {namespace}/{} (pod is not owner)",
+        meta.namespace, meta.name, pod.name
+    )
+}
+
+/// The claim that came to be or changed, if it is one.
+pub fn changed_claim(replaced: &Replaced) -> Option<&PersistentVolumeClaim> {
+    match &replaced.new {
+        Some(Kept::PersistentVolumeClaim(claim)) => Some(claim),
+        _ => None,
+    }
+}
+
+/// Whether one of the pod's volumes names this claim.
+pub fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    ***pod.namespace() == *claim.meta.namespace
+        && all(pod).any(|named| *named.name == *claim.meta.name)
+}
+
+/// As [`names`], ephemeral volumes left out.
+pub fn names_directly(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+    ***pod.namespace() == *claim.meta.namespace && by_name(pod).any(|name| *name == *claim.meta.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{key_of_all, not_found, push_text};
+    use crate::model::{self, Kind, Meta, Volume, VolumeSource};
+    use crate::rules::Key;
+    use crate::snapshot::Cluster;
+
+    #[test]
+    fn texts_of_absence_are_the_apis() {
+        let table = [
+            (Kind::PersistentVolumeClaim, "persistentvolumeclaim \"x\" not found"),
+            (Kind::PersistentVolume, "persistentvolume \"x\" not found"),
+            (Kind::StorageClass, "storageclass.storage.k8s.io \"x\" not found"),
+        ];
+        for (kind, want) in table {
+            assert_eq!(not_found(kind, "x"), want);
+        }
+    }
+
+    #[test]
+    fn texts_in_keys_are_told_apart() {
+        let part = |text: &str| {
+            let mut key = Key::default();
+            push_text(text, &mut key);
+            key
+        };
+        let texts = ["", "a", "ab", "abcdefgh", "abcdefghi", "\0", "\0a"];
+        for left in texts {
+            for right in texts {
+                assert_eq!(part(left) == part(right), left == right, "{left:?} {right:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_pods_with_ephemeral_volumes_are_told_apart_by_name() {
+        let mut cluster = Cluster::default();
+        let mut key = |name: &str, source: VolumeSource| {
+            let meta = Meta { name: name.into(), uid: name.into(), ..Meta::default() };
+            let volumes = [Volume { name: "v".into(), source }].into();
+            let pod = cluster.row(model::Pod { meta, volumes, ..model::Pod::default() });
+            let mut key = Key::default();
+            key_of_all(&pod, &mut key);
+            key
+        };
+        let claim = || VolumeSource::Claim { name: "c".into(), read_only: false };
+        assert_eq!(key("a", claim()), key("b", claim()));
+        assert_ne!(key("a", VolumeSource::Ephemeral), key("b", VolumeSource::Ephemeral));
+    }
+}

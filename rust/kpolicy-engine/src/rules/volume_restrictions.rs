@@ -1,0 +1,301 @@
+//! `VolumeRestrictions`: disks that cannot be mounted twice, and claims that one pod may use alone.
+//!
+//! Clauses: a GCE disk, an iSCSI target or an RBD image may be shared on a node only read-only, an EBS
+//! volume not at all; a claim with `ReadWriteOncePod` is used by one pod of the whole cluster.
+//! Reads: inline volumes of pods on the node, claims, and which pods anywhere use them.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::intern::{Name, Shared};
+use crate::model::{Kind, Volume, VolumeSource};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+
+use super::volume_claims as claims;
+use super::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+
+pub const NAME: &str = "VolumeRestrictions";
+
+const REASON_DISK: &str = "node(s) had no available disk";
+const REASON_EXCLUSIVE: &str = "node(s) unavailable due to PersistentVolumeClaim with \
+                                ReadWriteOncePod access mode already in-use by another pod";
+
+const DISK: Code = Code::reject(1);
+const EXCLUSIVE: Code = Code::reject(2);
+const ONE_POD_ONLY: &str = "ReadWriteOncePod";
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VolumeRestrictions;
+
+#[derive(Debug, Clone)]
+struct Prepared {
+    volumes: Shared<Box<[Volume]>>,
+    namespace: Name,
+    has_disks: bool,
+    missing: Option<Status>,
+    exclusive: Vec<Exclusive>,
+    /// What pods put on or taken away for the sake of argument use of `exclusive`. Clause: they count
+    /// by the claim's name alone, whatever their namespace.
+    argued: i64,
+}
+
+/// A claim that only one pod may use.
+#[derive(Debug, Clone)]
+struct Exclusive {
+    claim: Box<str>,
+    /// Volumes of pods on nodes that name it.
+    users: i64,
+}
+
+impl Filter for VolumeRestrictions {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        if is_concerned(pod) {
+            claims::key_by_name(pod, key);
+        }
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        if !is_concerned(pod) {
+            return None;
+        }
+        let (exclusive, missing) = match exclusive_claims(pod, cluster) {
+            Ok(exclusive) => (exclusive, None),
+            Err(status) => (Vec::new(), Some(status)),
+        };
+        let mut prepared = Prepared {
+            volumes: pod.template.volumes.clone(),
+            namespace: pod.namespace().clone(),
+            has_disks: pod.template.volumes.iter().any(is_disk),
+            missing,
+            exclusive,
+            argued: 0,
+        };
+        if !prepared.exclusive.is_empty() {
+            let loads = cluster.nodes().iter().filter(|view| view.load.pods_with_volumes > 0);
+            loads.flat_map(|view| &view.load.pods).for_each(|pod| prepared.count(pod, 1));
+        }
+        Some(Box::new(prepared))
+    }
+
+    /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
+    fn events(&self) -> Events {
+        Events::of(&[
+            Event::PodDelete,
+            Event::NodeAdd,
+            Event::NodeTaint,
+            Event::ObjectAdd(Kind::PersistentVolumeClaim),
+        ])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        match occurrence {
+            Occurrence::Node { .. } => true,
+            Occurrence::Pod { old: Some(gone), .. } => {
+                gone.namespace() == pod.namespace()
+                    && (disks_conflict(&pod.template.volumes, gone)
+                        || claims::by_name(gone)
+                            .any(|name| claims::by_name(pod).any(|own| own == name)))
+            }
+            Occurrence::Object(replaced) => claims::changed_claim(replaced)
+                .is_some_and(|claim| claims::names_directly(pod, claim)),
+            Occurrence::Pod { old: None, .. } => false,
+        }
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::PersistentVolumeClaim]
+    }
+}
+
+fn is_concerned(pod: &Pod) -> bool {
+    let is_read =
+        |volume: &Volume| is_disk(volume) || matches!(volume.source, VolumeSource::Claim { .. });
+    pod.template.volumes.iter().any(is_read)
+}
+
+/// The pod's claims that only one pod may use, each once; or that one of its claims is missing.
+fn exclusive_claims(pod: &Pod, cluster: &Cluster) -> Result<Vec<Exclusive>, Status> {
+    let mut exclusive: Vec<Exclusive> = Vec::new();
+    for name in claims::by_name(pod) {
+        let Some(claim) = claims::find(cluster, pod.namespace(), name) else {
+            return Err(Status::unresolvable(claims::not_found(Kind::PersistentVolumeClaim, name)));
+        };
+        let is_exclusive = claim.access_modes.iter().any(|mode| **mode == *ONE_POD_ONLY);
+        if is_exclusive && exclusive.iter().all(|have| *have.claim != *name) {
+            exclusive.push(Exclusive { claim: name.into(), users: 0 });
+        }
+    }
+    Ok(exclusive)
+}
+
+impl Prepared {
+    fn count(&mut self, pod: &Pod, sign: i64) {
+        if pod.namespace() != &self.namespace {
+            return;
+        }
+        for name in claims::by_name(pod) {
+            if let Some(own) = self.exclusive.iter_mut().find(|own| *own.claim == *name) {
+                own.users += sign;
+            }
+        }
+    }
+
+    fn argue(&mut self, pod: &Pod, sign: i64) {
+        let is_own = |name: &&str| self.exclusive.iter().any(|own| *own.claim == **name);
+        let volumes = claims::by_name(pod).filter(is_own).fold(0, |count, _| count + 1);
+        self.argued += sign * volumes;
+    }
+
+    /// Clause: each claim in use counts once, however many use it.
+    fn is_used_elsewhere(&self) -> bool {
+        let used = self.exclusive.iter().map(|own| i64::from(own.users > 0));
+        used.sum::<i64>() + self.argued > 0
+    }
+}
+
+impl PreparedFilter for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::NONE).and_load()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        let was_used = self.is_used_elsewhere();
+        for change in changes.iter() {
+            match change {
+                Change::Object(Kind::PersistentVolumeClaim) => return Refresh::Again,
+                Change::PodPut(_, pod) => self.count(pod, 1),
+                Change::PodTaken(_, pod) => self.count(pod, -1),
+                Change::Object(_) | Change::Node(..) => {}
+            }
+        }
+        if was_used == self.is_used_elsewhere() { Refresh::Nodes } else { Refresh::All }
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        match &self.missing {
+            Some(status) => Stage::Reject(status),
+            None if self.has_disks || self.is_used_elsewhere() => Stage::Check,
+            None => Stage::Skip,
+        }
+    }
+
+    fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
+        let mut others = node.load.pods.iter();
+        if self.has_disks
+            && node.load.pods_with_volumes > 0
+            && others.any(|other| disks_conflict(&self.volumes, other))
+        {
+            DISK
+        } else if self.is_used_elsewhere() {
+            EXCLUSIVE
+        } else {
+            Code::PASS
+        }
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, code: Code) -> Status {
+        Status::unschedulable(if code == DISK { REASON_DISK } else { REASON_EXCLUSIVE })
+    }
+
+    fn add_pod(&mut self, pod: &Arc<Pod>, _: &Cluster, _: NodeView<'_>) {
+        self.argue(pod, 1);
+    }
+
+    fn remove_pod(&mut self, pod: &Arc<Pod>, _: &Cluster, _: NodeView<'_>) {
+        self.argue(pod, -1);
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}
+
+fn is_disk(volume: &Volume) -> bool {
+    matches!(
+        volume.source,
+        VolumeSource::GcePersistentDisk { .. }
+            | VolumeSource::AwsElasticBlockStore { .. }
+            | VolumeSource::Rbd { .. }
+            | VolumeSource::Iscsi { .. }
+    )
+}
+
+fn disks_conflict(volumes: &[Volume], other: &Pod) -> bool {
+    let others = &other.template.volumes;
+    volumes.iter().any(|own| others.iter().any(|have| collide(&own.source, &have.source)))
+}
+
+fn collide(own: &VolumeSource, have: &VolumeSource) -> bool {
+    use VolumeSource::{AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd};
+    match (own, have) {
+        (
+            GcePersistentDisk { name, read_only },
+            GcePersistentDisk { name: other, read_only: is_other_read_only },
+        )
+        | (Iscsi { iqn: name, read_only }, Iscsi { iqn: other, read_only: is_other_read_only }) => {
+            name == other && !(*read_only && *is_other_read_only)
+        }
+        (AwsElasticBlockStore { volume }, AwsElasticBlockStore { volume: other }) => {
+            volume == other
+        }
+        (
+            Rbd { monitors, pool, image, read_only },
+            Rbd {
+                monitors: other_monitors,
+                pool: other_pool,
+                image: other_image,
+                read_only: is_other_read_only,
+            },
+        ) => {
+            pool == other_pool
+                && image == other_image
+                && !(*read_only && *is_other_read_only)
+                && monitors.iter().any(|monitor| other_monitors.contains(monitor))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::collide;
+    use crate::model::VolumeSource;
+
+    fn gce(name: &str, read_only: bool) -> VolumeSource {
+        VolumeSource::GcePersistentDisk { name: name.into(), read_only }
+    }
+
+    fn iscsi(iqn: &str, read_only: bool) -> VolumeSource {
+        VolumeSource::Iscsi { iqn: iqn.into(), read_only }
+    }
+
+    fn ebs(volume: &str) -> VolumeSource {
+        VolumeSource::AwsElasticBlockStore { volume: volume.into() }
+    }
+
+    fn rbd(monitors: &[&str], image: &str, read_only: bool) -> VolumeSource {
+        let monitors = monitors.iter().map(|monitor| (*monitor).into()).collect();
+        VolumeSource::Rbd { monitors, pool: "rbd".into(), image: image.into(), read_only }
+    }
+
+    #[test]
+    fn disks_are_shared_only_as_their_kind_allows() {
+        let table = [
+            (gce("d", false), gce("d", true), true),
+            (gce("d", true), gce("d", true), false),
+            (gce("d", false), gce("e", false), false),
+            (iscsi("d", true), iscsi("d", false), true),
+            (iscsi("d", true), iscsi("d", true), false),
+            (gce("d", false), iscsi("d", false), false),
+            (ebs("d"), ebs("d"), true),
+            (ebs("d"), ebs("e"), false),
+            (rbd(&["a", "b"], "i", false), rbd(&["b", "c"], "i", true), true),
+            (rbd(&["a", "b"], "i", true), rbd(&["b", "c"], "i", true), false),
+            (rbd(&["a"], "i", false), rbd(&["c"], "i", false), false),
+            (rbd(&["a"], "i", false), rbd(&["a"], "j", false), false),
+        ];
+        for (own, have, collides) in table {
+            assert_eq!(collide(&own, &have), collides, "{own:?} {have:?}");
+        }
+    }
+}
