@@ -80,7 +80,9 @@ def load_program(arguments: Sequence[str], *, every_pod: bool) -> Program | None
         return None
     if every_pod and len(compiled.program.profiles) != 1:
         names = ", ".join(compiled.program.scheduler_names)
-        raise CannotWorkError(f"--every-pod is for a policy of one profile; this one has {names}")
+        raise CannotWorkError(f"every pod needs a policy of one profile; this one has {names}")
+    if any(profile.extenders for profile in compiled.program.profiles):
+        print("note: extenders of the policy are not asked offline", file=sys.stderr)
     return compiled.program
 
 

@@ -7,7 +7,6 @@ decided: it uses what any user of the scheduler and the control plane can.
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +23,9 @@ from kpolicy.demo import explanation, summary, tally, world
 from kpolicy.demo.measured_engine import MeasuredEngine
 from kpolicy.demo.tally import Object, Tally
 from kpolicy.demo.view import View, view_for
+from kpolicy.offline.explain import explain
+from kpolicy.offline.snapshot import Snapshot
+from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FileSource
 from kpolicy.scheduler.problem import Problem
@@ -136,20 +138,19 @@ class Scene:
         )
 
     async def explain(self) -> None:
-        """One placed pod and one pending pod, asked of the engine that placed them."""
-        placed, pending = self._one_placed(), self._one_pending()
-        names = [name_of(pod) for pod in (placed, pending) if pod is not None]
-        if not names:
-            return
-        request = json.dumps({"pods": names}).encode()
-        answer = await asyncio.to_thread(self.engine.explain, request, time.time_ns())
-        explained = {line["pod"]: line for line in map(json.loads, answer.splitlines())}
-        for pod in (placed, pending):
-            if pod is not None:
-                self.view.say("")
-                node = pod["spec"].get("nodeName", "")
-                for line in explanation.lines(explained[name_of(pod)], node):
-                    self.view.say(line)
+        """One placed pod (judged as if it were not there) and one pending pod."""
+        asked = [pod for pod in (self._one_placed(), self._one_pending()) if pod is not None]
+        items = [item for kind in ("Node", "Pod") for item in self.control_plane.objects(kind)]
+        program = compile_policy(shipped(POLICY_CHANGED)).program
+        answers = await asyncio.to_thread(
+            explain, Snapshot.of(items), program, [name_of(pod) for pod in asked]
+        )
+        explained = {answer["pod"]: answer for answer in answers.explanations}
+        for pod in asked:
+            self.view.say("")
+            node = pod["spec"].get("nodeName", "")
+            for line in explanation.lines(explained[name_of(pod)], node):
+                self.view.say(line)
 
     async def _place(self, pods: Sequence[Object], began: float) -> Tally:
         """Create them as they would arrive, and wait until each is placed or has a reason."""

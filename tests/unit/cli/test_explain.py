@@ -130,6 +130,19 @@ class TestOutput:
         assert "selected" in out
         assert len([line for line in out.splitlines() if " → " in line]) in (3, 4)
 
+    def test_extenders_are_not_asked_which_is_said(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "extended.yaml").write_text(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+            "profiles: [{schedulerName: kpolicy}]\n"
+            "extenders: [{urlPrefix: 'http://127.0.0.1:1/', filterVerb: filter}]\n"
+        )
+        assert run("--policy", "extended.yaml", "--pod", "fits", "-o", "json") == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["best"] == ["n2"]
+        assert err == "note: extenders of the policy are not asked offline\n"
+
     def test_many_pods_get_a_line_each(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

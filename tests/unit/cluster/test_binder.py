@@ -213,6 +213,7 @@ async def test_many_at_once_are_each_bound_once() -> None:
         it.control_plane.add(*(pod(f"p{n}") for n in range(200)))
         bindings = [it.binding(f"p{n}", "n1") for n in range(200)]
         outcomes = await asyncio.gather(*(it.binder.bind(each) for each in bindings))
-        assert outcomes == [Bound()] * 200
+        # A slow machine may time out a request that was committed; the retry finds it ours.
+        assert all(isinstance(outcome, Bound | AlreadyOurs) for outcome in outcomes)
         pods = it.control_plane.objects("Pod", "default")
         assert sum(each["spec"].get("nodeName") == "n1" for each in pods) == 200

@@ -2,7 +2,8 @@
 //!
 //! Owns copies of the prepared filters, so that arguing leaves no trace. Rules that have no say in
 //! this cycle are not asked, nor told of the pods. Assumes that nothing else is assumed of the
-//! cluster. Must not know why anybody argues.
+//! cluster, and that a filter told of a pod put and taken again (or taken and put) is as before. Must
+//! not know why anybody argues.
 
 use std::sync::Arc;
 
@@ -11,63 +12,65 @@ use crate::snapshot::{Cluster, Imagined, Load, NodeView, Pod};
 
 use super::verdicts::PreparedFilters;
 
+/// Copies of the prepared filters, by position in the profile.
+#[derive(Debug, Default)]
+pub struct Forks(Vec<Option<Box<dyn PreparedFilter>>>);
+
+impl Forks {
+    pub fn of(prepared: &PreparedFilters<'_>) -> Self {
+        Self(prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect())
+    }
+}
+
 #[derive(Debug)]
 pub struct Argued<'a> {
     cluster: &'a Cluster,
     node: Imagined<'a>,
-    /// By position in the profile's filters.
-    filters: Vec<Option<Box<dyn PreparedFilter>>>,
+    filters: Forks,
 }
 
 impl<'a> Argued<'a> {
     /// The node as it is.
-    pub fn of(node: NodeView<'a>, prepared: &PreparedFilters<'_>, cluster: &'a Cluster) -> Self {
-        let load = node.load.clone();
-        Self::with_load(node, load, prepared, cluster)
+    pub fn of(node: NodeView<'a>, filters: Forks, cluster: &'a Cluster) -> Self {
+        let node = Imagined { slot: node.slot, node: node.node, load: node.load.clone() };
+        Self { cluster, node, filters }
     }
 
     /// The node without some of its pods.
     pub fn without(
         node: NodeView<'a>,
         is_taken: impl Fn(&Pod) -> bool,
-        prepared: &PreparedFilters<'_>,
+        filters: Forks,
         cluster: &'a Cluster,
     ) -> Self {
         let mut load = Load::default();
-        node.load
-            .pods
-            .iter()
-            .filter(|pod| !is_taken(pod))
-            .for_each(|pod| load.put(Arc::clone(pod)));
-        let mut argued = Self::with_load(node, load, prepared, cluster);
+        for pod in node.load.pods.iter().filter(|pod| !is_taken(pod)) {
+            load.put(Arc::clone(pod));
+        }
+        let imagined = Imagined { slot: node.slot, node: node.node, load };
+        let mut argued = Self { cluster, node: imagined, filters };
         for pod in node.load.pods.iter().filter(|pod| is_taken(pod)) {
             argued.tell_taken(pod);
         }
         argued
     }
 
-    fn with_load(
-        node: NodeView<'a>,
-        load: Load,
-        prepared: &PreparedFilters<'_>,
-        cluster: &'a Cluster,
-    ) -> Self {
-        let node = Imagined { slot: node.slot, node: node.node, load };
-        let filters = prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect();
-        Self { cluster, node, filters }
-    }
-
     /// The same assumption, to be carried further.
     #[must_use]
     pub fn fork(&self) -> Self {
         let fork = |filter: &Option<Box<dyn PreparedFilter>>| filter.as_ref().map(|own| own.fork());
-        let filters = self.filters.iter().map(fork).collect();
+        let filters = Forks(self.filters.0.iter().map(fork).collect());
         Self { cluster: self.cluster, node: self.node.clone(), filters }
+    }
+
+    /// Ends the argument. The filters are good for the next one if the node has its own pods again.
+    pub fn into_forks(self) -> Forks {
+        self.filters
     }
 
     pub fn put(&mut self, pod: &Arc<Pod>) {
         self.node.load.put(Arc::clone(pod));
-        for filter in self.filters.iter_mut().flatten() {
+        for filter in self.filters.0.iter_mut().flatten() {
             filter.add_pod(pod, self.cluster, self.node.view());
         }
     }
@@ -78,14 +81,14 @@ impl<'a> Argued<'a> {
     }
 
     fn tell_taken(&mut self, pod: &Arc<Pod>) {
-        for filter in self.filters.iter_mut().flatten() {
+        for filter in self.filters.0.iter_mut().flatten() {
             filter.remove_pod(pod, self.cluster, self.node.view());
         }
     }
 
     /// The first filter that rejects the node, by position, and its verdict.
     pub fn rejection(&self) -> Option<(usize, Code)> {
-        self.filters.iter().enumerate().find_map(|(position, filter)| {
+        self.filters.0.iter().enumerate().find_map(|(position, filter)| {
             let code = filter.as_ref()?.check(self.cluster, self.node.view());
             (!code.passes()).then_some((position, code))
         })
@@ -93,7 +96,7 @@ impl<'a> Argued<'a> {
 
     /// What a verdict of [`Argued::rejection`] means, as long as nothing was put or taken since.
     pub fn describe(&self, filter: usize, code: Code) -> Option<Status> {
-        let filter = self.filters.get(filter)?.as_ref()?;
+        let filter = self.filters.0.get(filter)?.as_ref()?;
         Some(filter.describe(self.cluster, self.node.view(), code))
     }
 }

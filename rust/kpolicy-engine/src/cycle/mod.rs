@@ -27,7 +27,7 @@ use crate::program::{Profile, Program};
 use crate::rules::Status;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
-pub use argued::Argued;
+pub use argued::{Argued, Forks};
 pub use nominated::{ahead_of, behind};
 pub use select::Tie;
 pub use verdicts::{NodeRejection, PreparedFilters, Rejected};

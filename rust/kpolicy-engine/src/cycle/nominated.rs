@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
-use super::argued::Argued;
+use super::argued::{Argued, Forks};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 /// Nodes that a nominated pod closes to this one.
@@ -65,7 +65,7 @@ pub fn with_pods(
     if pods.is_empty() {
         return None;
     }
-    let mut crowded = Argued::of(cluster.nodes().view(slot)?, prepared, cluster);
+    let mut crowded = Argued::of(cluster.nodes().view(slot)?, Forks::of(prepared), cluster);
     pods.iter().for_each(|pod| crowded.put(pod));
     let (filter, code) = crowded.rejection()?;
     Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code) })

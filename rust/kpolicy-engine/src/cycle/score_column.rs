@@ -282,17 +282,42 @@ fn is_ready(normalization: &Normalization) -> bool {
 /// several lanes at once.
 fn extremes(values: &[f64], chosen: &[bool], without: f64) -> (f64, f64) {
     const LANES: usize = 8;
+    let (values, values_left) = values.as_chunks::<LANES>();
+    let (chosen, chosen_left) = chosen.as_chunks::<LANES>();
     let mut lowest = [f64::INFINITY; LANES];
     let mut highest = [f64::NEG_INFINITY; LANES];
-    for (values, chosen) in values.chunks(LANES).zip(chosen.chunks(LANES)) {
-        let lanes = lowest.iter_mut().zip(&mut highest);
-        for ((low, high), (value, is_chosen)) in lanes.zip(values.iter().zip(chosen)) {
-            #[allow(clippy::float_cmp)]
-            let counts = *is_chosen && *value != without;
-            *low = if counts && *value < *low { *value } else { *low };
-            *high = if counts && *value > *high { *value } else { *high };
+    for (values, chosen) in values.iter().zip(chosen) {
+        for lane in 0..LANES {
+            let value = values[lane];
+            let counts = chosen[lane] & (value != without);
+            let low = if counts { value } else { f64::INFINITY };
+            let high = if counts { value } else { f64::NEG_INFINITY };
+            lowest[lane] = if low < lowest[lane] { low } else { lowest[lane] };
+            highest[lane] = if high > highest[lane] { high } else { highest[lane] };
         }
     }
-    let low = lowest.into_iter().fold(f64::INFINITY, f64::min);
-    (low, highest.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    let mut low = lowest.into_iter().fold(f64::INFINITY, f64::min);
+    let mut high = highest.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    for (value, is_chosen) in values_left.iter().zip(chosen_left) {
+        if *is_chosen && *value != without {
+            (low, high) = (low.min(*value), high.max(*value));
+        }
+    }
+    (low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extremes;
+    use crate::rules::IGNORED;
+
+    #[test]
+    fn only_chosen_values_count() {
+        let mut values: Vec<f64> = (0..21).map(f64::from).collect();
+        values[3] = IGNORED;
+        let chosen: Vec<bool> = (0..21).map(|index| index > 2 && index != 20).collect();
+        assert_eq!(extremes(&values, &chosen, IGNORED), (4.0, 19.0));
+        assert_eq!(extremes(&values, &chosen, f64::NAN), (IGNORED, 19.0));
+        assert_eq!(extremes(&[], &[], IGNORED), (f64::INFINITY, f64::NEG_INFINITY));
+    }
 }

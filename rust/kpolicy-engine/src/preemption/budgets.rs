@@ -31,7 +31,10 @@ impl<'a> Budgets<'a> {
     }
 
     /// Parts victims into those that go beyond a budget and the others, both in their order.
-    pub fn part(&mut self, victims: Vec<Arc<Pod>>) -> (Vec<Arc<Pod>>, Vec<Arc<Pod>>) {
+    pub fn part<'p>(
+        &mut self,
+        victims: Vec<&'p Arc<Pod>>,
+    ) -> (Vec<&'p Arc<Pod>>, Vec<&'p Arc<Pod>>) {
         if self.cluster.objects().budgets.is_empty() {
             return (Vec::new(), victims);
         }
@@ -135,7 +138,7 @@ mod tests {
 
     /// Names of those beyond a budget.
     fn beyond(cluster: &Cluster, pods: &[Arc<Pod>]) -> Vec<String> {
-        let (beyond, within) = Budgets::of(cluster).part(pods.to_vec());
+        let (beyond, within) = Budgets::of(cluster).part(pods.iter().collect());
         assert_eq!(beyond.len() + within.len(), pods.len());
         beyond.iter().map(|pod| pod.name.as_ref().to_owned()).collect()
     }
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(beyond(&cluster, &pods), ["c", "d"]);
         let mut budgets = Budgets::of(&cluster);
         for _ in 0..2 {
-            assert_eq!(budgets.part(pods.clone()).0.len(), 2);
+            assert_eq!(budgets.part(pods.iter().collect()).0.len(), 2);
         }
     }
 

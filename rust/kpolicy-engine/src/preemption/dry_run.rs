@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::cycle::{self, Argued};
+use crate::cycle::{self, Argued, Forks};
 use crate::rules::{Code, Status};
 use crate::snapshot::{NodeSlot, NodeView, Pod};
 
@@ -23,35 +23,23 @@ pub enum Unhelpful {
     Failed(String),
 }
 
+/// `forks` are as they were when it is done.
 pub fn dry_run(
     asked: Asked<'_>,
     slot: NodeSlot,
     budgets: &mut Budgets<'_>,
+    forks: &mut Forks,
 ) -> Result<Candidate, Unhelpful> {
     let pod = asked.question.pod;
     let node = asked.cluster.nodes().view(slot).ok_or(Unhelpful::NoVictims)?;
-    let at_stake = node.load.pods.iter().filter(|other| may_go(other, pod));
-    let mut at_stake: Vec<Arc<Pod>> = at_stake.cloned().collect();
-    if at_stake.is_empty() {
+    let gone: Vec<&Arc<Pod>> = node.load.pods.iter().filter(|other| may_go(other, pod)).collect();
+    if gone.is_empty() {
         return Err(Unhelpful::NoVictims);
     }
-    let mut emptied = Emptied::of(asked, node);
-    if let Some(rejection) = emptied.rejection() {
-        return Err(unhelpful(asked, rejection));
-    }
-    at_stake.sort_unstable_by(by_importance);
-    let (beyond, within) = budgets.part(at_stake);
-    let mut victims: Vec<Arc<Pod>> = Vec::new();
-    emptied.put_back(beyond, &mut victims);
-    let violations = victims.len();
-    emptied.put_back(within, &mut victims);
-    if victims.is_empty() {
-        // Only a rule whose answer depends on the order of putting and taking gets here.
-        let why = format!("expected at least one victim pod on node {:?}", node.node.name);
-        return Err(Unhelpful::Failed(why));
-    }
-    victims.sort_unstable_by(by_importance);
-    Ok(Candidate { slot, victims, violations })
+    let mut emptied = Emptied::of(asked, node, gone, std::mem::take(forks));
+    let found = emptied.reprieve(asked, node, budgets);
+    *forks = emptied.restored();
+    found
 }
 
 /// A node without the pods at stake, with and without the pods nominated to it.
@@ -59,23 +47,50 @@ struct Emptied<'a> {
     plain: Argued<'a>,
     /// `None` where no nomination counts.
     crowded: Option<Argued<'a>>,
+    /// Its own pods that are not on it.
+    gone: Vec<&'a Arc<Pod>>,
 }
 
 /// The rejecting filter, its verdict and what that means.
 type Rejection = (usize, Code, Status);
 
 impl<'a> Emptied<'a> {
-    fn of(asked: Asked<'a>, node: NodeView<'a>) -> Self {
+    fn of(asked: Asked<'a>, node: NodeView<'a>, gone: Vec<&'a Arc<Pod>>, forks: Forks) -> Self {
         let (pod, program) = (asked.question.pod, asked.question.program);
-        let is_taken = |other: &Pod| may_go(other, pod);
-        let plain = Argued::without(node, is_taken, asked.prepared, asked.cluster);
+        let plain = Argued::without(node, |other| may_go(other, pod), forks, asked.cluster);
         let ahead = cycle::ahead_of(pod, &node.node.name, program, asked.cluster);
         let crowded = (!ahead.is_empty()).then(|| {
             let mut crowded = plain.fork();
             ahead.into_iter().for_each(|nominated| crowded.put(nominated));
             crowded
         });
-        Self { plain, crowded }
+        Self { plain, crowded, gone }
+    }
+
+    /// Lets as many as possible stay; the others are the victims.
+    fn reprieve(
+        &mut self,
+        asked: Asked<'_>,
+        node: NodeView<'_>,
+        budgets: &mut Budgets<'_>,
+    ) -> Result<Candidate, Unhelpful> {
+        if let Some(rejection) = self.rejection() {
+            return Err(unhelpful(asked, rejection));
+        }
+        let mut at_stake = std::mem::take(&mut self.gone);
+        at_stake.sort_unstable_by(|left, right| by_importance(left, right));
+        let (beyond, within) = budgets.part(at_stake);
+        self.put_back(beyond);
+        let violations = self.gone.len();
+        self.put_back(within);
+        if self.gone.is_empty() {
+            // Only a rule whose answer depends on the order of putting and taking gets here.
+            let why = format!("expected at least one victim pod on node {:?}", node.node.name);
+            return Err(Unhelpful::Failed(why));
+        }
+        self.gone.sort_unstable_by(|left, right| by_importance(left, right));
+        let victims = self.gone.iter().map(|victim| Arc::clone(victim)).collect();
+        Ok(Candidate { slot: node.slot, victims, violations })
     }
 
     /// With the nominated pods first, as when filtering.
@@ -94,13 +109,13 @@ impl<'a> Emptied<'a> {
         })
     }
 
-    /// Puts pods back, in order, as long as the pod fits; the others are victims.
-    fn put_back(&mut self, pods: Vec<Arc<Pod>>, victims: &mut Vec<Arc<Pod>>) {
+    /// Puts pods back, in order, as long as the pod fits.
+    fn put_back(&mut self, pods: Vec<&'a Arc<Pod>>) {
         for pod in pods {
-            self.each(|node| node.put(&pod));
+            self.each(|node| node.put(pod));
             if !self.fits() {
-                self.each(|node| node.take(&pod));
-                victims.push(pod);
+                self.each(|node| node.take(pod));
+                self.gone.push(pod);
             }
         }
     }
@@ -108,6 +123,11 @@ impl<'a> Emptied<'a> {
     fn each(&mut self, change: impl Fn(&mut Argued<'a>)) {
         self.crowded.iter_mut().for_each(&change);
         change(&mut self.plain);
+    }
+
+    fn restored(mut self) -> Forks {
+        self.gone.iter().for_each(|pod| self.plain.put(pod));
+        self.plain.into_forks()
     }
 }
 

@@ -18,7 +18,7 @@ mod victims;
 
 use std::sync::Arc;
 
-use crate::cycle::{PreparedFilters, Question, Rejected};
+use crate::cycle::{Forks, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
 use crate::program::{Preemption, Profile};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -59,6 +59,16 @@ pub struct Candidate {
     pub victims: Vec<Arc<Pod>>,
     /// How many of them go beyond a disruption budget.
     pub violations: usize,
+}
+
+/// Equal where the same pods go.
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        let uids = |candidate: &Self| -> Vec<Arc<str>> {
+            candidate.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect()
+        };
+        (self.slot, self.violations) == (other.slot, other.violations) && uids(self) == uids(other)
+    }
 }
 
 /// What came of it.
@@ -150,8 +160,15 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot]) -> Found {
     let mut found = Found::default();
     let mut violating: Vec<Candidate> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
+    let mut forks = Forks::of(asked.prepared);
     for slot in after.iter().chain(before) {
-        match dry_run(asked, *slot, &mut budgets) {
+        let came_of_it = dry_run(asked, *slot, &mut budgets, &mut forks);
+        debug_assert_eq!(
+            came_of_it,
+            dry_run(asked, *slot, &mut Budgets::of(asked.cluster), &mut Forks::of(asked.prepared)),
+            "an argument left a trace"
+        );
+        match came_of_it {
             Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
             Ok(candidate) if violating.len() < enough => violating.push(candidate),
             Ok(_) => {}

@@ -206,7 +206,7 @@ pub trait PreparedFilter: Debug + Send + Sync {
         let _ = (pod, cluster, node);
     }
 
-    /// Takes one away (RemovePod); `node` has it no more.
+    /// Takes one away (RemovePod); `node` has it no more. Each of the two undoes the other.
     fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
         let _ = (pod, cluster, node);
     }

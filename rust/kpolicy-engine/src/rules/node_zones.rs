@@ -16,7 +16,6 @@ const REGION: [&str; 2] =
     ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
 const ZONE: [&str; 2] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
 
-/// Zones by slot, in order of their first node by name.
 #[derive(Debug, Clone)]
 pub struct NodeZones {
     by_slot: Vec<u32>,
@@ -28,12 +27,11 @@ impl NodeZones {
         let mut known: FxHashMap<(&str, &str), u32> = FxHashMap::default();
         known.insert(("", ""), NOWHERE);
         let mut by_slot = vec![NOWHERE; cluster.nodes().slots()];
-        for slot in cluster.nodes().by_rank() {
-            let Some(view) = cluster.nodes().view(*slot) else { continue };
+        for view in cluster.nodes().iter() {
             let labels = &view.node.object.meta.labels;
             let next = u32::try_from(known.len()).unwrap_or(NOWHERE);
             let zone = *known.entry((of(labels, REGION), of(labels, ZONE))).or_insert(next);
-            if let Some(cell) = by_slot.get_mut(slot.index()) {
+            if let Some(cell) = by_slot.get_mut(view.slot.index()) {
                 *cell = zone;
             }
         }
@@ -44,38 +42,9 @@ impl NodeZones {
         &self.by_slot
     }
 
-    /// One more than the greatest zone.
-    pub fn len(&self) -> usize {
+    /// How many there are, with that of nodes in none.
+    pub fn zones(&self) -> usize {
         self.zones
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.zones <= 1
-    }
-
-    /// The position of every node, by slot, if zones take turns. Clause: kube-scheduler lists nodes
-    /// so, zones and nodes of a zone in the order they came; here, in the order of names.
-    pub fn turns(&self, cluster: &Cluster) -> Vec<u32> {
-        let mut of_zone: Vec<u32> = vec![0; self.zones];
-        let mut first_of_zone: Vec<usize> = vec![usize::MAX; self.zones];
-        let mut in_turn: Vec<(u32, usize, usize)> = Vec::with_capacity(cluster.nodes().len());
-        for (rank, slot) in cluster.nodes().by_rank().iter().enumerate() {
-            let zone = self.by_slot.get(slot.index()).copied().unwrap_or(NOWHERE) as usize;
-            if let (Some(round), Some(first)) = (of_zone.get_mut(zone), first_of_zone.get_mut(zone))
-            {
-                *first = rank.min(*first);
-                in_turn.push((*round, *first, slot.index()));
-                *round += 1;
-            }
-        }
-        in_turn.sort_unstable();
-        let mut turns = vec![u32::MAX; self.by_slot.len()];
-        for (turn, (_, _, index)) in (0..).zip(in_turn) {
-            if let Some(cell) = turns.get_mut(index) {
-                *cell = turn;
-            }
-        }
-        turns
     }
 }
 
@@ -99,7 +68,6 @@ mod tests {
             let meta = Meta { name: (*name).into(), labels, ..Meta::default() };
             cluster.set_node(Node { meta, ..Node::default() });
         }
-        cluster.settle_order();
         cluster
     }
 
@@ -114,19 +82,6 @@ mod tests {
         ]);
         let zones = NodeZones::of(&cluster);
         assert_eq!(zones.by_slot(), [1, 1, 0, 0, 2]);
-        assert_eq!(zones.len(), 3);
-    }
-
-    #[test]
-    fn zones_take_turns() {
-        let cluster = cluster(&[
-            ("e", &[(NOW, "x")]),
-            ("d", &[(NOW, "y")]),
-            ("c", &[]),
-            ("b", &[(NOW, "x")]),
-            ("a", &[(NOW, "x")]),
-        ]);
-        // By names x: a b e, nowhere: c, y: d; so a c d, b, e.
-        assert_eq!(NodeZones::of(&cluster).turns(&cluster), [4, 2, 1, 3, 0]);
+        assert_eq!(zones.zones(), 3);
     }
 }

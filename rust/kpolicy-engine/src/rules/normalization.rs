@@ -109,14 +109,20 @@ impl Normalization {
                 let span = highest - lowest;
                 add_each(weight, raw, totals, |raw| SCORE_MAX_F * ((raw - lowest) / span));
             }
-            Self::Highest if is_exact && highest >= 1.0 => {
+            // Nobody gets anything.
+            Self::Range => {}
+            Self::Highest if highest < 1.0 => {}
+            Self::HighestReversed | Self::Spread if highest < 1.0 => {
+                add_each(weight, raw, totals, |_| SCORE_MAX_F);
+            }
+            Self::Highest if is_exact => {
                 add_each(weight, raw, totals, |raw| SCORE_MAX_F * raw / highest);
             }
-            Self::HighestReversed if is_exact && highest >= 1.0 => {
+            Self::HighestReversed if is_exact => {
                 let left = |raw: f64| SCORE_MAX_F - integer_part(SCORE_MAX_F * raw / highest);
                 add_each(weight, raw, totals, left);
             }
-            Self::Spread if is_exact && highest >= 1.0 => {
+            Self::Spread if is_exact => {
                 let sum = highest + lowest;
                 add_each(weight, raw, totals, |raw| SCORE_MAX_F * (sum - raw) / highest);
             }

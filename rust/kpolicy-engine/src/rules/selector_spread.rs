@@ -109,7 +109,7 @@ impl PreparedScore for Prepared {
         raw: &[f64],
         normalized: &mut [i64],
     ) {
-        let mut by_zone = vec![0.0_f64; self.zones.len()];
+        let mut by_zone = vec![0.0_f64; self.zones.zones()];
         let mut most = 0.0_f64;
         let nodes = || raw.iter().zip(self.zones.by_slot()).zip(feasible.mask);
         for ((pods, zone), _) in nodes().filter(|(_, is_feasible)| **is_feasible) {

@@ -129,8 +129,8 @@ impl PreparedFilter for Prepared {
         let Some(peers) = &mut self.peers else { return Refresh::Nodes };
         for change in changes.iter() {
             match change {
-                Change::PodPut(slot, pod) => peers.put(*slot, pod),
-                Change::PodTaken(slot, pod) => peers.take(*slot, pod),
+                Change::PodPut(slot, pod) => peers.put(*slot, pod, cluster),
+                Change::PodTaken(slot, pod) => peers.take(*slot, pod, cluster),
                 Change::Node(..) | Change::Object(_) => {}
             }
         }
@@ -157,7 +157,7 @@ impl PreparedFilter for Prepared {
     }
 
     fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
-        self.argue(cluster, |peers| peers.take(node.slot, pod));
+        self.argue(cluster, |peers| peers.take(node.slot, pod, cluster));
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

@@ -1,24 +1,22 @@
 //! Nodes with pods that have all labels of the one to place.
 //!
-//! Owns which of them is asked for the labels that the pod's node selector leaves open. Clause:
-//! kube-scheduler asks the first that its list of nodes comes to; terminating pods are peers too.
+//! Owns which of them is asked for the labels that the pod's node selector leaves open. Clauses:
+//! kube-scheduler asks whichever comes first, in no order that it promises; here the first by name.
+//! Terminating pods are peers too. Holds until nodes come or go.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::intern::Shared;
 use crate::model::Labels;
-use crate::rules::node_zones::NodeZones;
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 #[derive(Debug, Clone)]
 pub struct Peers {
     identity: Shared<Identity>,
-    /// By slot.
-    turns: Arc<[u32]>,
-    /// Pods by the turn of their node; shared with copies to argue with.
-    in_turn: Arc<BTreeMap<(u32, NodeSlot), u32>>,
+    /// Pods by rank and slot of their node; shared with copies to argue with.
+    by_rank: Arc<BTreeMap<(u32, NodeSlot), u32>>,
     /// Nodes of pods put for argument's sake; they come last.
     argued: Vec<NodeSlot>,
 }
@@ -27,34 +25,33 @@ impl Peers {
     pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
         let mut peers = Self {
             identity: pod.identity.clone(),
-            turns: NodeZones::of(cluster).turns(cluster).into(),
-            in_turn: Arc::default(),
+            by_rank: Arc::default(),
             argued: Vec::new(),
         };
-        let mut in_turn = BTreeMap::new();
+        let mut by_rank = BTreeMap::new();
         for row in cluster.census().identities().iter().filter(|row| peers.has(&row.what)) {
             for (slot, tally) in &row.by_node {
-                *in_turn.entry(peers.place(*slot)).or_default() += tally.pods;
+                *by_rank.entry(place(*slot, cluster)).or_default() += tally.pods;
             }
         }
-        peers.in_turn = Arc::new(in_turn);
+        peers.by_rank = Arc::new(by_rank);
         peers
     }
 
     /// The node whose labels count.
     pub fn first(&self) -> Option<NodeSlot> {
-        let real = self.in_turn.keys().next().map(|(_, slot)| *slot);
+        let real = self.by_rank.keys().next().map(|(_, slot)| *slot);
         real.or_else(|| self.argued.first().copied())
     }
 
-    pub fn put(&mut self, slot: NodeSlot, pod: &Pod) {
+    pub fn put(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if self.has(&pod.identity) {
-            let place = self.place(slot);
-            *Arc::make_mut(&mut self.in_turn).entry(place).or_default() += 1;
+            let place = place(slot, cluster);
+            *Arc::make_mut(&mut self.by_rank).entry(place).or_default() += 1;
         }
     }
 
-    pub fn take(&mut self, slot: NodeSlot, pod: &Pod) {
+    pub fn take(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if !self.has(&pod.identity) {
             return;
         }
@@ -62,12 +59,12 @@ impl Peers {
             self.argued.remove(position);
             return;
         }
-        let place = self.place(slot);
-        let in_turn = Arc::make_mut(&mut self.in_turn);
-        if let Some(pods) = in_turn.get_mut(&place) {
+        let place = place(slot, cluster);
+        let by_rank = Arc::make_mut(&mut self.by_rank);
+        if let Some(pods) = by_rank.get_mut(&place) {
             *pods = pods.saturating_sub(1);
             if *pods == 0 {
-                in_turn.remove(&place);
+                by_rank.remove(&place);
             }
         }
     }
@@ -83,8 +80,8 @@ impl Peers {
         other.namespace == self.identity.namespace
             && wanted.iter().all(|(key, value)| other.labels.get(key) == Some(value))
     }
+}
 
-    fn place(&self, slot: NodeSlot) -> (u32, NodeSlot) {
-        (self.turns.get(slot.index()).copied().unwrap_or(u32::MAX), slot)
-    }
+fn place(slot: NodeSlot, cluster: &Cluster) -> (u32, NodeSlot) {
+    (cluster.nodes().rank_of(slot), slot)
 }

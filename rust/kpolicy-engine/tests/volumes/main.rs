@@ -1,0 +1,10 @@
+//! The volume rules from outside: recorded answers, changes followed, wakes, limits of old policies.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+
+mod clusters;
+mod disks;
+mod follow;
+mod recorded;
+mod restrictions;
+mod wakes;
