@@ -54,6 +54,8 @@ fn body(form: &str, pods: usize) -> String {
                 items.join(",")
             )
         }
+        // Flow style behind a document mark: the YAML that is JSON.
+        "yaml" => items.map(|pod| "---\n".to_owned() + &pod + "\n").collect(),
         "watch" => {
             items.map(|pod| format!(r#"{{"type":"ADDED","object":{pod}}}"#) + "\n").collect()
         }

@@ -41,7 +41,7 @@ fn node(index: usize) -> Node {
     let labels: Labels = [
         (HOST.to_owned(), name.clone()),
         (ZONE.to_owned(), format!("zone-{}", index % ZONES)),
-        ("disk".to_owned(), if index % 2 == 0 { "ssd" } else { "hdd" }.to_owned()),
+        ("disk".to_owned(), if index.is_multiple_of(2) { "ssd" } else { "hdd" }.to_owned()),
     ]
     .into_iter()
     .collect();

@@ -46,10 +46,10 @@ fn node(index: usize) -> Object {
     Object::Node(Box::new(Node { meta, allocatable: cores(CORES), ..Node::default() }))
 }
 
-fn selector(app: usize) -> Option<Selector> {
+fn selector(app: usize) -> Selector {
     let values = [format!("app-{app}").into()].into();
     let requirement = Requirement { key: "app".into(), operator: SelectorOperator::In, values };
-    Some(Selector { requirements: [requirement].into() })
+    Selector { requirements: [requirement].into() }
 }
 
 fn pod(name: &str, index: usize, count: usize) -> Pod {
@@ -64,7 +64,7 @@ fn pod(name: &str, index: usize, count: usize) -> Pod {
 
 fn spaced(mut pod: Pod, app: usize) -> Pod {
     let term = PodAffinityTerm {
-        label_selector: selector(app),
+        label_selector: Some(selector(app)),
         topology_key: "kubernetes.io/hostname".into(),
         ..PodAffinityTerm::default()
     };
@@ -75,8 +75,8 @@ fn spaced(mut pod: Pod, app: usize) -> Pod {
 fn budget(app: usize) -> Object {
     Object::DisruptionBudget(Box::new(DisruptionBudget {
         meta: meta(&format!("app-{app}"), &[]),
-        selector: selector(app),
-        disruptions_allowed: i32::from(app % 2 == 0),
+        selector: Some(selector(app)),
+        disruptions_allowed: i32::from(app.is_multiple_of(2)),
         disrupted_pods: [].into(),
     }))
 }
@@ -131,9 +131,13 @@ fn run(workload: &str, nodes: usize, pods_each: usize) {
     };
     let searches = [json!({"policy": "Never"}), enough(0, 100), enough(10, 1), enough(100, nodes)];
     let mut engine = Engine::new(1);
-    (0..nodes).for_each(|index| apply(&mut engine, Event::Present(node(index))));
+    for index in 0..nodes {
+        apply(&mut engine, Event::Present(node(index)));
+    }
     if workload == "budgets" {
-        (0..APPS).for_each(|app| apply(&mut engine, Event::Present(budget(app))));
+        for app in 0..APPS {
+            apply(&mut engine, Event::Present(budget(app)));
+        }
     }
     for index in 0..nodes * pods_each {
         let (on, app) = (index % nodes, index / nodes);

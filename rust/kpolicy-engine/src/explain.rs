@@ -155,14 +155,14 @@ fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Va
 
 fn node_line(
     node: &NodeJudgement,
-    named: &BTreeSet<Arc<str>>,
+    rejecting: &BTreeSet<Arc<str>>,
     profile: &Profile,
     cluster: &Cluster,
 ) -> Value {
     let mut line = Map::new();
     line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
     if node.is_outside {
-        let names: Vec<Arc<str>> = named.iter().cloned().collect();
+        let names: Vec<Arc<str>> = rejecting.iter().cloned().collect();
         line.insert("filter".into(), told("PreFilter", &outside(&names)));
         return line.into();
     }

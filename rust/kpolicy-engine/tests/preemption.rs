@@ -30,9 +30,9 @@ fn pod(name: &str, priority: i32, cpu: u32, node: Option<&str>) -> Value {
 
 fn engine(objects: &[Value]) -> Engine {
     let mut engine = support::loaded(1, &support::default_program());
-    objects.iter().for_each(|object| {
+    for object in objects {
         support::apply(&mut engine, object);
-    });
+    }
     engine
 }
 

@@ -66,7 +66,9 @@ pub fn with_pods(
         return None;
     }
     let mut crowded = Argued::of(cluster.nodes().view(slot)?, Forks::of(prepared), cluster);
-    pods.iter().for_each(|pod| crowded.put(pod));
+    for pod in pods {
+        crowded.put(pod);
+    }
     let (filter, code) = crowded.rejection()?;
     Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code) })
 }

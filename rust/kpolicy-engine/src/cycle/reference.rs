@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::program::{Profile, Program};
 use crate::rules::{
-    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Status,
+    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Stage, Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
@@ -65,12 +65,8 @@ impl Fresh {
 
     /// The filters that have a say in this cycle, by position.
     pub fn prepared(&self) -> PreparedFilters<'_> {
-        let active =
-            |filter: &Box<dyn PreparedFilter>| !matches!(filter.stage(), crate::rules::Stage::Skip);
-        self.filters
-            .iter()
-            .map(|filter| filter.as_ref().filter(|f| active(f)).map(AsRef::as_ref))
-            .collect()
+        let active = |filter: &&dyn PreparedFilter| !matches!(filter.stage(), Stage::Skip);
+        self.filters.iter().map(|filter| filter.as_deref().filter(active)).collect()
     }
 }
 
@@ -153,12 +149,12 @@ fn all_rejections(
     node: NodeView<'_>,
     cluster: &Cluster,
 ) -> Vec<(usize, Status)> {
-    let rejects = |(position, filter): (usize, &Option<&dyn PreparedFilter>)| {
-        let filter = (*filter)?;
+    let rejects = |(position, filter): (usize, Option<&dyn PreparedFilter>)| {
+        let filter = filter?;
         let code = filter.check(cluster, node);
         (!code.passes()).then(|| (position, filter.describe(cluster, node, code)))
     };
-    prepared.iter().enumerate().filter_map(rejects).collect()
+    prepared.iter().copied().enumerate().filter_map(rejects).collect()
 }
 
 fn score(

@@ -136,7 +136,7 @@ impl ScoreColumn {
         if is_known {
             return Fitted { lowest: self.lowest, highest: self.highest };
         }
-        let (lowest, highest) = extremes(self.raw(), feasible.mask, IGNORED);
+        let (lowest, highest) = extremes::<true>(self.raw(), feasible.mask);
         Fitted { lowest, highest }
     }
 
@@ -229,7 +229,7 @@ impl ScoreColumn {
         prepared.raw_all(cluster, &mut raw);
         if normalization.reads_extremes() {
             let live = &cluster.nodes().columns().live;
-            (self.lowest, self.highest) = extremes(&raw, live, f64::NAN);
+            (self.lowest, self.highest) = extremes::<false>(&raw, live);
             self.is_tight = true;
         }
         self.answers = Answers::Raw(raw);
@@ -278,32 +278,41 @@ fn is_ready(normalization: &Normalization) -> bool {
     !normalization.reads_extremes() && *normalization != Normalization::Whole
 }
 
-/// The least and the greatest of the chosen values, leaving one value out; in steps that run on
-/// several lanes at once.
-fn extremes(values: &[f64], chosen: &[bool], without: f64) -> (f64, f64) {
-    const LANES: usize = 8;
-    let (values, values_left) = values.as_chunks::<LANES>();
-    let (chosen, chosen_left) = chosen.as_chunks::<LANES>();
+const LANES: usize = 8;
+
+/// The least and the greatest of the chosen values, in steps that run on several lanes at once.
+/// `LEAVES_IGNORED`: nodes that take no part in normalising are left out.
+fn extremes<const LEAVES_IGNORED: bool>(values: &[f64], chosen: &[bool]) -> (f64, f64) {
+    let (eights, values_left) = values.as_chunks::<LANES>();
+    let (chosen_eights, chosen_left) = chosen.as_chunks::<LANES>();
     let mut lowest = [f64::INFINITY; LANES];
     let mut highest = [f64::NEG_INFINITY; LANES];
-    for (values, chosen) in values.iter().zip(chosen) {
-        for lane in 0..LANES {
-            let value = values[lane];
-            let counts = chosen[lane] & (value != without);
-            let low = if counts { value } else { f64::INFINITY };
-            let high = if counts { value } else { f64::NEG_INFINITY };
-            lowest[lane] = if low < lowest[lane] { low } else { lowest[lane] };
-            highest[lane] = if high > highest[lane] { high } else { highest[lane] };
+    let low = |value: f64| if LEAVES_IGNORED && value == IGNORED { f64::INFINITY } else { value };
+    for (values, chosen) in eights.iter().zip(chosen_eights) {
+        // Mostly all of them are chosen, or none.
+        if *chosen == [true; LANES] {
+            for lane in 0..LANES {
+                let (value, low) = (values[lane], low(values[lane]));
+                lowest[lane] = if low < lowest[lane] { low } else { lowest[lane] };
+                highest[lane] = if value > highest[lane] { value } else { highest[lane] };
+            }
+        } else if *chosen != [false; LANES] {
+            for lane in 0..LANES {
+                if chosen[lane] {
+                    lowest[lane] = lowest[lane].min(low(values[lane]));
+                    highest[lane] = highest[lane].max(values[lane]);
+                }
+            }
         }
     }
-    let mut low = lowest.into_iter().fold(f64::INFINITY, f64::min);
-    let mut high = highest.into_iter().fold(f64::NEG_INFINITY, f64::max);
     for (value, is_chosen) in values_left.iter().zip(chosen_left) {
-        if *is_chosen && *value != without {
-            (low, high) = (low.min(*value), high.max(*value));
+        if *is_chosen {
+            lowest[0] = lowest[0].min(low(*value));
+            highest[0] = highest[0].max(*value);
         }
     }
-    (low, high)
+    let least = lowest.into_iter().fold(f64::INFINITY, f64::min);
+    (least, highest.into_iter().fold(f64::NEG_INFINITY, f64::max))
 }
 
 #[cfg(test)]
@@ -316,8 +325,8 @@ mod tests {
         let mut values: Vec<f64> = (0..21).map(f64::from).collect();
         values[3] = IGNORED;
         let chosen: Vec<bool> = (0..21).map(|index| index > 2 && index != 20).collect();
-        assert_eq!(extremes(&values, &chosen, IGNORED), (4.0, 19.0));
-        assert_eq!(extremes(&values, &chosen, f64::NAN), (IGNORED, 19.0));
-        assert_eq!(extremes(&[], &[], IGNORED), (f64::INFINITY, f64::NEG_INFINITY));
+        assert_eq!(extremes::<true>(&values, &chosen), (4.0, 19.0));
+        assert_eq!(extremes::<false>(&values, &chosen), (IGNORED, 19.0));
+        assert_eq!(extremes::<true>(&[], &[]), (f64::INFINITY, f64::NEG_INFINITY));
     }
 }

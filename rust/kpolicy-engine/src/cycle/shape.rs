@@ -135,13 +135,13 @@ impl Shape {
     fn judge(&mut self, slot: NodeSlot, columns: &[(usize, &FilterColumn)], cluster: &Cluster) {
         let is_live = cluster.nodes().view(slot).is_some();
         let is_feasible = is_live && columns.iter().all(|(_, column)| column.code(slot).passes());
-        if let Some(cell) = self.feasible.get_mut(slot.index()) {
-            if *cell != is_feasible {
-                *cell = is_feasible;
-                self.feasible_count =
-                    self.feasible_count + usize::from(is_feasible) - usize::from(!is_feasible);
-                self.has_moved = true;
-            }
+        if let Some(cell) = self.feasible.get_mut(slot.index())
+            && *cell != is_feasible
+        {
+            *cell = is_feasible;
+            self.feasible_count =
+                self.feasible_count + usize::from(is_feasible) - usize::from(!is_feasible);
+            self.has_moved = true;
         }
     }
 

@@ -94,20 +94,20 @@ mod tests {
         Meta { namespace, name, ..Meta::default() }
     }
 
-    fn selects(key: &str, operator: SelectorOperator, values: &[&str]) -> Option<Selector> {
+    fn selects(key: &str, operator: SelectorOperator, values: &[&str]) -> Selector {
         let values = values.iter().map(|value| (*value).into()).collect();
         let requirement = Requirement { key: key.into(), operator, values };
-        Some(Selector { requirements: Box::new([requirement]) })
+        Selector { requirements: Box::new([requirement]) }
     }
 
-    fn app(name: &str) -> Option<Selector> {
+    fn app(name: &str) -> Selector {
         selects("app", SelectorOperator::In, &[name])
     }
 
-    fn budget(name: &str, selector: Option<Selector>, allowed: i32) -> DisruptionBudget {
+    fn budget(name: &str, selector: Selector, allowed: i32) -> DisruptionBudget {
         DisruptionBudget {
             meta: meta("red", name),
-            selector,
+            selector: Some(selector),
             disruptions_allowed: allowed,
             disrupted_pods: Box::new([]),
         }
@@ -121,8 +121,10 @@ mod tests {
         cluster
     }
 
-    /// Pods by namespace, name and labels.
-    fn pods(cluster: &mut Cluster, pods: &[(&str, &str, &[(&str, &str)])]) -> Vec<Arc<Pod>> {
+    /// A pod's namespace, name and labels.
+    type Written<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)]);
+
+    fn pods(cluster: &mut Cluster, pods: &[Written<'_>]) -> Vec<Arc<Pod>> {
         let rows = pods.iter().map(|(namespace, name, labels)| {
             let meta = Meta { labels: labels.iter().copied().collect(), ..meta(namespace, name) };
             cluster.row(model::Pod { meta, ..model::Pod::default() })
@@ -131,8 +133,8 @@ mod tests {
     }
 
     fn webs(cluster: &mut Cluster, names: &[&str]) -> Vec<Arc<Pod>> {
-        let web = |name| -> (&str, &str, &[(&str, &str)]) { ("red", name, &[("app", "web")]) };
-        let rows: Vec<_> = names.iter().copied().map(web).collect();
+        let labels = [("app", "web")];
+        let rows: Vec<Written<'_>> = names.iter().map(|name| ("red", *name, &labels[..])).collect();
         pods(cluster, &rows)
     }
 
@@ -172,11 +174,11 @@ mod tests {
 
     #[test]
     fn some_budgets_and_some_pods_are_never_meant() {
-        let everything = Some(Selector::default());
+        let absent = DisruptionBudget { selector: None, ..budget("absent", app("web"), 0) };
         let invalid = selects("app", SelectorOperator::Invalid, &["web"]);
         let mut cluster = cluster([
-            budget("absent", None, 0),
-            budget("empty", everything, 0),
+            absent,
+            budget("empty", Selector::default(), 0),
             budget("invalid", invalid, 0),
             budget("not-db", selects("app", SelectorOperator::NotIn, &["db"]), 0),
         ]);

@@ -61,7 +61,9 @@ impl<'a> Emptied<'a> {
         let ahead = cycle::ahead_of(pod, &node.node.name, program, asked.cluster);
         let crowded = (!ahead.is_empty()).then(|| {
             let mut crowded = plain.fork();
-            ahead.into_iter().for_each(|nominated| crowded.put(nominated));
+            for nominated in ahead {
+                crowded.put(nominated);
+            }
             crowded
         });
         Self { plain, crowded, gone }
@@ -126,7 +128,9 @@ impl<'a> Emptied<'a> {
     }
 
     fn restored(mut self) -> Forks {
-        self.gone.iter().for_each(|pod| self.plain.put(pod));
+        for pod in self.gone {
+            self.plain.put(pod);
+        }
         self.plain.into_forks()
     }
 }

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::cycle::NodeRejection;
-use crate::rules::{Code, Rejection};
+use crate::rules::{Code, PreparedFilter, Rejection};
 use crate::snapshot::NodeSlot;
 
 use super::Asked;
@@ -52,5 +52,5 @@ fn rejection_of(asked: Asked<'_>, node: &NodeRejection) -> Rejection {
 /// Whether another node with the same code is rejected in the same way.
 fn describes_by_code(asked: Asked<'_>, node: &NodeRejection) -> bool {
     let filter = asked.prepared.get(node.filter).copied().flatten();
-    node.status.is_none() && filter.is_some_and(|filter| filter.describes_by_code())
+    node.status.is_none() && filter.is_some_and(PreparedFilter::describes_by_code)
 }

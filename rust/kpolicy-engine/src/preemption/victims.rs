@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn priority_then_age_matters_and_what_has_not_started_is_youngest() {
-        let mut pods = vec![
+        let mut pods = [
             pod("e", 1, None),
             pod("d", 1, None),
             pod("c", 1, Some(7)),

@@ -161,3 +161,62 @@ fn controller<'a>(
     let found = store.get(&identity.namespace, &owner.name).filter(|_| counts)?;
     Some((kind, found))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{DefaultSelector, Sources};
+    use crate::model::{Controller, ControllerKind, Meta, Object, OwnerReference};
+    use crate::rules::pod_topology_spread::testing::{pod, row, selector, service};
+    use crate::snapshot::Cluster;
+
+    fn controller(kind: ControllerKind, pairs: &str) -> Object {
+        let meta = Meta { namespace: "ns".into(), name: "owner".into(), ..Meta::default() };
+        Object::Controller(Box::new(Controller { meta, kind, selector: Some(selector(pairs)) }))
+    }
+
+    fn selected(cluster: &mut Cluster, version: &str, kind: &str, sources: Sources) -> String {
+        let mut pod = pod("p", "app=web,tier=front", "");
+        pod.owner = Some(OwnerReference {
+            api_version: version.into(),
+            kind: kind.into(),
+            name: "owner".into(),
+            uid: "u".into(),
+        });
+        let pod = row(cluster, pod);
+        let made = DefaultSelector::of(&pod, sources, cluster);
+        let Some(selector) = made.selector() else { return "-".into() };
+        let each = selector.requirements.iter();
+        each.map(|one| format!("{}={}", one.key, one.values[0])).collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn services_and_the_controller_together() {
+        let mut cluster = Cluster::default();
+        let mut of = |cluster: &mut Cluster, kind| selected(cluster, "apps/v1", kind, Sources::ALL);
+        assert_eq!(of(&mut cluster, "ReplicaSet"), "-");
+        cluster.set_object(service("a", "app=web"));
+        cluster.set_object(service("b", "tier=front"));
+        cluster.set_object(service("c", "app=db"));
+        cluster.set_object(service("d", ""));
+        assert_eq!(of(&mut cluster, "ReplicaSet"), "app=web,tier=front");
+        cluster.set_object(controller(ControllerKind::ReplicaSet, "hash=1"));
+        assert_eq!(of(&mut cluster, "ReplicaSet"), "app=web,tier=front,hash=1");
+        assert_eq!(of(&mut cluster, "StatefulSet"), "app=web,tier=front");
+        assert_eq!(of(&mut cluster, "Job"), "app=web,tier=front");
+        let none = selected(&mut cluster, "other/v1", "ReplicaSet", Sources::NONE);
+        assert_eq!(none, "-");
+    }
+
+    #[test]
+    fn a_replication_controller_overrules_services() {
+        let mut cluster = Cluster::default();
+        cluster.set_object(service("a", "app=web,tier=front"));
+        cluster.set_object(controller(ControllerKind::ReplicationController, "app=other"));
+        let of = |cluster: &mut Cluster, sources| {
+            selected(cluster, "v1", "ReplicationController", sources)
+        };
+        assert_eq!(of(&mut cluster, Sources::ALL), "app=other,tier=front");
+        let services = Sources { services: true, ..Sources::NONE };
+        assert_eq!(of(&mut cluster, services), "app=web,tier=front");
+    }
+}

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::{Name, Shared};
 use crate::program::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
-use crate::resources::{Requests, names};
+use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::columns::{self, Columns};
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
@@ -166,6 +166,34 @@ impl Prepared {
     }
 }
 
+/// Sets the code of every node by what nearly all pods ask for, in one run over the columns.
+#[allow(clippy::cast_possible_truncation)]
+fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns) {
+    // Adding it rounds a small number to an integer, which then is the lowest bits of the sum.
+    const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
+    let flag = |is_set: bool, bit: u16| if is_set { f64::from(bit) } else { 0.0 };
+    // What is not asked for is never short.
+    let asked = |amount: i64| {
+        if amount > 0 { columns::approximate(amount) } else { f64::NEG_INFINITY }
+    };
+    let (cpu, memory) = (asked(wanted.cpu_milli), asked(wanted.memory));
+    let [cpu_has, memory_has, _] = &columns.allocatable;
+    let [cpu_held, memory_held, _] = &columns.requested;
+    let pods = columns.pods.iter().zip(&columns.pods_allowed);
+    let has = cpu_has.iter().zip(memory_has);
+    let held = cpu_held.iter().zip(memory_held);
+    for (code, ((pods, has), held)) in codes.iter_mut().zip(pods.zip(has).zip(held)) {
+        // Without a branch, so that several nodes are judged at once.
+        #[allow(clippy::needless_bitwise_bool)]
+        let beyond = (cpu > *has.0) | (memory > *has.1);
+        let bits = flag(pods.0 >= pods.1, PODS)
+            + flag(cpu > has.0 - held.0, CPU)
+            + flag(memory > has.1 - held.1, MEMORY)
+            + flag(beyond, BEYOND_EMPTY_NODE);
+        *code = Code::reject((bits + TO_INTEGER).to_bits() as u16);
+    }
+}
+
 /// Marks the nodes that are short of one resource.
 fn mark_short(codes: &mut [Code], wanted: i64, has: &[f64], held: &[f64], bit: u16) {
     if wanted <= 0 {
@@ -198,16 +226,10 @@ impl PreparedFilter for Prepared {
             }
             return;
         }
-        for (code, (pods, allowed)) in
-            codes.iter_mut().zip(columns.pods.iter().zip(&columns.pods_allowed))
-        {
-            *code = Code::reject(if pods >= allowed { PODS } else { 0 });
-        }
         let wanted = &self.requests.fit;
-        let [cpu, memory, ephemeral] = &columns.allocatable;
-        let [cpu_held, memory_held, ephemeral_held] = &columns.requested;
-        mark_short(codes, wanted.cpu_milli, cpu, cpu_held, CPU);
-        mark_short(codes, wanted.memory, memory, memory_held, MEMORY);
+        mark_pods_cpu_memory(codes, wanted, columns);
+        let [_, _, ephemeral] = &columns.allocatable;
+        let [_, _, ephemeral_held] = &columns.requested;
         mark_short(codes, wanted.ephemeral_storage, ephemeral, ephemeral_held, EPHEMERAL_STORAGE);
     }
 

@@ -172,7 +172,7 @@ pub fn integer_part(value: f64) -> f64 {
 }
 
 /// The scores of nodes whose rule normalises without looking at the others.
-#[allow(clippy::cast_possible_truncation)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // held within 0–100
 pub fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
     scores.clear();
     if *normalization == Normalization::AsIs {

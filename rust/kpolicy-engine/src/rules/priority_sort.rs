@@ -6,7 +6,7 @@ pub const NAME: &str = "PrioritySort";
 
 /// Sorts pods in queue order: higher priority first, then who has waited longer. For pods that were
 /// never tried that is the order of creation, then of names.
-pub fn order<'a>(pod: &'a Pod) -> impl Ord + use<'a> {
+pub fn order(pod: &Pod) -> impl Ord + use<'_> {
     let created = pod.created_seconds.unwrap_or(0);
     (std::cmp::Reverse(pod.priority()), created, &***pod.namespace(), pod.name.as_ref())
 }

@@ -141,6 +141,10 @@ mod tests {
 
     use super::{SelectorSpread, Sources, from_args, score, share_left};
     use crate::program::{Fields, Refusals};
+    use crate::rules::Score;
+    use crate::rules::pod_topology_spread::testing::{
+        cluster, constraint, pod, row, scores, service, spread_pod,
+    };
 
     #[test]
     fn a_zone_counts_two_thirds() {
@@ -149,6 +153,52 @@ mod tests {
         assert_eq!(score(share_left(4.0, 4.0), Some(share_left(0.0, 3.0))), 66);
         assert_eq!(score(share_left(0.0, 0.0), Some(share_left(0.0, 0.0))), 100);
         assert_eq!(score(share_left(1.0, 3.0), Some(share_left(2.0, 5.0))), 62);
+    }
+
+    fn scores_of(spread: SelectorSpread, zones: [&str; 4], without: &str) -> Vec<(f64, i64)> {
+        let names = ["n1", "n2", "n3", "n4"];
+        let labels = zones.map(|zone| format!("topology.kubernetes.io/zone={zone}"));
+        let nodes: Vec<(&str, &str)> =
+            names.into_iter().zip(&labels).map(|(name, labels)| (name, labels.as_str())).collect();
+        let pods = [
+            ("app=web", "n1"),
+            ("app=web", "n1"),
+            ("app=web", "n2"),
+            ("app=web", "n3"),
+            ("app=db", "n4"),
+        ];
+        let mut cluster = cluster(&nodes, &pods);
+        let mut gone = pod("gone", "app=web", "n4");
+        gone.meta.deletion_seconds = Some(1);
+        cluster.set_pod(gone);
+        cluster.set_object(service("s", "app=web"));
+        let new = row(&mut cluster, pod("new", "app=web", ""));
+        let mut prepared = spread.prepare(&new, &cluster).unwrap();
+        scores(prepared.as_mut(), &cluster, |name| name != without)
+    }
+
+    #[test]
+    fn nodes_and_zones_with_fewer_pods_are_better() {
+        let all = SelectorSpread { sources: Sources::ALL };
+        let found = scores_of(all, ["", "", "", ""], "");
+        assert_eq!(found, [(2.0, 0), (1.0, 50), (1.0, 50), (0.0, 100)]);
+        // Zones: a 3, b 1. n1: 0/3 + 0; n2: 50/3 + 0; n3: 50/3 + 66.7·2/3; n4 is in none.
+        let found = scores_of(all, ["a", "a", "b", ""], "");
+        assert_eq!(found, [(2.0, 0), (1.0, 16), (1.0, 61), (0.0, 100)]);
+        // Without n1 a node has at most 1, and both zones have 1.
+        let found = scores_of(all, ["a", "a", "b", ""], "n1");
+        assert_eq!(found, [(1.0, 0), (1.0, 0), (0.0, 100)]);
+        let none = SelectorSpread { sources: Sources { services: false, ..Sources::ALL } };
+        assert_eq!(scores_of(none, ["a", "a", "b", ""], ""), [(0.0, 100); 4], "nothing selects it");
+    }
+
+    #[test]
+    fn own_constraints_are_left_to_their_rule() {
+        let mut cluster = cluster(&[("n1", "")], &[]);
+        let own = spread_pod("app=web", &[constraint("zone", false, 1, "app=web")]);
+        let own = row(&mut cluster, own);
+        let all = SelectorSpread { sources: Sources::ALL };
+        assert!(all.prepare(&own, &cluster).is_none());
     }
 
     #[test]

@@ -134,7 +134,8 @@ pub fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
 
 /// As [`names`], ephemeral volumes left out.
 pub fn names_directly(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
-    ***pod.namespace() == *claim.meta.namespace && by_name(pod).any(|name| *name == *claim.meta.name)
+    ***pod.namespace() == *claim.meta.namespace
+        && by_name(pod).any(|name| *name == *claim.meta.name)
 }
 
 #[cfg(test)]

@@ -154,10 +154,10 @@ impl Nodes {
 
     /// Puts a newer row of a pod in the place of the older one, which weighs the same.
     pub(super) fn replace(&mut self, slot: NodeSlot, pod: &Arc<Pod>) {
-        if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
-            if let Some(have) = entry.load.pods.iter_mut().find(|have| have.uid == pod.uid) {
-                *have = Arc::clone(pod);
-            }
+        if let Some(Some(entry)) = self.entries.get_mut(slot.index())
+            && let Some(have) = entry.load.pods.iter_mut().find(|have| have.uid == pod.uid)
+        {
+            *have = Arc::clone(pod);
         }
     }
 

@@ -1,7 +1,8 @@
-//! The volume rules from outside: recorded answers, changes followed, wakes, limits of old policies.
+//! The volume rules from outside: recorded answers, bindings, changes followed, wakes, limits of old policies.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
+mod bindings;
 mod clusters;
 mod disks;
 mod follow;

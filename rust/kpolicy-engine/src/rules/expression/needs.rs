@@ -116,7 +116,7 @@ fn of_node_fact(path: &str) -> Option<Needs> {
     let resources = NodeParts::ALLOCATABLE;
     Some(match path {
         "name" => of_node(NodeParts::EXISTENCE),
-        "labels" => of_node(NodeParts::LABELS),
+        "labels" | "domain.name" => of_node(NodeParts::LABELS),
         "annotations" => of_node(NodeParts::ANNOTATIONS),
         "conditions" | "ready" => of_node(NodeParts::CONDITIONS),
         "taints" => of_node(NodeParts::TAINTS),
@@ -127,7 +127,6 @@ fn of_node_fact(path: &str) -> Option<Needs> {
         "requested" | "free" | "utilization" => of_load(resources),
         "fits" => Needs { pod: PodParts::REQUESTS, ..of_load(resources) },
         "podCount" | "pods" | "pods.count" | "pods.sum" | "pods.size" => of_load(NodeParts::NONE),
-        "domain.name" => of_node(NodeParts::LABELS),
         "domain.nodeCount" | "domain.allocatable" => elsewhere(false),
         "domain.free" | "domain.pods.count" | "domain.pods.sum" | "domain.pods.size" => {
             elsewhere(true)

@@ -3,51 +3,49 @@
 //! Clause: only attachments that name a persistent volume with a CSI source count. Slots hold as long
 //! as no node appears or vanishes.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{PersistentVolume, VolumeAttachment};
+use crate::model::VolumeAttachment;
 use crate::snapshot::{Cluster, NodeSlot};
 
 use super::attachable::{Attachable, Handle};
 
-type Attached = (Arc<VolumeAttachment>, Arc<PersistentVolume>);
-
 #[derive(Debug, Clone, Default)]
 pub struct Attachments {
-    by_node: FxHashMap<NodeSlot, Vec<Attached>>,
+    by_node: FxHashMap<NodeSlot, Vec<Arc<VolumeAttachment>>>,
 }
 
 impl Attachments {
     /// Those of some drivers.
-    pub fn of<'a>(cluster: &Cluster, is_asked: impl Fn(&str) -> bool + 'a) -> Self {
-        let mut by_node: FxHashMap<NodeSlot, Vec<Attached>> = FxHashMap::default();
-        let objects = cluster.objects();
-        for attachment in objects.attachments.iter().filter(|each| is_asked(&each.attacher)) {
-            let volume = attachment.volume_name.as_deref();
-            let volume = volume.and_then(|name| objects.volumes.get("", name));
-            let slot = cluster.nodes().find(&attachment.node_name);
-            if let (Some(volume), Some(slot)) = (volume.filter(|volume| volume.csi.is_some()), slot)
-            {
-                let pair = (Arc::clone(attachment), Arc::clone(volume));
-                by_node.entry(slot).or_default().push(pair);
+    pub fn of(cluster: &Cluster, is_asked: impl Fn(&str) -> bool) -> Self {
+        let mut by_node: FxHashMap<NodeSlot, Vec<Arc<VolumeAttachment>>> = FxHashMap::default();
+        let all = cluster.objects().attachments.iter();
+        for attachment in all.filter(|each| is_asked(&each.attacher)) {
+            if let Some(slot) = cluster.nodes().find(&attachment.node_name) {
+                by_node.entry(slot).or_default().push(Arc::clone(attachment));
             }
         }
         Self { by_node }
     }
 
-    pub fn count_at(&self, slot: NodeSlot) -> usize {
+    /// A bound from above.
+    pub fn at_most(&self, slot: NodeSlot) -> usize {
         self.by_node.get(&slot).map_or(0, Vec::len)
     }
 
     /// With repetitions.
-    pub fn at(&self, slot: NodeSlot) -> impl Iterator<Item = Attachable<'_>> {
-        self.by_node.get(&slot).into_iter().flatten().filter_map(|(attachment, volume)| {
-            let (_, handle) = volume.csi.as_ref()?;
-            let driver = Cow::Borrowed(attachment.attacher.as_ref());
-            Some(Attachable { driver, handle: Handle::Volume(handle.as_ref().into()) })
+    pub fn at<'a>(
+        &'a self,
+        slot: NodeSlot,
+        cluster: &'a Cluster,
+    ) -> impl Iterator<Item = Attachable<'a>> {
+        self.by_node.get(&slot).into_iter().flatten().filter_map(|attachment| {
+            let name = attachment.volume_name.as_deref()?;
+            let (_, handle) = cluster.objects().volumes.get("", name)?.csi.as_ref()?;
+            let handle = Handle::Volume(handle.as_ref().into());
+            Some(Attachable { driver: attachment.attacher.as_ref().into(), handle })
         })
     }
 }

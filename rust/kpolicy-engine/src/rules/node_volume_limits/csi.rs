@@ -141,7 +141,7 @@ impl Prepared {
             return Code::PASS;
         }
         let at_most = at_most(node.load)
-            .map(|volumes| volumes + self.attachments.count_at(node.slot) + wanted.len());
+            .map(|volumes| volumes + self.attachments.at_most(node.slot) + wanted.len());
         let fits = |volumes: usize| {
             let limits = wanted.iter().filter_map(|volume| limit(csi_node, &volume.driver));
             limits.into_iter().all(|limit| volumes <= limit)
@@ -151,7 +151,7 @@ impl Prepared {
         }
         let Ok(used) = used_on(cluster, node.load) else { return OTHER };
         let mut attached = used.clone();
-        attached.extend(self.attachments.at(node.slot));
+        attached.extend(self.attachments.at(node.slot, cluster));
         attached.sort_unstable();
         attached.dedup();
         // Clause: an attachment alone does not make a volume free, so it counts twice.

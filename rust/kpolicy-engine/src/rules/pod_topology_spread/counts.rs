@@ -76,15 +76,6 @@ impl Counts {
         }
     }
 
-    pub fn is_argued(&self) -> bool {
-        !self.argued.is_empty()
-    }
-
-    /// By id of domain, without what is argued.
-    pub fn by_domain(&self) -> &[i64] {
-        &self.table.by_domain
-    }
-
     pub fn at(&self, id: u32) -> i64 {
         let argued = self.argued.iter().find(|(other, _)| *other == id);
         self.plain(id).saturating_add(argued.map_or(0, |(_, sum)| *sum))
@@ -99,9 +90,9 @@ impl Counts {
         if self.argued.is_empty() {
             return levels.lowest();
         }
-        let plain = self.argued.iter().map(|(id, _)| self.plain(*id));
+        let plain: Vec<i64> = self.argued.iter().map(|(id, _)| self.plain(*id)).collect();
         let argued = self.argued.iter().map(|(id, _)| self.at(*id));
-        levels.lowest_without(plain).into_iter().chain(argued).min().unwrap_or(0)
+        levels.lowest_without(&plain).into_iter().chain(argued).min().unwrap_or(0)
     }
 
     fn plain(&self, id: u32) -> i64 {

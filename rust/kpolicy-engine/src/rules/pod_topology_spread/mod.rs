@@ -14,6 +14,11 @@ mod hints;
 mod levels;
 mod score;
 mod standing;
+mod sums;
+#[cfg(test)]
+pub(in crate::rules) mod testing;
+#[cfg(test)]
+mod tests;
 
 use crate::model::{Kind, SpreadConstraint};
 

@@ -45,9 +45,8 @@ impl Filter for ServiceAffinity {
             return None;
         }
         let selector = pod.template.node_affinity.selector.as_ref();
-        let said =
-            |label: &Box<str>| Some((label.clone(), Box::<str>::from(selector?.get(label)?)));
-        let own: Labels = self.affinity.iter().filter_map(said).collect();
+        let said = |label: &'_ str| selector?.get(label);
+        let own = pairs(&self.affinity, said);
         let has_service = services(&pod.identity, cluster).next().is_some();
         let is_open = self.affinity.iter().any(|label| own.get(label).is_none());
         let mut prepared = Prepared {
@@ -95,11 +94,7 @@ impl Prepared {
         let first = self.peers.as_ref().and_then(Peers::first);
         let node = first.and_then(|slot| cluster.nodes().view(slot));
         let theirs = |label: &str| node?.node.object.meta.labels.get(label);
-        let said = |label: &Box<str>| {
-            let value = self.own.get(label).or_else(|| theirs(label))?;
-            Some((label.clone(), Box::<str>::from(value)))
-        };
-        self.labels.iter().filter_map(said).collect()
+        pairs(&self.labels, |label| self.own.get(label).or_else(|| theirs(label)))
     }
 
     fn is_current(&self, changes: Changes<'_>, cluster: &Cluster) -> bool {
@@ -115,6 +110,12 @@ impl Prepared {
             self.wanted = self.wanted_now(cluster);
         }
     }
+}
+
+/// Labels that have a value, with it.
+fn pairs<'a>(labels: &[Box<str>], value: impl Fn(&str) -> Option<&'a str>) -> Labels {
+    let labels = labels.iter().map(AsRef::as_ref);
+    labels.filter_map(|label| Some((label, value(label)?))).collect()
 }
 
 impl PreparedFilter for Prepared {

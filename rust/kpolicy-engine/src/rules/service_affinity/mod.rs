@@ -7,6 +7,8 @@
 mod filter;
 mod peers;
 mod score;
+#[cfg(test)]
+mod tests;
 
 use crate::program::{Fields, Refusals};
 

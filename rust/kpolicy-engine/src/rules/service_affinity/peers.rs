@@ -23,11 +23,8 @@ pub struct Peers {
 
 impl Peers {
     pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
-        let mut peers = Self {
-            identity: pod.identity.clone(),
-            by_rank: Arc::default(),
-            argued: Vec::new(),
-        };
+        let mut peers =
+            Self { identity: pod.identity.clone(), by_rank: Arc::default(), argued: Vec::new() };
         let mut by_rank = BTreeMap::new();
         for row in cluster.census().identities().iter().filter(|row| peers.has(&row.what)) {
             for (slot, tally) in &row.by_node {

@@ -11,7 +11,7 @@ use crate::model::{Labels, Object, PersistentVolume, PersistentVolumeClaim};
 use crate::rules::{Code, Rejection, Status};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
-use super::bound::Reach;
+use super::bound::{Bound, Reach};
 use super::candidates::is_bound_to;
 use super::needs::{Needs, SELECTED_NODE};
 use super::provisioning::{Provisioned, Provisioning};
@@ -108,8 +108,11 @@ impl Needs {
 
     /// The first bound claim that is not within reach decides for all.
     fn reach(&self, cluster: &Cluster, node: NodeView<'_>) -> Reach<'_> {
-        let csi_node = cluster.objects().csi_nodes.get("", &node.node.name).map(AsRef::as_ref);
-        let reaches = self.bound.iter().map(|bound| bound.reach(node.node, csi_node));
+        let csi_nodes = &cluster.objects().csi_nodes;
+        let is_asked = self.bound.iter().any(Bound::is_migrated);
+        let csi_node = is_asked.then(|| csi_nodes.get("", &node.node.name)).flatten();
+        let reaches =
+            self.bound.iter().map(|bound| bound.reach(node.node, csi_node.map(AsRef::as_ref)));
         reaches.into_iter().find(|reach| *reach != Reach::Within).unwrap_or(Reach::Within)
     }
 

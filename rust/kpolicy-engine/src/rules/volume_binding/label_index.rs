@@ -7,10 +7,13 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Labels, Requirement, SelectorOperator};
 
+/// Items in ascending order.
+type ByValue = FxHashMap<Box<str>, Vec<usize>>;
+
 #[derive(Debug, Clone, Default)]
 pub struct LabelIndex {
     anywhere: Vec<usize>,
-    by_key: Vec<(Box<str>, FxHashMap<Box<str>, Vec<usize>>)>,
+    by_key: Vec<(Box<str>, ByValue)>,
 }
 
 impl LabelIndex {
@@ -29,13 +32,11 @@ impl LabelIndex {
 
     fn list(&mut self, position: usize, requirement: &Requirement) {
         let key = requirement.key.as_ref();
-        let place = match self.by_key.iter().position(|(have, _)| **have == *key) {
-            Some(place) => place,
-            None => {
-                self.by_key.push((key.into(), FxHashMap::default()));
-                self.by_key.len() - 1
-            }
-        };
+        let known = self.by_key.iter().position(|(have, _)| **have == *key);
+        let place = known.unwrap_or_else(|| {
+            self.by_key.push((key.into(), ByValue::default()));
+            self.by_key.len() - 1
+        });
         let Some((_, by_value)) = self.by_key.get_mut(place) else { return };
         for value in &requirement.values {
             by_value.entry(value.clone()).or_default().push(position);
