@@ -22,7 +22,7 @@ $(STAMPS)/python: requirements.lock build/venv.sh
 
 $(STAMPS)/engine: $(STAMPS)/python $(RUST_SOURCES) pyproject.toml
 	@echo "building the engine (Rust, optimised; a minute or two when cold)"
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 .PHONY: dev

@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn services_and_the_controller_together() {
         let mut cluster = Cluster::default();
-        let mut of = |cluster: &mut Cluster, kind| selected(cluster, "apps/v1", kind, Sources::ALL);
+        let of = |cluster: &mut Cluster, kind| selected(cluster, "apps/v1", kind, Sources::ALL);
         assert_eq!(of(&mut cluster, "ReplicaSet"), "-");
         cluster.set_object(service("a", "app=web"));
         cluster.set_object(service("b", "tier=front"));
