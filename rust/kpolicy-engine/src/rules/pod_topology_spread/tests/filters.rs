@@ -1,3 +1,5 @@
+//! Hard constraints: which nodes a pod may go to.
+
 use super::super::testing::{
     cluster, constraint, labels, node, pod, row, selector, service, spread_pod, verdicts,
 };

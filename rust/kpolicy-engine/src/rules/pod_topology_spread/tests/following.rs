@@ -1,3 +1,5 @@
+//! Counts that follow changes are those of counting anew.
+
 use super::super::testing::{cluster, constraint, node, pod, row, scores, spread_pod, verdicts};
 use super::{HOST, system};
 use crate::rules::{Filter, Refresh, Score};

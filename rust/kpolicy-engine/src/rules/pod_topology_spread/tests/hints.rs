@@ -1,3 +1,5 @@
+//! What wakes a pod that spreading keeps off.
+
 use std::sync::Arc;
 
 use super::super::testing::{constraint, pod, row, spread_pod};

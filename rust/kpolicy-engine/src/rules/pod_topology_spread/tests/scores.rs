@@ -1,3 +1,5 @@
+//! Soft constraints: worked numbers of raw and normalised scores.
+
 use super::super::testing::{cluster, constraint, pod, row, scores, service, spread_pod};
 use super::{HOST, system};
 use crate::model::{self, SpreadConstraint};
