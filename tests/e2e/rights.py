@@ -11,8 +11,6 @@ LEASE = "kpolicy"
 
 RULES = (
     Rule(("get", "list", "watch"), ("nodes", "pods")),
-    # Preemption spares what budgets protect.
-    Rule(("get", "list", "watch"), ("poddisruptionbudgets",), ("policy",)),
     Rule(("create",), ("pods/binding",)),
     Rule(("patch",), ("pods/status",)),
     Rule(("create", "patch"), ("events",), ("events.k8s.io",)),

@@ -134,7 +134,7 @@ class Reloader:
         return Reloaded("loaded", diagnostics)
 
     async def _load(self, program: Program) -> Problem | None:
-        refusals = await self.thread.call(self.thread.engine.load, program.bytes)
+        refusals = await self.thread.call(self.thread.engine.load, program.never_evicting())
         if not refusals:
             # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
             self.sink.serve(frozenset(program.scheduler_names))
