@@ -15,6 +15,8 @@ from tests.e2e.scheduler_process import KPOLICY
 
 SMALL = ("--nodes", "20", "--pods", "100")
 ENDS_WITHIN_S = 60
+# Generous: a busy machine must not fail the test, only a demo that never stops.
+STOPS_WITHIN_S = 40
 
 
 def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
@@ -66,7 +68,7 @@ def test_kubectl_reads_what_it_keeps(
         assert "FailedScheduling" in described
         assert "Insufficient cpu" in described
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(timeout=10) == 0
+        assert demo.wait(timeout=STOPS_WITHIN_S) == 0
     finally:
         demo.kill()
         demo.wait()

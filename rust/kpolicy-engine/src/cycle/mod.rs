@@ -10,10 +10,12 @@ mod filter_column;
 mod nominated;
 pub mod post_filter;
 pub mod reference;
+mod run;
 mod sampling;
 mod score_column;
 pub mod select;
 mod shape;
+mod shape_score;
 mod shapes;
 pub mod stage;
 mod store;
@@ -29,13 +31,11 @@ use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 pub use argued::{Argued, Forks};
 pub use nominated::{ahead_of, behind};
-pub use select::Tie;
+pub use select::{Tie, choose};
 pub use verdicts::{NodeRejection, PreparedFilters, Rejected};
 
-use shape::{Shape, Stores};
+use run::Run;
 use shapes::{ShapeKey, Shapes};
-use stage::Left;
-use totals::INFEASIBLE;
 
 /// What became of one pod.
 #[derive(Debug)]
@@ -126,205 +126,10 @@ impl Cycle {
             }
             _ => None,
         };
-        self.shapes.weigh(id, cluster.nodes().slots());
+        self.shapes.weigh(id);
         let filter_ns = filtered.saturating_sub(start);
         (Timed { outcome, filter_ns, score_ns: end.saturating_sub(filtered) }, room)
     }
-}
-
-/// One decision under way.
-struct Run<'a> {
-    question: Question<'a>,
-    profile: &'a Profile,
-    cluster: &'a Cluster,
-    shape: &'a mut Shape,
-    stores: &'a mut Stores,
-    sampling: &'a mut sampling::Sampling,
-}
-
-impl Run<'_> {
-    fn decide(&mut self, filtered: impl FnOnce()) -> Outcome {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        self.shape.follow_filters(profile, pod, cluster, self.stores);
-        let prepared = self.shape.prepared(self.stores);
-        let left = match stage::before_nodes(profile, &prepared, cluster) {
-            Ok(left) => left,
-            Err(rejected) => return Outcome::Rejected(rejected),
-        };
-        if let Some(slot) = self.nominated_node(&prepared, &left) {
-            filtered();
-            return self.choose_among(&[slot]);
-        }
-        match left {
-            Left::Only { slots, narrowed_by } => {
-                let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
-                filtered();
-                if let Some(failed) = failure(&rejected, profile, cluster) {
-                    return failed;
-                }
-                if feasible.is_empty() {
-                    rejected.narrowed_by = narrowed_by;
-                    return Outcome::Rejected(rejected);
-                }
-                self.choose_among(&feasible)
-            }
-            Left::All => self.decide_among_all(filtered),
-        }
-    }
-
-    /// Clause: the node that a pod is nominated to is tried first, and if it is feasible, it is it.
-    fn nominated_node(&self, prepared: &PreparedFilters<'_>, left: &Left) -> Option<NodeSlot> {
-        let nominations = self.cluster.nominations();
-        let node = nominations.node_of(&self.question.pod.uid)?;
-        let slot = self.cluster.nodes().find(node)?;
-        if matches!(left, Left::Only { slots, .. } if !slots.contains(&slot)) {
-            return None;
-        }
-        self.rejection_of(slot, prepared).is_none().then_some(slot)
-    }
-
-    /// The verdict on one node, nominated pods included.
-    fn rejection_of(
-        &self,
-        slot: NodeSlot,
-        prepared: &PreparedFilters<'_>,
-    ) -> Option<NodeRejection> {
-        let view = self.cluster.nodes().view(slot)?;
-        let (pod, program) = (self.question.pod, self.question.program);
-        let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
-        nominated::with_pods(slot, &ahead, prepared, self.cluster)
-            .or_else(|| nominated::first_rejection(prepared, self.cluster, view))
-    }
-
-    fn judge_each(
-        &self,
-        slots: &[NodeSlot],
-        prepared: &PreparedFilters<'_>,
-    ) -> (Vec<NodeSlot>, Rejected) {
-        let mut rejected = Rejected::default();
-        let mut feasible = Vec::new();
-        for slot in slots {
-            match self.rejection_of(*slot, prepared) {
-                Some(rejection) => rejected.nodes.push(rejection),
-                None => feasible.push(*slot),
-            }
-        }
-        (feasible, rejected)
-    }
-
-    fn decide_among_all(&mut self, filtered: impl FnOnce()) -> Outcome {
-        let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
-        self.shape.update_feasible(cluster, self.stores);
-        if let Some(failure) = self.shape.failure(cluster, self.stores) {
-            return self.failed(&failure);
-        }
-        let prepared = self.shape.prepared(self.stores);
-        let closed = nominated::rejections(pod, program, &prepared, cluster);
-        let percentage = self.profile.percentage_of_nodes_to_score;
-        let is_plain = closed.is_empty() && percentage == 100;
-        if is_plain && self.shape.feasible().count > 0 {
-            filtered();
-            return self.choose_among_all();
-        }
-        let mut rejections = self.shape.rejections(cluster, self.stores);
-        if !closed.is_empty() {
-            rejections.retain(|have| closed.iter().all(|other| other.slot != have.slot));
-            rejections.extend(closed);
-        }
-        let feasible = self.feasible_slots(&rejections);
-        let feasible = self.sampling.sample(percentage, feasible, &rejections, cluster.nodes());
-        filtered();
-        if feasible.is_empty() {
-            return Outcome::Rejected(Rejected { nodes: rejections, ..Rejected::default() });
-        }
-        self.choose_among(&feasible)
-    }
-
-    fn feasible_slots(&self, rejections: &[NodeRejection]) -> Vec<NodeSlot> {
-        let mut is_rejected = vec![false; self.cluster.nodes().slots()];
-        for rejection in rejections {
-            if let Some(cell) = is_rejected.get_mut(rejection.slot.index()) {
-                *cell = true;
-            }
-        }
-        let is_feasible = |slot: &NodeSlot| is_rejected.get(slot.index()) == Some(&false);
-        self.cluster.nodes().by_rank().iter().copied().filter(is_feasible).collect()
-    }
-
-    fn failed(&self, failure: &NodeRejection) -> Outcome {
-        let prepared = self.shape.prepared(self.stores);
-        let status = Rejected::default().status(failure, &prepared, self.cluster);
-        let mut told = failure.clone();
-        told.status = status;
-        failed_by(&told, self.profile)
-    }
-
-    /// Scores a few nodes and chooses; there is at least one.
-    fn choose_among(&mut self, slots: &[NodeSlot]) -> Outcome {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        let totals = self.shape.totals_of_only(slots, profile, pod, cluster, self.stores);
-        match choose(slots, &totals, self.question.tie, cluster) {
-            Some((slot, total)) => Outcome::Chosen { slot, total, feasible: slots.len() },
-            None => Outcome::Failed("no node could be chosen".to_owned()),
-        }
-    }
-
-    fn choose_among_all(&mut self) -> Outcome {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        self.shape.update_totals(profile, pod, cluster, self.stores);
-        let totals = self.shape.totals();
-        let best = highest(totals);
-        let is_tied = |slot: NodeSlot| totals.get(slot.index()) == Some(&best);
-        let all_tied =
-            || cluster.nodes().iter().map(|view| view.slot).filter(|slot| is_tied(*slot));
-        let chosen =
-            self.question.tie.break_among(cluster.nodes(), is_tied, || all_tied().collect());
-        match chosen {
-            Some(slot) if best != INFEASIBLE => Outcome::Chosen {
-                slot,
-                total: i64::from(best),
-                feasible: self.shape.feasible().count,
-            },
-            _ => Outcome::Failed("no node could be chosen".to_owned()),
-        }
-    }
-}
-
-fn highest(totals: &[i32]) -> i32 {
-    totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
-}
-
-/// The best of some nodes.
-pub fn choose(
-    slots: &[NodeSlot],
-    totals: &[i32],
-    tie: Tie,
-    cluster: &Cluster,
-) -> Option<(NodeSlot, i64)> {
-    let best = highest(totals);
-    let tied: Vec<NodeSlot> = slots
-        .iter()
-        .zip(totals)
-        .filter(|(_, total)| **total == best)
-        .map(|(slot, _)| *slot)
-        .collect();
-    let mut sorted = tied.clone();
-    sorted.sort_unstable();
-    let is_tied = |slot: NodeSlot| sorted.binary_search(&slot).is_ok();
-    let slot = tie.break_among(cluster.nodes(), is_tied, || tied)?;
-    Some((slot, i64::from(best)))
-}
-
-/// The failure among rejections, if any: it fails the whole cycle.
-fn failure(rejected: &Rejected, profile: &Profile, cluster: &Cluster) -> Option<Outcome> {
-    let mut failures: Vec<&NodeRejection> =
-        rejected.nodes.iter().filter(|node| node.code.is_failure()).collect();
-    failures.sort_unstable_by_key(|failure| cluster.nodes().rank_of(failure.slot));
-    failures.first().map(|failure| failed_by(failure, profile))
-}
-
-fn failed_by(failure: &NodeRejection, profile: &Profile) -> Outcome {
-    Outcome::Failed(filter_failure(profile, failure.filter, failure.status.as_ref()))
 }
 
 /// What the user reads where a filter could not judge.

@@ -3,6 +3,7 @@
 //! Owns a prepared score and its answers by slot, kept up to date as a filter's are. Where a rule
 //! normalises without looking at other nodes, only the finished scores are kept, a byte each.
 
+use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;
 use crate::rules::{Feasible, Fitted, IGNORED, Normalization, PreparedScore, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
@@ -276,57 +277,4 @@ impl ScoreColumn {
 /// Whether a node's score follows from its raw score alone.
 fn is_ready(normalization: &Normalization) -> bool {
     !normalization.reads_extremes() && *normalization != Normalization::Whole
-}
-
-const LANES: usize = 8;
-
-/// The least and the greatest of the chosen values, in steps that run on several lanes at once.
-/// `LEAVES_IGNORED`: nodes that take no part in normalising are left out.
-fn extremes<const LEAVES_IGNORED: bool>(values: &[f64], chosen: &[bool]) -> (f64, f64) {
-    let (eights, values_left) = values.as_chunks::<LANES>();
-    let (chosen_eights, chosen_left) = chosen.as_chunks::<LANES>();
-    let mut lowest = [f64::INFINITY; LANES];
-    let mut highest = [f64::NEG_INFINITY; LANES];
-    let low = |value: f64| if LEAVES_IGNORED && value == IGNORED { f64::INFINITY } else { value };
-    for (values, chosen) in eights.iter().zip(chosen_eights) {
-        // Mostly all of them are chosen, or none.
-        if *chosen == [true; LANES] {
-            for lane in 0..LANES {
-                let (value, low) = (values[lane], low(values[lane]));
-                lowest[lane] = if low < lowest[lane] { low } else { lowest[lane] };
-                highest[lane] = if value > highest[lane] { value } else { highest[lane] };
-            }
-        } else if *chosen != [false; LANES] {
-            for lane in 0..LANES {
-                if chosen[lane] {
-                    lowest[lane] = lowest[lane].min(low(values[lane]));
-                    highest[lane] = highest[lane].max(values[lane]);
-                }
-            }
-        }
-    }
-    for (value, is_chosen) in values_left.iter().zip(chosen_left) {
-        if *is_chosen {
-            lowest[0] = lowest[0].min(low(*value));
-            highest[0] = highest[0].max(*value);
-        }
-    }
-    let least = lowest.into_iter().fold(f64::INFINITY, f64::min);
-    (least, highest.into_iter().fold(f64::NEG_INFINITY, f64::max))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::extremes;
-    use crate::rules::IGNORED;
-
-    #[test]
-    fn only_chosen_values_count() {
-        let mut values: Vec<f64> = (0..21).map(f64::from).collect();
-        values[3] = IGNORED;
-        let chosen: Vec<bool> = (0..21).map(|index| index > 2 && index != 20).collect();
-        assert_eq!(extremes::<true>(&values, &chosen), (4.0, 19.0));
-        assert_eq!(extremes::<false>(&values, &chosen), (IGNORED, 19.0));
-        assert_eq!(extremes::<true>(&[], &[]), (f64::INFINITY, f64::NEG_INFINITY));
-    }
 }

@@ -4,7 +4,9 @@
 //! that neither hashing nor the order of arrival matters.
 
 use crate::program::TieBreak;
-use crate::snapshot::{NodeSlot, Nodes};
+use crate::snapshot::{Cluster, NodeSlot, Nodes};
+
+use super::totals::INFEASIBLE;
 
 /// How often a node is drawn among all before the tied ones are counted.
 const DRAWS_MAX: u32 = 32;
@@ -71,6 +73,31 @@ impl Tie {
         let scaled = (u128::from(lot) * end as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }
+}
+
+pub fn highest(totals: &[i32]) -> i32 {
+    totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
+}
+
+/// The best of some nodes.
+pub fn choose(
+    slots: &[NodeSlot],
+    totals: &[i32],
+    tie: Tie,
+    cluster: &Cluster,
+) -> Option<(NodeSlot, i64)> {
+    let best = highest(totals);
+    let tied: Vec<NodeSlot> = slots
+        .iter()
+        .zip(totals)
+        .filter(|(_, total)| **total == best)
+        .map(|(slot, _)| *slot)
+        .collect();
+    let mut sorted = tied.clone();
+    sorted.sort_unstable();
+    let is_tied = |slot: NodeSlot| sorted.binary_search(&slot).is_ok();
+    let slot = tie.break_among(cluster.nodes(), is_tied, || tied)?;
+    Some((slot, i64::from(best)))
 }
 
 /// The finalizer of `SplitMix64`, after one step of its sequence.

@@ -56,6 +56,12 @@ impl Shape {
         self.feasible.len() + self.totals.bytes()
     }
 
+    /// Takes account of what its shared columns hold.
+    pub fn weigh_columns(&self, stores: &mut Stores) {
+        self.filters.iter().for_each(|id| stores.filters.weigh(*id, FilterColumn::bytes));
+        self.totals.weigh_columns(&mut stores.scores);
+    }
+
     /// Gives its columns back.
     pub fn release(self, stores: &mut Stores) {
         self.filters.iter().for_each(|id| stores.filters.release(*id));

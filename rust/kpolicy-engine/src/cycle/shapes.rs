@@ -20,6 +20,9 @@ pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// At most this many shapes, however small.
 pub const SHAPES_MAX: usize = 4096;
 
+/// What a new shape is assumed to hold for each node, with columns of its own.
+const BYTES_PER_NODE: usize = 24;
+
 #[derive(Debug)]
 struct Entry {
     shape: Shape,
@@ -84,11 +87,9 @@ impl Shapes {
         self.by_key.len()
     }
 
+    /// What shapes and columns hold together.
     pub fn bytes(&self) -> usize {
-        let filters: usize = self.stores.filters.columns().map(FilterColumn::bytes).sum();
-        let scores: usize = self.stores.scores.columns.columns().map(ScoreColumn::bytes).sum();
-        let shapes: usize = self.entries.iter().flatten().map(|entry| entry.shape.bytes()).sum();
-        filters + scores + shapes
+        self.bytes + self.stores.filters.bytes() + self.stores.scores.columns.bytes()
     }
 
     pub fn columns(&self) -> usize {
@@ -164,21 +165,19 @@ impl Shapes {
         Some((&mut entry.shape, &mut self.stores))
     }
 
-    /// Takes account of what a shape holds after a decision.
-    pub fn weigh(&mut self, id: usize, nodes: usize) {
+    /// Takes account of what a shape and its columns hold, once they were worked out.
+    pub fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         if entry.bytes == 0 {
-            // Columns that are shared with other shapes count for each of them: a bound from above.
-            let columns =
-                self.stores.filters.len().min(2) * 2 + self.stores.scores.columns.len().min(2) * 8;
-            entry.bytes = entry.shape.bytes() + nodes * columns;
+            entry.shape.weigh_columns(&mut self.stores);
+            entry.bytes = entry.shape.bytes();
             self.bytes += entry.bytes;
         }
     }
 
     fn make_room(&mut self, cluster: &Cluster) {
-        let next = cluster.nodes().slots() * 32;
-        if self.len() < SHAPES_MAX && self.bytes + next <= CACHE_BYTES_MAX {
+        let next = cluster.nodes().slots() * BYTES_PER_NODE;
+        if self.len() < SHAPES_MAX && self.bytes() + next <= CACHE_BYTES_MAX {
             return;
         }
         let mut by_age: Vec<(u64, usize)> = self

@@ -12,6 +12,8 @@ struct Entry<C> {
     column: C,
     key: Box<[u64]>,
     users: usize,
+    /// What it was found to hold last.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -19,11 +21,12 @@ pub struct Store<C> {
     entries: Vec<Option<Entry<C>>>,
     free: Vec<ColumnId>,
     by_key: FxHashMap<Box<[u64]>, ColumnId>,
+    bytes: usize,
 }
 
 impl<C> Default for Store<C> {
     fn default() -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), by_key: FxHashMap::default() }
+        Self { entries: Vec::new(), free: Vec::new(), by_key: FxHashMap::default(), bytes: 0 }
     }
 }
 
@@ -40,8 +43,18 @@ impl<C> Store<C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }
 
-    pub fn columns(&self) -> impl Iterator<Item = &C> {
-        self.entries.iter().flatten().map(|entry| &entry.column)
+    /// What all columns hold together, as far as it was weighed.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes account of what a column holds.
+    pub fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&C) -> usize) {
+        if let Some(Some(entry)) = self.entries.get_mut(id) {
+            let bytes = bytes_of(&entry.column);
+            self.bytes = self.bytes - entry.bytes + bytes;
+            entry.bytes = bytes;
+        }
     }
 
     /// The column of a key, made if it is not there, with one user more.
@@ -57,7 +70,7 @@ impl<C> Store<C> {
     }
 
     fn add(&mut self, key: &[u64], column: C) -> ColumnId {
-        let entry = Entry { column, key: key.into(), users: 0 };
+        let entry = Entry { column, key: key.into(), users: 0, bytes: 0 };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -84,6 +97,7 @@ impl<C> Store<C> {
     fn drop_column(&mut self, id: ColumnId) {
         if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
             self.by_key.remove(&entry.key);
+            self.bytes -= entry.bytes;
             self.free.push(id);
         }
     }

@@ -10,8 +10,8 @@ use crate::resources::names;
 use crate::snapshot::columns::{self, Columns, approximate};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::node_resources_fit::resources;
-use super::normalization::integer_part;
+use super::lanes::integer_part;
+use super::resource_args::resources;
 use super::resource_scoring::WeightedResource;
 use super::{Key, PreparedScore, Reads, Score};
 

@@ -4,11 +4,13 @@
 //! over the feasible nodes. Integer steps truncate as kube-scheduler's do. Raw scores are carried as
 //! `f64`, which is exact for every integer that a rule can reach.
 
+use super::lanes::{add_each, held, integer_part};
+
 /// A raw score that takes no part in normalising: the node gets 0.
 pub const IGNORED: f64 = f64::NEG_INFINITY;
 
 pub const SCORE_MAX: i64 = 100;
-const SCORE_MAX_F: f64 = 100.0;
+pub(super) const SCORE_MAX_F: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Normalization {
@@ -134,41 +136,6 @@ impl Normalization {
             }
         }
     }
-}
-
-/// In steps that run on several lanes at once.
-fn add_each(weight: i32, raw: &[f64], totals: &mut [i32], score: impl Fn(f64) -> f64) {
-    if weight == 1 {
-        for (total, raw) in totals.iter_mut().zip(raw) {
-            *total = total.wrapping_add(held(*raw, &score));
-        }
-    } else {
-        for (total, raw) in totals.iter_mut().zip(raw) {
-            *total = total.wrapping_add(weight.wrapping_mul(held(*raw, &score)));
-        }
-    }
-}
-
-/// Adding it to a number from 0 up to 2⁵¹ rounds that number to an integer, which then is the lowest
-/// bits of the sum.
-const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-#[inline]
-fn held(raw: f64, score: impl Fn(f64) -> f64) -> i32 {
-    let score = if raw == IGNORED { 0.0 } else { score(raw) };
-    let score = if score > 0.0 { score } else { 0.0 };
-    let score = if score < SCORE_MAX_F { score } else { SCORE_MAX_F };
-    let rounded = score + TO_INTEGER;
-    let whole = if rounded - TO_INTEGER > score { rounded - 1.0 } else { rounded };
-    whole.to_bits() as u32 as i32
-}
-
-/// The integer part of a number from 0 up to 2⁵¹, in steps that run on several lanes at once.
-#[inline]
-pub fn integer_part(value: f64) -> f64 {
-    let rounded = (value + TO_INTEGER) - TO_INTEGER;
-    if rounded > value { rounded - 1.0 } else { rounded }
 }
 
 /// The scores of nodes whose rule normalises without looking at the others.

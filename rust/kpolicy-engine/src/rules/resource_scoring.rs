@@ -11,7 +11,7 @@ use crate::resources::{Amounts, names};
 use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::normalization::integer_part;
+use super::lanes::integer_part;
 use super::{Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -228,7 +228,6 @@ fn hundredfold(is_least: bool, has: f64, carries: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Strategy, on_shape};
-    use crate::rules::normalization::integer_part;
 
     #[test]
     fn worked_numbers_of_kube_scheduler() {
@@ -243,12 +242,5 @@ mod tests {
         assert_eq!(on_shape(&[(0, 0), (100, 100)], 33), 33);
         assert_eq!(on_shape(&[(0, 20), (40, 100), (80, 70)], 41), 100);
         assert_eq!(on_shape(&[(0, 20), (40, 100), (80, 70)], 99), 70);
-    }
-
-    #[test]
-    fn the_integer_part_is_one() {
-        for (value, whole) in [(0.0, 0.0), (0.999, 0.0), (1.0, 1.0), (62.5, 62.0), (99.51, 99.0)] {
-            assert!((integer_part(value) - whole).abs() < f64::EPSILON, "{value}");
-        }
     }
 }

@@ -143,7 +143,7 @@ mod tests {
     use crate::program::{Fields, Refusals};
     use crate::rules::Score;
     use crate::rules::pod_topology_spread::testing::{
-        cluster, constraint, pod, row, scores, service, spread_pod,
+        cluster, constraint, follows_score, pod, row, scores, service, spread_pod,
     };
 
     #[test]
@@ -190,6 +190,11 @@ mod tests {
         assert_eq!(found, [(1.0, 0), (1.0, 0), (0.0, 100)]);
         let none = SelectorSpread { sources: Sources { services: false, ..Sources::ALL } };
         assert_eq!(scores_of(none, ["a", "a", "b", ""], ""), [(0.0, 100); 4], "nothing selects it");
+    }
+
+    #[test]
+    fn changes_are_followed() {
+        follows_score(&SelectorSpread { sources: Sources::ALL }, pod("new", "app=web", ""));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Limits of one kind of disk, as old policies name them.
 
+use kpolicy_engine::event::Occurrence;
 use serde_json::{Value, json};
 
 use super::clusters::{
@@ -100,4 +101,19 @@ fn each_kind_counts_its_own() {
     assert_eq!(of("AzureDiskLimits"), Some(1));
     assert_eq!(of("EBSLimits"), None);
     assert_eq!(of("GCEPDLimits"), None);
+}
+
+#[test]
+fn another_instance_type_or_allocatable_is_looked_at_again() {
+    let plain = |labels: Value, limit: Value| node_json("n", &labels, &limit);
+    let volumes = ebs(&numbered(0..1));
+    let mut cluster = cluster(&[plain(json!({}), NO_LIMIT()), pod_json("p", None, &volumes)]);
+    let prepared = rule("EBSLimits").prepare(&pod(&cluster, "p"), &cluster).expect("it has a disk");
+    let m5 = json!({"node.kubernetes.io/instance-type": "m5.large"});
+    let limit = json!({"attachable-volumes-aws-ebs": "1"});
+    for node in [plain(m5.clone(), NO_LIMIT()), plain(m5, limit)] {
+        let changed = put_json(&mut cluster, &node);
+        let [Occurrence::Node { parts, .. }] = &changed[..] else { panic!("{changed:?}") };
+        assert!(prepared.reads().node.meets(*parts), "{parts:?}");
+    }
 }

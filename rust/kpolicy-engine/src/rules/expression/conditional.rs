@@ -1,64 +1,13 @@
-//! Rules that hold only for some pods: wrapped in their match conditions.
-//!
-//! Clauses, as in admission policies: a false condition takes the rule out of the cycle; otherwise one
-//! that errs fails or is ignored, as the policy says.
+//! Filters that hold only for some pods: wrapped in their match conditions.
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, Value};
-
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
-use crate::rules::{
-    Code, Filter, Key, NodeNames, PreparedFilter, PreparedScore, Reads, Refresh, Score, Stage,
-    Status,
-};
-use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+use crate::rules::{Code, Filter, Key, NodeNames, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
-use super::COST_PER_NODE_MAX;
-use super::needs::Needs;
-use super::world::{ClusterWorld, PodWorld};
-
-#[derive(Debug)]
-pub struct Conditions {
-    pub(super) expressions: Vec<Expression>,
-    pub(super) needs: Needs,
-    pub(super) fails_on_errors: bool,
-    pub(super) rule: Arc<str>,
-}
-
-enum Holds {
-    Yes,
-    No,
-    Unknown(Arc<str>),
-}
-
-impl Conditions {
-    fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
-        let world = ClusterWorld(PodWorld { pod, cluster });
-        let mut unknown = None;
-        for expression in &self.expressions {
-            match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
-                Ok(Value::Bool(true)) => {}
-                Ok(Value::Bool(false)) => return Holds::No,
-                Ok(other) => unknown = Some(format!("it gave {}", other.type_name()).into()),
-                Err(error) => unknown = Some(error.message),
-            }
-        }
-        unknown.map_or(Holds::Yes, Holds::Unknown)
-    }
-
-    fn watches(&self, changes: Changes<'_>) -> bool {
-        changes.iter().any(|change| match change {
-            Change::Object(kind) => self.needs.namespace && *kind == Kind::Namespace,
-            Change::Node(_, parts) => {
-                let read = NodeParts::EXISTENCE.with(NodeParts::LABELS);
-                self.needs.other_nodes && parts.meets(read.with(NodeParts::ALLOCATABLE))
-            }
-            Change::PodPut(..) | Change::PodTaken(..) => self.needs.other_pods,
-        })
-    }
-}
+use super::conditions::{Conditions, Holds};
 
 #[derive(Debug)]
 pub struct ConditionalFilter {
@@ -203,95 +152,5 @@ impl PreparedFilter for PreparedConditional {
             Say::Rule(rule) => Say::Rule(rule.fork()),
         };
         Box::new(Self { conditions: Arc::clone(&self.conditions), say })
-    }
-}
-
-/// Where a condition of a score errs, the rule scores nothing.
-#[derive(Debug)]
-pub struct ConditionalScore {
-    pub conditions: Arc<Conditions>,
-    pub rule: Box<dyn Score>,
-}
-
-#[derive(Debug)]
-struct PreparedConditionalScore {
-    conditions: Arc<Conditions>,
-    rule: Option<Box<dyn PreparedScore>>,
-}
-
-impl Score for ConditionalScore {
-    fn key(&self, pod: &Pod, key: &mut Key) {
-        self.conditions.needs.key(pod, key);
-        self.rule.key(pod, key);
-    }
-
-    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        let holds = matches!(self.conditions.hold(pod, cluster), Holds::Yes);
-        let rule = if holds { self.rule.prepare(pod, cluster) } else { None };
-        if self.conditions.needs.is_of_cluster() {
-            let conditions = Arc::clone(&self.conditions);
-            return Some(Box::new(PreparedConditionalScore { conditions, rule }));
-        }
-        rule
-    }
-
-    fn kinds(&self) -> &'static [Kind] {
-        self.rule.kinds()
-    }
-}
-
-impl PreparedScore for PreparedConditionalScore {
-    fn reads(&self) -> Reads {
-        self.rule.as_deref().map_or(Reads::parts(NodeParts::NONE), PreparedScore::reads)
-    }
-
-    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        match &mut self.rule {
-            _ if self.conditions.watches(changes) => Refresh::Again,
-            Some(rule) => rule.refresh(changes, cluster),
-            None => Refresh::Nodes,
-        }
-    }
-
-    fn reads_feasible(&self) -> bool {
-        self.rule.as_deref().is_some_and(PreparedScore::reads_feasible)
-    }
-
-    fn see_feasible(&mut self, cluster: &Cluster, feasible: crate::rules::Feasible<'_>) {
-        if let Some(rule) = &mut self.rule {
-            rule.see_feasible(cluster, feasible);
-        }
-    }
-
-    fn is_skipped(&self) -> bool {
-        self.rule.as_deref().is_none_or(PreparedScore::is_skipped)
-    }
-
-    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
-        self.rule.as_deref().map_or(0.0, |rule| rule.raw(cluster, node))
-    }
-
-    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if let Some(rule) = &self.rule {
-            rule.raw_all(cluster, raw);
-        }
-    }
-
-    fn normalization(&self) -> &crate::rules::Normalization {
-        self.rule
-            .as_deref()
-            .map_or(&crate::rules::Normalization::AsIs, PreparedScore::normalization)
-    }
-
-    fn normalize_all(
-        &self,
-        cluster: &Cluster,
-        feasible: crate::rules::Feasible<'_>,
-        raw: &[f64],
-        normalized: &mut [i64],
-    ) {
-        if let Some(rule) = &self.rule {
-            rule.normalize_all(cluster, feasible, raw, normalized);
-        }
     }
 }

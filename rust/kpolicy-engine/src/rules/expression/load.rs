@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::program::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 use crate::rules::{Normalization, Rejection};
 
-use super::conditional::Conditions;
+use super::conditions::Conditions;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
@@ -155,12 +155,6 @@ pub fn conditions(
     }
     let rule = Arc::clone(rule);
     Some(Some(Conditions { expressions, needs, fails_on_errors: fails, rule }))
-}
-
-impl Conditions {
-    pub fn reads_namespace(&self) -> bool {
-        self.needs.namespace
-    }
 }
 
 /// One of two words, the first where absent.

@@ -7,6 +7,8 @@
 
 mod columns;
 mod conditional;
+mod conditional_score;
+mod conditions;
 mod filter;
 mod load;
 mod needs;
@@ -26,7 +28,9 @@ use super::{Reads, Refresh};
 use needs::Needs;
 use world::PodWorld;
 
-pub use conditional::{ConditionalFilter, ConditionalScore, Conditions};
+pub use conditional::ConditionalFilter;
+pub use conditional_score::ConditionalScore;
+pub use conditions::Conditions;
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
 
 /// What evaluating an expression may cost for one node (KR110 where it is more).

@@ -4,7 +4,7 @@ use super::{ServiceAffinity, from_args};
 use crate::model;
 use crate::program::{Fields, Refusals};
 use crate::rules::pod_topology_spread::testing::{
-    cluster, labels, node, pod, row, scores, service, verdicts,
+    cluster, follows_filter, follows_score, labels, node, pod, row, scores, service, verdicts,
 };
 use crate::rules::{Filter, Refresh, Score};
 use crate::snapshot::Cluster;
@@ -122,4 +122,12 @@ fn pods_of_the_service_spread_over_the_values_of_labels() {
     // The mean of 50 and 50, of 50 and 100, of 75 and nothing.
     assert_eq!(of(["region", "rack"].as_slice().into(), "app=web", ""), [50, 75, 37, 0]);
     assert_eq!(of(["region"].as_slice().into(), "app=db", ""), [100, 100, 100, 0], "no service");
+}
+
+#[test]
+fn changes_are_followed() {
+    let both = rule(&serde_json::json!({
+        "affinityLabels": ["zone"], "antiAffinityLabelsPreference": ["zone"]}));
+    follows_filter(&both, pod("new", "app=web", ""));
+    follows_score(&both, pod("new", "app=web,tier=front", ""));
 }

@@ -1,11 +1,15 @@
 //! Small clusters for the tests of rules that spread pods.
 
+mod following;
+
 use std::sync::Arc;
 
 use crate::model::{self, Labels, Meta, Node, Selector, Service, SpreadConstraint};
 use crate::rules::default_selector::of_labels;
 use crate::rules::{Code, Feasible, Fitted, PreparedFilter, PreparedScore};
 use crate::snapshot::{Cluster, Pod};
+
+pub use following::{follows_filter, follows_score};
 
 /// `"app=web,tier=front"`.
 pub fn labels(text: &str) -> Labels {

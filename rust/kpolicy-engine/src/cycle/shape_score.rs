@@ -1,0 +1,214 @@
+//! One score of a shape: its column, its weight, and the extremes it was normalised by last.
+
+use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Score};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
+
+use super::score_column::ScoreColumn;
+use super::store::ColumnId;
+use super::totals::ScoreStore;
+
+#[derive(Debug)]
+enum Source {
+    Shared(ColumnId),
+    /// A rule that reads the feasible nodes has its column to itself.
+    Own(Box<ScoreColumn>),
+}
+
+#[derive(Debug)]
+pub struct ShapeScore {
+    weight: i32,
+    source: Source,
+    fitted: Fitted,
+    /// For rules that normalise by themselves: 0–100 by slot.
+    normalized: Vec<i64>,
+}
+
+impl ShapeScore {
+    pub fn new(column: ColumnId, weight: i64) -> Self {
+        Self {
+            weight: i32::try_from(weight).unwrap_or(i32::MAX),
+            source: Source::Shared(column),
+            fitted: Fitted::NONE,
+            normalized: Vec::new(),
+        }
+    }
+
+    /// Its column, if that is shared.
+    pub fn shared(&self) -> Option<ColumnId> {
+        match self.source {
+            Source::Shared(id) => Some(id),
+            Source::Own(_) => None,
+        }
+    }
+
+    /// What it holds besides a shared column.
+    pub fn bytes(&self) -> usize {
+        let own = match &self.source {
+            Source::Own(column) => column.bytes(),
+            Source::Shared(_) => 0,
+        };
+        own + self.normalized.len() * size_of::<i64>()
+    }
+
+    /// Adds the scores of some nodes as if only they were feasible.
+    pub fn add_only(
+        &mut self,
+        slots: &[NodeSlot],
+        feasible: Feasible<'_>,
+        cluster: &Cluster,
+        store: &mut ScoreStore,
+        totals: &mut [i32],
+    ) {
+        if let Source::Own(column) = &mut self.source {
+            column.see_feasible(cluster, feasible, &mut store.scratch);
+        }
+        if let Some((_, prepared)) = self.active(store) {
+            let normalized = normalized_only(prepared, slots, feasible, cluster);
+            for (total, normalized) in totals.iter_mut().zip(normalized) {
+                *total += self.weight * normalized;
+            }
+        }
+        if let Source::Own(column) = &mut self.source {
+            column.forget_feasible();
+        }
+    }
+
+    /// The column and its rule, if that has a say in this cycle.
+    fn active<'a>(
+        &'a self,
+        store: &'a ScoreStore,
+    ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
+        let column = match &self.source {
+            Source::Own(column) => column,
+            Source::Shared(id) => store.columns.get(*id)?,
+        };
+        Some((column, column.prepared().filter(|_| column.is_active())?))
+    }
+
+    pub fn follow(
+        &mut self,
+        rule: &dyn Score,
+        pod: &Pod,
+        cluster: &Cluster,
+        store: &mut ScoreStore,
+    ) {
+        match &mut self.source {
+            Source::Own(column) => column.follow(rule, pod, cluster, &mut store.scratch),
+            Source::Shared(id) => {
+                let Some(column) = store.columns.get_mut(*id) else { return };
+                column.follow(rule, pod, cluster, &mut store.scratch);
+                if column.reads_feasible() {
+                    store.columns.release(*id);
+                    self.source = Source::Own(Box::new(ScoreColumn::new(rule, pod, cluster)));
+                }
+            }
+        }
+    }
+
+    /// Whether every node is to be summed up anew.
+    pub fn update(
+        &mut self,
+        feasible: Feasible<'_>,
+        has_moved: bool,
+        seen: Option<u64>,
+        cluster: &Cluster,
+        store: &mut ScoreStore,
+    ) -> bool {
+        let mut is_rewritten = false;
+        match &mut self.source {
+            Source::Shared(id) => {
+                if let Some(column) = store.columns.get_mut(*id) {
+                    column.fill(cluster, &mut store.scratch);
+                }
+            }
+            Source::Own(column) => {
+                column.fill(cluster, &mut store.scratch);
+                if column.owes_feasible() || has_moved {
+                    column.see_feasible(cluster, feasible, &mut store.scratch);
+                    is_rewritten = true;
+                }
+            }
+        }
+        let mut normalized = std::mem::take(&mut self.normalized);
+        let Some((column, prepared)) = self.active(store) else {
+            // Whether it has a say may have changed with the nodes.
+            let had_a_say = self.fitted != Fitted::SILENT;
+            self.fitted = Fitted::SILENT;
+            return is_rewritten || had_a_say;
+        };
+        is_rewritten |= seen.is_none_or(|seen| column.rewritten() > seen);
+        let fitted = match prepared.normalization().reads_extremes() {
+            true => column.fit(feasible, cluster),
+            false => Fitted::NONE,
+        };
+        if prepared.normalization() == &Normalization::Whole {
+            normalized.clear();
+            normalized.resize(feasible.mask.len(), 0);
+            prepared.normalize_all(cluster, feasible, column.raw(), &mut normalized);
+            is_rewritten = true;
+        }
+        is_rewritten |= fitted != self.fitted;
+        self.fitted = fitted;
+        self.normalized = normalized;
+        is_rewritten
+    }
+
+    pub fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
+        let Some((column, prepared)) = self.active(store) else { return 0 };
+        let normalized = match prepared.normalization() {
+            Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
+            other => column.score_of(slot, other, &self.fitted),
+        };
+        self.weight * narrow(normalized)
+    }
+
+    /// What every node gets, where all get the same.
+    pub fn alike(&self, store: &ScoreStore) -> Option<i32> {
+        let (column, prepared) = self.active(store)?;
+        let constant = column.constant()?;
+        Some(self.weight * narrow(prepared.normalization().apply(&self.fitted, constant)))
+    }
+
+    pub fn add_all(&self, store: &ScoreStore, totals: &mut [i32]) {
+        let Some((column, prepared)) = self.active(store) else { return };
+        if prepared.normalization() == &Normalization::Whole {
+            for (total, value) in totals.iter_mut().zip(&self.normalized) {
+                *total = total.wrapping_add(self.weight.wrapping_mul(narrow(*value)));
+            }
+        } else {
+            column.add_all(prepared.normalization(), &self.fitted, self.weight, totals);
+        }
+    }
+}
+
+/// Scores within 0–100.
+fn narrow(normalized: i64) -> i32 {
+    i32::try_from(normalized).unwrap_or(0)
+}
+
+/// One score of some nodes, normalised over them.
+fn normalized_only(
+    prepared: &dyn PreparedScore,
+    slots: &[NodeSlot],
+    feasible: Feasible<'_>,
+    cluster: &Cluster,
+) -> Vec<i32> {
+    let raw_of = |slot: &NodeSlot| {
+        cluster.nodes().view(*slot).map_or(0.0, |view| prepared.raw(cluster, view))
+    };
+    let raw: Vec<f64> = slots.iter().map(raw_of).collect();
+    if prepared.normalization() == &Normalization::Whole {
+        let mut by_slot = vec![0.0; feasible.mask.len()];
+        for (slot, raw) in slots.iter().zip(&raw) {
+            if let Some(cell) = by_slot.get_mut(slot.index()) {
+                *cell = *raw;
+            }
+        }
+        let mut normalized = vec![0; feasible.mask.len()];
+        prepared.normalize_all(cluster, feasible, &by_slot, &mut normalized);
+        let of = |slot: &NodeSlot| narrow(normalized.get(slot.index()).copied().unwrap_or(0));
+        return slots.iter().map(of).collect();
+    }
+    let fitted = Fitted::over(raw.iter().copied());
+    raw.iter().map(|raw| narrow(prepared.normalization().apply(&fitted, *raw))).collect()
+}

@@ -1,0 +1,60 @@
+//! Match conditions: for which pods a rule holds.
+//!
+//! Clauses, as in admission policies: a false condition takes the rule out of the cycle; otherwise one
+//! that errs fails or is ignored, as the policy says.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Budget, Expression, Value};
+
+use crate::model::Kind;
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
+
+use super::COST_PER_NODE_MAX;
+use super::needs::Needs;
+use super::world::{ClusterWorld, PodWorld};
+
+#[derive(Debug)]
+pub struct Conditions {
+    pub expressions: Vec<Expression>,
+    pub needs: Needs,
+    pub fails_on_errors: bool,
+    pub rule: Arc<str>,
+}
+
+pub enum Holds {
+    Yes,
+    No,
+    Unknown(Arc<str>),
+}
+
+impl Conditions {
+    pub fn reads_namespace(&self) -> bool {
+        self.needs.namespace
+    }
+
+    pub fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
+        let world = ClusterWorld(PodWorld { pod, cluster });
+        let mut unknown = None;
+        for expression in &self.expressions {
+            match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+                Ok(Value::Bool(true)) => {}
+                Ok(Value::Bool(false)) => return Holds::No,
+                Ok(other) => unknown = Some(format!("it gave {}", other.type_name()).into()),
+                Err(error) => unknown = Some(error.message),
+            }
+        }
+        unknown.map_or(Holds::Yes, Holds::Unknown)
+    }
+
+    pub fn watches(&self, changes: Changes<'_>) -> bool {
+        changes.iter().any(|change| match change {
+            Change::Object(kind) => self.needs.namespace && *kind == Kind::Namespace,
+            Change::Node(_, parts) => {
+                let read = NodeParts::EXISTENCE.with(NodeParts::LABELS);
+                self.needs.other_nodes && parts.meets(read.with(NodeParts::ALLOCATABLE))
+            }
+            Change::PodPut(..) | Change::PodTaken(..) => self.needs.other_pods,
+        })
+    }
+}
