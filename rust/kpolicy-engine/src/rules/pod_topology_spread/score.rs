@@ -8,9 +8,11 @@
 
 use std::sync::Arc;
 
-use crate::intern::Name;
+use crate::intern::{Name, Shared};
 use crate::model::Kind;
 use crate::rules::{Feasible, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::snapshot::census::Row;
+use crate::snapshot::pod::Identity;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::PodTopologySpread;
@@ -64,11 +66,7 @@ impl Prepared {
         prepared
     }
 
-    fn count_row(
-        &mut self,
-        row: &crate::snapshot::census::Row<crate::intern::Shared<crate::snapshot::pod::Identity>>,
-        columns: &[Arc<Domains>],
-    ) {
+    fn count_row(&mut self, row: &Row<Shared<Identity>>, columns: &[Arc<Domains>]) {
         let constraints = self.constraints.list.iter().zip(columns);
         for ((one, domains), sum) in constraints.zip(&mut self.sums) {
             if one.counts(&row.what.labels) {
