@@ -53,6 +53,11 @@ cluster: control-plane ## Run a real control plane for yourself until ctrl-C
 bench: dev ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
 
+SECONDS_OF_FUZZING ?= 60
+.PHONY: fuzz
+fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine for SECONDS_OF_FUZZING
+	cargo run --release --locked --quiet -p kpolicy-codec --example mutate -- --seconds $(SECONDS_OF_FUZZING)
+
 .PHONY: lint
 lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
 	cargo fmt --all --check

@@ -90,7 +90,8 @@ class Engine:
 
     def load_objects(self, body: bytes, source: str) -> list[_Unreadable]:
         """A file of objects in JSON or YAML: one, several documents, or lists. Kinds that no rule
-        reads are left out silently, what cannot be read is named with `source` in front."""
+        reads are left out and counted in one line; what cannot be read is named with `source` in
+        front."""
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> tuple[str, str, list[_Decision]]:
         """Decide and assume these pods in order, each seeing the ones before it.

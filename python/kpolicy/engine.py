@@ -193,7 +193,8 @@ class Engine:
 
     def load_objects(self, body: bytes, source: str) -> list[Unreadable]:
         """A file of objects in JSON or YAML: one, several documents, or lists. Kinds that no rule
-        reads are left out silently; what cannot be read is named with `source` in front."""
+        reads are left out and counted in one line; what cannot be read is named with `source` in
+        front."""
         return list(map(Unreadable._make, self._engine.load_objects(body, source)))
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:

@@ -200,7 +200,9 @@ def test_what_cannot_be_read_costs_itself(engine: Engine) -> None:
 def test_a_file_is_read_whole_and_names_its_faults(engine: Engine) -> None:
     items = [pod("a"), {"kind": "ConfigMap", "apiVersion": "v1"}, {"kind": "Pod", "metadata": {}}]
     body = encoded({"apiVersion": "v1", "items": items, "kind": "List"})
-    [unreadable] = engine.load_objects(body, "cluster.json")
+    [unreadable, other] = engine.load_objects(body, "cluster.json")
+    assert (other.code, other.object) == ("OtherKind", "cluster.json")
+    assert other.message.endswith(": 1 ConfigMap")
     assert unreadable.code == "NoName"
     assert unreadable.object == "cluster.json: document 0 items[2]"
     assert uids(engine.pending()) == ["default/a"]

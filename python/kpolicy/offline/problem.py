@@ -17,6 +17,8 @@ NOT_A_SNAPSHOT: Final = "NotASnapshot"
 CUT_SHORT: Final = "CutShort"
 NOT_YAML: Final = "NotYaml"
 TOO_LARGE: Final = "TooLarge"
+# Of objects that no rule reads, in one line a file.
+OTHER_KIND: Final = "OtherKind"
 # Of objects that are there twice.
 DUPLICATE: Final = "Duplicate"
 

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kpolicy.offline.inventory import Entry, State
-from kpolicy.offline.problem import Problem
+from kpolicy.offline.problem import OTHER_KIND, Problem
 from kpolicy.offline.requests import Amounts, add
 from kpolicy.offline.snapshot import Snapshot
 
@@ -37,7 +37,9 @@ class Survey:
 
 def survey(snapshot: Snapshot) -> Survey:
     held = snapshot.inventory
-    made = Survey(left_out=held.left_out, problems=(*snapshot.problems, *held.problems))
+    # Other kinds have a count of their own.
+    unread = (problem for problem in snapshot.problems if problem.code != OTHER_KIND)
+    made = Survey(left_out=held.left_out, problems=(*unread, *held.problems))
     for entry in held.entries.values():
         made.kinds[entry.kind] += 1
     for node in held.nodes():

@@ -11,10 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use kpolicy_codec::limits::UNREADABLE_NAMED_MAX;
-use kpolicy_codec::quantity::parse;
-use kpolicy_codec::{file, list, watch};
-use kpolicy_engine::model::{Event, Kind};
+#[path = "../fuzz/targets.rs"]
+mod targets;
 
 const INPUT_BYTES_MAX: usize = 1 << 20;
 const STEPS_MAX: u64 = 6;
@@ -64,14 +62,17 @@ const TOKENS: [&str; 36] = [
 fn main() -> ExitCode {
     let seconds = argument("--seconds").unwrap_or(10);
     let mut random = Random(argument("--seed").unwrap_or(1).wrapping_mul(2).wrapping_add(1));
-    let targets: [Target; 4] = [
-        Target::new("object", object),
-        Target::new("list", page),
-        Target::new("watch", lines),
-        Target::new("quantity", quantity),
+    let targets: [Target; 7] = [
+        Target::new("object", targets::object),
+        Target::new("list", targets::page),
+        Target::new("watch", targets::lines),
+        Target::new("quantity", targets::quantity),
+        Target::new("world", targets::world),
+        Target::new("deltas", targets::deltas),
+        Target::new("program", targets::program),
     ];
     let until = Instant::now() + Duration::from_secs(seconds);
-    let mut runs = [0_u64; 4];
+    let mut runs = [0_u64; 7];
     let mut objects = 0_u64;
     while Instant::now() < until {
         for (target, count) in targets.iter().zip(&mut runs) {
@@ -153,50 +154,6 @@ impl Target {
         input.truncate(INPUT_BYTES_MAX);
         input
     }
-}
-
-fn object(body: &[u8]) -> u64 {
-    let mut read = 0;
-    let unreadable = file::objects(body, &mut |event| read += counted(&event));
-    assert!(unreadable.len() <= UNREADABLE_NAMED_MAX + 1);
-    read
-}
-
-fn page(body: &[u8]) -> u64 {
-    let Some((first, body)) = body.split_first() else { return 0 };
-    let mut read = 0;
-    let feed = list::page(body, kind(*first), &mut |event| read += counted(&event));
-    assert!(feed.unreadable.len() <= UNREADABLE_NAMED_MAX + 1);
-    read
-}
-
-fn lines(body: &[u8]) -> u64 {
-    let Some((first, body)) = body.split_first() else { return 0 };
-    let mut read = 0;
-    let feed = watch::lines(body, kind(*first), &mut |event| read += counted(&event));
-    assert!(feed.unreadable.len() <= UNREADABLE_NAMED_MAX + 1);
-    read
-}
-
-fn quantity(text: &[u8]) -> u64 {
-    let Ok(quantity) = parse(&String::from_utf8_lossy(text)) else { return 0 };
-    assert!(quantity.nanos().abs() <= i128::from(i64::MAX) * 1_000_000_000);
-    assert_eq!(parse(&format!("{}n", quantity.nanos())), Ok(quantity));
-    0
-}
-
-fn kind(first: u8) -> Kind {
-    Kind::ALL[usize::from(first) % Kind::ALL.len()]
-}
-
-/// What is read has a name, whatever was written.
-fn counted(event: &Event) -> u64 {
-    let meta = match event {
-        Event::Present(object) => object.meta(),
-        Event::Gone(_, meta) => meta,
-    };
-    assert!(!meta.name.is_empty() && !meta.uid.is_empty());
-    1
 }
 
 /// `SplitMix64`.

@@ -1,13 +1,16 @@
 //! A file of objects: one object, several one after another, or lists of them, in JSON or YAML.
 //!
-//! Owns how documents are told apart: what begins with a brace or bracket is JSON. Kinds that no rule reads are left out silently. A typed list
-//! need not repeat the kind in its items, a `kind: List` mixes kinds.
+//! Owns how documents are told apart: what begins with a brace or bracket is JSON. Kinds that no rule
+//! reads are left out and told in one line: it may be a slip of the pen. A typed list need not repeat
+//! the kind in its items, a `kind: List` mixes kinds.
+
+use std::collections::BTreeMap;
 
 use kpolicy_engine::model::{Event, Kind};
 
 use crate::cursor::{Cursor, Syntax};
 use crate::header::Header;
-use crate::limits::LIST_NESTING_MAX;
+use crate::limits::{LIST_NESTING_MAX, OTHER_KINDS_NAMED_MAX};
 use crate::object::{self, Whole};
 use crate::unreadable::{Code, Unread, Unreadable};
 use crate::yaml;
@@ -15,7 +18,7 @@ use crate::yaml;
 /// Reads JSON or YAML documents, handing each object to `sink`; names what cannot be read.
 pub fn objects(body: &[u8], sink: &mut dyn FnMut(Event)) -> Vec<Unreadable> {
     let text = crate::text(body);
-    let mut file = File { sink, unread: Unread::default() };
+    let mut file = File { sink, unread: Unread::default(), other_kinds: BTreeMap::new() };
     if text.trim_ascii_start().starts_with(['{', '[']) {
         file.documents(&text);
     } else {
@@ -25,7 +28,7 @@ pub fn objects(body: &[u8], sink: &mut dyn FnMut(Event)) -> Vec<Unreadable> {
             file.refuse(Code::NotYaml, &document(read), format!("not YAML: {fault}"));
         }
     }
-    file.unread.finish()
+    file.finish()
 }
 
 fn document(position: usize) -> String {
@@ -35,6 +38,8 @@ fn document(position: usize) -> String {
 struct File<'s> {
     sink: &'s mut dyn FnMut(Event),
     unread: Unread,
+    /// How many of each kind that no rule reads.
+    other_kinds: BTreeMap<String, usize>,
 }
 
 impl File<'_> {
@@ -75,8 +80,18 @@ impl File<'_> {
         cursor.skip()?;
         if header.kind.is_empty() {
             self.refuse(Code::NoName, place, "kind is missing");
+        } else {
+            self.leave_out(&header.kind);
         }
         Ok(())
+    }
+
+    fn leave_out(&mut self, kind: &str) {
+        if let Some(count) = self.other_kinds.get_mut(kind) {
+            *count += 1;
+        } else if self.other_kinds.len() < OTHER_KINDS_NAMED_MAX {
+            self.other_kinds.insert(kind.to_owned(), 1);
+        }
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>, kind: Kind, place: &str) -> Result<(), Syntax> {
@@ -131,6 +146,16 @@ impl File<'_> {
         Ok(())
     }
 
+    fn finish(mut self) -> Vec<Unreadable> {
+        let kinds: Vec<String> =
+            self.other_kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        if !kinds.is_empty() {
+            let message = format!("left out, as no rule reads these kinds: {}", kinds.join(", "));
+            self.refuse(Code::OtherKind, "", message);
+        }
+        self.unread.finish()
+    }
+
     fn refuse(&mut self, code: Code, place: &str, message: impl Into<String>) {
         self.unread.add(Unreadable::new(code, place, message));
     }
@@ -155,7 +180,8 @@ mod tests {
     fn check(body: &str, want: &[&str]) {
         let (names, unreadable) = read(body);
         assert_eq!(names, want, "{body}");
-        assert_eq!(unreadable, [], "{body}");
+        let unread = unreadable.iter().filter(|each| each.code != Code::OtherKind);
+        assert_eq!(unread.count(), 0, "{unreadable:?} of {body}");
     }
 
     const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#;
@@ -226,6 +252,15 @@ mod tests {
                 (Code::NotJson, "document 3"),
             ]
         );
+    }
+
+    #[test]
+    fn kinds_that_no_rule_reads_are_told_in_one_line() {
+        let (names, unreadable) = read(&format!("[{OTHER},{POD},{OTHER}]{{\"kind\":\"Nod\"}}"));
+        assert_eq!(names, ["Pod a"]);
+        let told: Vec<_> = unreadable.iter().map(|each| (each.code, &*each.message)).collect();
+        let message = "left out, as no rule reads these kinds: 2 ConfigMap, 1 Nod";
+        assert_eq!(told, [(Code::OtherKind, message)]);
     }
 
     #[test]

@@ -29,3 +29,6 @@ pub const YAML_GROWTH_MAX: usize = 8;
 
 /// What a small YAML text may take besides.
 pub const YAML_GROWTH_SLACK_BYTES: usize = 64 << 10;
+
+/// Kinds named as left out of one file.
+pub const OTHER_KINDS_NAMED_MAX: usize = 16;

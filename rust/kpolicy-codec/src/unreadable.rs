@@ -17,6 +17,8 @@ pub enum Code {
     TooLarge,
     /// A watch event of an unknown type or without an object.
     BadEvent,
+    /// Objects of kinds that no rule reads.
+    OtherKind,
     /// So many that the rest is not named.
     More,
 }
@@ -30,6 +32,7 @@ impl Code {
             Self::NoName => "NoName",
             Self::TooLarge => "TooLarge",
             Self::BadEvent => "BadEvent",
+            Self::OtherKind => "OtherKind",
             Self::More => "More",
         }
     }

@@ -1,0 +1,10 @@
+//! A cluster that changes while it is decided. What must hold is in `targets.rs`.
+
+#![no_main]
+
+#[path = "../targets.rs"]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|body: &[u8]| {
+    targets::deltas(body);
+});
