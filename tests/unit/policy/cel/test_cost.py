@@ -35,3 +35,9 @@ def test_the_limit_is_the_environment_s() -> None:
     text = "node.pods.exists(p, p.priority > 1)"
     tight = compile_expression(text, environment=Environment(cost_max=100))
     assert [diagnostic.code for diagnostic in tight.diagnostics] == ["KP401"]
+
+
+def test_every_taint_against_the_pod_s_tolerations_is_within_what_is_recommended() -> None:
+    """The taint rule that people write first; 2,000 is the limit that the documents recommend."""
+    text = "node.taints.all(t, t.effect == 'PreferNoSchedule' || pod.tolerates(t))"
+    assert 64 * 5 <= cost(text) <= 2_000
