@@ -1,31 +1,24 @@
 """Builds the control plane's one binary, once, and keeps it in the cache by what went into it.
 
-Owns the cache folder's layout, its lock and the atomic publishing.
+Owns what the binary holds, where it is kept, and the choice between Go modules and Debian.
 Assumes that `controlplane/` beside this file is the Go module. Must not know how it is run.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
-import re
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.cluster.errors import ControlPlaneError, ModulesUnavailableError
-from tests.cluster.progress import Outcome, Report, run_reporting, to_stderr
-from tests.cluster.toolchain import GO_ENVIRONMENT, choose_go, installed
+from tests.cluster.cached import cache_folder, locked, publishing
+from tests.cluster.errors import ModulesUnavailableError
+from tests.cluster.go_module import COMPILING, GoModule
+from tests.cluster.progress import Report, to_stderr
 
 MODULE = Path(__file__).parent / "controlplane"
-RECIPE = ("build", "-v", "-trimpath")  # part of the hash, like the linker's flags
 BINARY_NAME = "controlplane"
-# What `go list` says when the module itself is wrong, and no other source should hide it.
-OUR_FAULT = re.compile(r"missing go\.sum entry|updates to go\.mod|checksum mismatch|SECURITY ERROR")
+RECIPE = COMPILING
 
 
 @dataclass(frozen=True)
@@ -52,14 +45,6 @@ class ControlPlaneBinary:
     harness: Harness
 
 
-def cache_folder() -> Path:
-    chosen = os.environ.get("KPOLICY_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kpolicy"
-
-
 def binary_path() -> Path:
     """Where the binary is, or will be once it has been built."""
     return _home() / BINARY_NAME
@@ -70,7 +55,7 @@ def control_plane_binary(report: Report = to_stderr) -> ControlPlaneBinary:
     home = _home()
     if found := _published(home):
         return found
-    with _locked(home.parent, report):
+    with locked(home.parent, report):
         if found := _published(home):  # by whoever held the lock
             return found
         try:
@@ -86,21 +71,8 @@ def control_plane_binary(report: Report = to_stderr) -> ControlPlaneBinary:
         )
 
 
-def _required(module: str) -> str:
-    """The version of a module that go.mod asks for."""
-    found = re.search(rf"^\s*{re.escape(module)} (v\S+)", (MODULE / "go.mod").read_text(), re.M)
-    assert found is not None, module
-    return found[1]
-
-
-def _minimum_go() -> str:
-    found = re.search(r"^go (\S+)", (MODULE / "go.mod").read_text(), re.M)
-    assert found is not None
-    return found[1]
-
-
 def _linker_flags() -> str:
-    kubernetes = _required("k8s.io/kubernetes")
+    kubernetes = GoModule(MODULE).required("k8s.io/kubernetes")
     major, minor, _ = kubernetes.removeprefix("v").split(".")
     stamps = {
         "gitVersion": kubernetes,
@@ -115,12 +87,8 @@ def _linker_flags() -> str:
 
 
 def _home() -> Path:
-    digest = hashlib.sha256()
-    for path in sorted((*MODULE.glob("*.go"), MODULE / "go.mod", MODULE / "go.sum")):
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    for word in (*RECIPE, _linker_flags(), choose_go(_minimum_go()).version):
-        digest.update(f"{word}\0".encode())
-    return cache_folder() / "controlplane" / digest.hexdigest()[:16]
+    digest = GoModule(MODULE).digest((*RECIPE, _linker_flags()))
+    return cache_folder() / "controlplane" / digest
 
 
 def _published(home: Path) -> ControlPlaneBinary | None:
@@ -132,65 +100,18 @@ def _published(home: Path) -> ControlPlaneBinary | None:
 
 
 def _publish(home: Path, build: Callable[[Path], Harness]) -> ControlPlaneBinary:
-    """Build into a folder of its own and give it its name only when it is whole."""
-    partial = home.with_name(f"{home.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    with publishing(home) as partial:
         harness = build(partial / BINARY_NAME)
         (partial / "harness.json").write_text(json.dumps(asdict(harness)))
-        partial.rename(home)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return ControlPlaneBinary(home / BINARY_NAME, harness)
 
 
-@contextmanager
-def _locked(folder: Path, report: Report) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another build is running; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _build_from_modules(target: Path, report: Report) -> Harness:
-    chosen = choose_go(_minimum_go())
-    go = installed(chosen, cache_folder(), report)
-
-    def run_go(*words: str | Path, describe: Callable[[int], str]) -> Outcome:
-        return run_reporting(
-            [go, *words], describe, report, folder=MODULE, environment=GO_ENVIRONMENT
-        )
-
-    kubernetes, etcd = _required("k8s.io/kubernetes"), _required("go.etcd.io/etcd/server/v3")
-    report(f"building Kubernetes {kubernetes} and etcd {etcd} with Go {chosen.version}, once;")
+    module = GoModule(MODULE)
+    go = module.chosen_go().version
+    kubernetes = module.required("k8s.io/kubernetes")
+    etcd = module.required("go.etcd.io/etcd/server/v3")
+    report(f"building Kubernetes {kubernetes} and etcd {etcd} with Go {go}, once;")
     report("about 5 minutes on two cores when nothing is cached")
-    listed = run_go("list", "-deps", ".", describe=lambda _: "fetching Go modules")
-    if listed.code != 0:
-        said = "\n".join(listed.errors)
-        failure = ControlPlaneError if OUR_FAULT.search(said) else ModulesUnavailableError
-        raise failure(
-            f"cannot fetch the Go modules of {MODULE}: is the module proxy reachable "
-            f"(go env GOPROXY)?\n{listed.last_errors()}"
-        )
-    packages = len(listed.output.splitlines())
-    built = run_go(
-        *RECIPE,
-        "-ldflags",
-        _linker_flags(),
-        "-o",
-        target,
-        ".",
-        describe=lambda compiled: f"{compiled} of at most {packages} packages compiled",
-    )
-    if built.code != 0:
-        raise ControlPlaneError(
-            f"the control plane does not build: see `go vet .` in {MODULE}, and that the disk "
-            f"has 5 GB free\n{built.last_errors()}"
-        )
-    report(f"built in {listed.elapsed_s + built.elapsed_s:.0f} s")
-    return Harness("Go modules", kubernetes, etcd, chosen.version)
+    module.build(target, RECIPE, _linker_flags(), report)
+    return Harness("Go modules", kubernetes, etcd, go)

@@ -14,7 +14,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.cluster.build import MODULE, Harness, cache_folder
+from tests.cluster.build import MODULE, Harness
+from tests.cluster.cached import cache_folder
 from tests.cluster.errors import ControlPlaneError
 from tests.cluster.progress import Outcome, Report, run_reporting
 

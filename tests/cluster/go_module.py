@@ -1,0 +1,78 @@
+"""A Go module of this repository, and how it becomes one binary.
+
+Owns what its go.mod says, the hash of what goes into the binary, and the calls of Go.
+Must not know what the program does, nor where the binary is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.cached import cache_folder
+from tests.cluster.errors import ControlPlaneError, ModulesUnavailableError
+from tests.cluster.progress import Outcome, Report, run_reporting
+from tests.cluster.toolchain import GO_ENVIRONMENT, Go, choose_go, installed
+
+COMPILING = ("build", "-v", "-trimpath")  # part of the hash, like the linker's flags
+# What `go list` says when the module itself is wrong, and no other source should hide it.
+OUR_FAULT = re.compile(r"missing go\.sum entry|updates to go\.mod|checksum mismatch|SECURITY ERROR")
+
+
+@dataclass(frozen=True)
+class GoModule:
+    folder: Path
+
+    def required(self, module: str) -> str:
+        """The version of a module that go.mod asks for."""
+        return self._said(rf"^\s*{re.escape(module)} (v\S+)")
+
+    def chosen_go(self) -> Go:
+        return choose_go(self._said(r"^go (\S+)"))
+
+    def digest(self, words: Sequence[str]) -> str:
+        """Of all that goes into the binary: sources, the recipe's words, the version of Go."""
+        digest = hashlib.sha256()
+        names = (*self.folder.glob("*.go"), self.folder / "go.mod", self.folder / "go.sum")
+        for path in sorted(names):
+            digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+        for word in (*words, self.chosen_go().version):
+            digest.update(f"{word}\0".encode())
+        return digest.hexdigest()[:16]
+
+    def build(self, target: Path, recipe: Sequence[str], linker_flags: str, report: Report) -> None:
+        """Fetch what it needs and compile."""
+        go = installed(self.chosen_go(), cache_folder(), report)
+
+        def run_go(*words: str | Path, describe: Callable[[int], str]) -> Outcome:
+            return run_reporting(
+                [go, *words], describe, report, folder=self.folder, environment=GO_ENVIRONMENT
+            )
+
+        listed = run_go("list", "-deps", ".", describe=lambda _: "fetching Go modules")
+        if listed.code != 0:
+            said = "\n".join(listed.errors)
+            failure = ControlPlaneError if OUR_FAULT.search(said) else ModulesUnavailableError
+            raise failure(
+                f"cannot fetch the Go modules of {self.folder}: is the module proxy reachable "
+                f"(go env GOPROXY)?\n{listed.last_errors()}"
+            )
+        packages = len(listed.output.splitlines())
+        built = run_go(
+            *recipe, "-ldflags", linker_flags, "-o", target, ".",
+            describe=lambda compiled: f"{compiled} of at most {packages} packages compiled",
+        )  # fmt: skip
+        if built.code != 0:
+            raise ControlPlaneError(
+                f"{self.folder.name} does not build: see `go vet .` in {self.folder}, and that "
+                f"the disk has 5 GB free\n{built.last_errors()}"
+            )
+        report(f"built in {listed.elapsed_s + built.elapsed_s:.0f} s")
+
+    def _said(self, pattern: str) -> str:
+        found = re.search(pattern, (self.folder / "go.mod").read_text(), re.MULTILINE)
+        assert found is not None, pattern
+        return found[1]
