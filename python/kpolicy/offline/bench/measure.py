@@ -56,6 +56,15 @@ class Measured:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """`each_ns` is of every decision, in the order in which they were made."""
+
+    scheduled: int
+    seconds: float
+    each_ns: tuple[int, ...]
+
+
 def measure(
     workload: str,
     size: Size,
@@ -66,7 +75,20 @@ def measure(
 ) -> Measured:
     """Raises `PolicyRefusedError`; `progress` hears of decided pods, outside of the time."""
     engine = _world(workload, size, policy or default_program(), seed)
-    uids = [templates.uid(index) for index in range(size.pods)]
+    decided = decide(engine, [templates.uid(index) for index in range(size.pods)], progress)
+    ordered = sorted(decided.each_ns)
+    return Measured(
+        workload,
+        size,
+        decided.scheduled,
+        decided.seconds,
+        quantile(ordered, 50) / 1000,
+        quantile(ordered, 99) / 1000,
+    )
+
+
+def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None) -> Decided:
+    """Of whatever world the engine holds: these pods, one after the other."""
     spent_ns, scheduled = 0, 0
     each_ns: list[int] = []
     with _collector_at_rest():
@@ -80,15 +102,7 @@ def measure(
             each_ns += decision_times(decisions, took_ns)
             if progress is not None:
                 progress(start + len(batch), len(uids))
-    each_ns.sort()
-    return Measured(
-        workload,
-        size,
-        scheduled,
-        spent_ns / NANOSECONDS,
-        quantile(each_ns, 50) / 1000,
-        quantile(each_ns, 99) / 1000,
-    )
+    return Decided(scheduled, spent_ns / NANOSECONDS, tuple(each_ns))
 
 
 def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:

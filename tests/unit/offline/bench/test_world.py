@@ -118,3 +118,13 @@ def test_a_bound_pod_is_the_waiting_one_with_its_node() -> None:
 
 def test_equal_numbers_give_equal_bytes() -> None:
     assert list(world.bodies("mixed", SIZE)) == list(world.bodies("mixed", SIZE))
+
+
+@pytest.mark.parametrize("workload", ["basic", "volumes"])
+def test_a_list_has_every_object_once_and_in_order(workload: str) -> None:
+    document = json.loads(b"".join(world.as_list(workload, SIZE)))
+    assert (document["apiVersion"], document["kind"]) == ("v1", "List")
+    of_kind: dict[str, list[dict[str, Any]]] = {}
+    for item in document["items"]:
+        of_kind.setdefault(item["kind"], []).append(item)
+    assert of_kind == items(workload)
