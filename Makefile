@@ -35,11 +35,11 @@ demo: dev ## Run the scheduler on an embedded control plane: no cluster needed, 
 .PHONY: test
 test: dev ## Run the tests (Rust and Python; no real cluster)
 	cargo test --workspace --locked --quiet
-	$(BIN)/pytest -q -m "not cluster" -n 2 tests
+	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 tests
 
 .PHONY: e2e
 e2e: dev control-plane ## Test against a real kube-apiserver and etcd
-	$(BIN)/pytest -q -m cluster tests/cluster tests/e2e tests/unit/testing
+	$(BIN)/pytest -q -m "cluster or peer" tests/cluster tests/e2e tests/unit/testing
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when cold, cached after)
@@ -58,6 +58,10 @@ SECONDS_OF_FUZZING ?= 60
 fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine for SECONDS_OF_FUZZING
 	cargo run --release --locked --quiet -p kpolicy-codec --example mutate -- --seconds $(SECONDS_OF_FUZZING)
 
+.PHONY: bench-peer
+bench-peer: dev ## Compare with kube-scheduler's own cycle, in one run (Go; about ten minutes)
+	$(BIN)/python -m benches peer
+
 .PHONY: lint
 lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
 	cargo fmt --all --check
@@ -74,7 +78,7 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane; fi
+	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer; fi
 
 .PHONY: lock
 lock: $(STAMPS)/python ## Renew requirements.lock from pyproject.toml

@@ -1,4 +1,4 @@
-"""`python -m benches [boundary|workloads]`: the driver.
+"""`python -m benches [boundary|workloads]` and `python -m benches peer`: the driver.
 
 Owns the flags and the exit code. Assumes an optimised build of the engine (`make dev`). Must not
 measure.
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from benches import boundary, matrix
+from benches.peer import command as peer
 
 _FAILED: Final = 1
 
@@ -21,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, and the engine on its "
-        "workloads. Without a name, both.",
+        "workloads. Without a name, both. `peer --help` is the comparison with kube-scheduler.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
     flags.add_argument("names", nargs="*", metavar="boundary|workloads", default=[])
@@ -36,6 +37,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["peer"]:  # which has flags of its own
+        return peer.main(words[1:])
     flags = parser()
     arguments = flags.parse_args(words)
     names = arguments.names or ["boundary", "workloads"]

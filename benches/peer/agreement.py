@@ -1,0 +1,145 @@
+"""Whether both schedulers are asked the same question: for every pod the same nodes with the same
+scores, so that the same placements are possible.
+
+Owns the comparison, pod by pod along kube-scheduler's placements: in each state both say which
+nodes pass and how each scores, both decide, each must choose among the other's best, and then
+kpolicy's engine is told kube-scheduler's choice. Must not time anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benches.peer import ours, theirs
+from benches.peer.theirs import Answer
+from kpolicy.engine import Decision, Engine, Outcome, Verdict
+from kpolicy.offline.bench import templates, world
+from kpolicy.offline.bench.world import Size
+
+_NOW_NS: Final = 0
+_NODES_SHOWN_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`nodes` counts verdicts: every node for every pod; `scores` those nodes that pass."""
+
+    pods: int
+    nodes: int
+    scores: int
+    differences: tuple[str, ...]
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "pods": self.pods,
+            "verdicts": self.nodes,
+            "scores": self.scores,
+            "differences": list(self.differences),
+        }
+
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(
+            self.pods + other.pods,
+            self.nodes + other.nodes,
+            self.scores + other.scores,
+            self.differences + other.differences,
+        )
+
+    @property
+    def sentence(self) -> str:
+        differing = len(self.differences)
+        return (
+            f"same placements possible: {self.pods - differing:,} of {self.pods:,} pods checked "
+            f"({self.nodes:,} verdicts, {self.scores:,} scores)"
+        )
+
+
+NOTHING: Final = Agreement(0, 0, 0, ())
+
+
+def check(binary: Path, workload: str, size: Size, path: Path) -> Agreement:
+    """Of a world that is in the file already."""
+    return compare(ours.engine_of(path), workload, size, theirs.answers(binary, path))
+
+
+def compare(engine: Engine, workload: str, size: Size, answers: list[Answer]) -> Agreement:
+    """Goes on after a difference, in the state that kube-scheduler is in."""
+    differences: list[str] = []
+    if len(answers) != size.pods:
+        differences.append(f"{workload}: {len(answers)} answers for {size.pods} pods")
+    waiting = world.waiting(workload, size)
+    for index, (answer, item) in enumerate(zip(answers, waiting, strict=False)):
+        explained = _explained(engine, answer.pod)
+        decision = engine.schedule([templates.uid(index)], _NOW_NS).decisions[0]
+        found = next(_differences(answer, explained, decision), "")
+        if found:
+            differences.append(f"{workload}, {answer.pod}: {found}")
+        _follow(engine, answer, decision, _afterwards(answer, workload, index, item))
+    scores = sum(len(answer.totals) for answer in answers)
+    return Agreement(size.pods, size.pods * size.nodes, scores, tuple(differences))
+
+
+def _explained(engine: Engine, pod: str) -> dict[str, Any]:
+    line = engine.explain(json.dumps({"pods": [pod]}).encode(), _NOW_NS)
+    explained: dict[str, Any] = json.loads(line)
+    return explained
+
+
+def _differences(answer: Answer, explained: Mapping[str, Any], decision: Decision) -> Iterator[str]:
+    passing = {node["name"]: node for node in explained["nodes"] if "filter" not in node}
+    if set(passing) != set(answer.totals):
+        only_here = sorted(set(passing) - set(answer.totals))
+        only_there = sorted(set(answer.totals) - set(passing))
+        yield f"nodes that pass only here {_few(only_here)}, only there {_few(only_there)}"
+        return
+    totals = {name: node["total"] for name, node in passing.items()}
+    scored = [name for name, total in totals.items() if total != answer.totals[name]]
+    if scored:
+        name = min(scored)
+        there = answer.totals[name]
+        yield f"{len(scored)} nodes score differently, {name} {totals[name]} here, {there} there"
+    best = {name for name, total in totals.items() if total == max(totals.values())}
+    if (decision.verdict == Verdict.PLACED) != bool(answer.node):
+        yield f"node {decision.node!r} here, {answer.node!r} there"
+    elif answer.node and not {decision.node, answer.node} <= best:
+        yield f"{decision.node} here, {answer.node} there, of the best {_few(sorted(best))}"
+    if answer.message and answer.message != explained.get("message"):
+        yield f"message {explained.get('message')!r} here, {answer.message!r} there"
+    if bool(decision.nominated_node) != bool(answer.nominated):
+        yield f"room made on {decision.nominated_node!r} here, {answer.nominated!r} there"
+    elif answer.nominated:
+        candidates = explained["preemption"]["candidates"]
+        if not {decision.nominated_node, answer.nominated} <= set(candidates):
+            yield f"room made on {answer.nominated} there, not among {_few(sorted(candidates))}"
+
+
+def _follow(engine: Engine, answer: Answer, decision: Decision, item: str) -> None:
+    """Bring the engine into the state that kube-scheduler is in."""
+    if decision.verdict == Verdict.PLACED:
+        agreed = decision.node == answer.node
+        outcome = Outcome.BOUND if agreed else Outcome.FAILED
+        engine.settle([(decision.uid, outcome)], _NOW_NS)
+    engine.watch("pods", f'{{"type":"MODIFIED","object":{item}}}\n'.encode(), _NOW_NS)
+
+
+def _afterwards(answer: Answer, workload: str, index: int, waiting: str) -> str:
+    """The pod as the API server shows it after kube-scheduler's cycle."""
+    if answer.node:
+        return world.on_node(workload, index, _number(answer.node))
+    item = json.loads(waiting)
+    item["status"]["nominatedNodeName"] = answer.nominated
+    return json.dumps(item)
+
+
+def _number(node: str) -> int:
+    return int(node.rpartition("-")[2])
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(names[:_NODES_SHOWN_MAX]) or "none"
+    more = len(names) - _NODES_SHOWN_MAX
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// answer is what kube-scheduler's plugins say of one pod in the state in which its cycle began,
+// and what the cycle then did.
+type answer struct {
+	Pod string `json:"pod"`
+	// Totals holds the nodes that pass all filters, each with its weighted score.
+	Totals    map[string]int64 `json:"totals"`
+	Node      string           `json:"node,omitempty"`
+	Nominated string           `json:"nominated,omitempty"`
+	Message   string           `json:"message,omitempty"`
+}
+
+// noteAnswers asks every plugin about every node before each cycle.
+func (c *cycle) noteAnswers() {
+	original := c.scheduler.SchedulePod
+	c.scheduler.SchedulePod = func(ctx context.Context, profile framework.Framework, state fwk.CycleState,
+		info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+		totals, err := judge(ctx, profile, info.Pod)
+		if err != nil {
+			return scheduler.ScheduleResult{}, err
+		}
+		result, err := original(ctx, profile, state, info)
+		said := answer{Pod: info.Pod.Namespace + "/" + info.Pod.Name, Totals: totals, Node: result.SuggestedHost}
+		if err != nil {
+			said.Message = err.Error()
+		}
+		c.answers = append(c.answers, said)
+		return result, err
+	}
+}
+
+// noteGivenUp adds what only the end of a failed cycle tells.
+func (c *cycle) noteGivenUp(nominating *fwk.NominatingInfo) {
+	if len(c.answers) > 0 && nominating != nil {
+		c.answers[len(c.answers)-1].Nominated = nominating.NominatedNodeName
+	}
+}
+
+// judge runs the framework's filters on every node and its scores on every node that is left.
+func judge(ctx context.Context, profile framework.Framework, pod *corev1.Pod) (map[string]int64, error) {
+	totals := map[string]int64{}
+	state := framework.NewCycleState()
+	only, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
+	if status.IsRejected() {
+		return totals, nil
+	}
+	if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	nodes, err := profile.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	var feasible []fwk.NodeInfo
+	for _, node := range nodes {
+		if !only.AllNodes() && !only.NodeNames.Has(node.Node().Name) {
+			continue
+		}
+		status := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+		if status.IsSuccess() {
+			feasible = append(feasible, node)
+		} else if !status.IsRejected() {
+			return nil, fmt.Errorf("node %s: %w", node.Node().Name, status.AsError())
+		}
+	}
+	if len(feasible) == 0 {
+		return totals, nil
+	}
+	if status := profile.RunPreScorePlugins(ctx, state, pod, feasible); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	scores, status := profile.RunScorePlugins(ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	for _, score := range scores {
+		totals[score.Name] = score.TotalScore
+	}
+	return totals, nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// syncLimit is for a hundred thousand nodes and half a million pods; longer is a hang.
+const syncLimit = 5 * time.Minute
+
+// cycle is a kube-scheduler whose binds succeed at once, driven pod by pod. Its clock runs from
+// when a pod left the queue until the cycle is over: the pod assumed and reserved, or given up.
+type cycle struct {
+	scheduler *scheduler.Scheduler
+	framework framework.Framework
+	bound     chan struct{}
+	pending   []string
+	nodes     int
+
+	began     time.Time
+	failed    time.Time // zero while the cycle under way has not failed
+	failure   error     // other than that no node fits
+	popped    string
+	tookNs    []int64
+	scheduled int
+	answers   []answer
+}
+
+func newCycle(ctx context.Context, found *world, percentage int32) (*cycle, error) {
+	settings, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	made := &cycle{bound: make(chan struct{}, 1), nodes: len(found.nodes.Items)}
+	profile := settings.Profiles[0]
+	profile.PercentageOfNodesToScore = &percentage
+	profile.Plugins.Bind.Disabled = []config.Plugin{{Name: names.DefaultBinder}}
+	profile.Plugins.Bind.Enabled = []config.Plugin{{Name: binderName}}
+	profile.Plugins.PostBind.Enabled = []config.Plugin{{Name: binderName}}
+
+	client := newClient(found)
+	factory := scheduler.NewInformerFactory(client, 0)
+	made.scheduler, err = scheduler.New(ctx, client, factory, nil,
+		func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
+		scheduler.WithProfiles(profile),
+		scheduler.WithParallelism(settings.Parallelism),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{binderName: made.newBinder}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	made.framework = made.scheduler.Profiles[profile.SchedulerName]
+	made.scheduler.NextPod = made.nextPod
+	made.scheduler.FailureHandler = made.giveUp
+
+	syncing, cancel := context.WithTimeout(ctx, syncLimit)
+	defer cancel()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(syncing.Done())
+	if err := made.scheduler.WaitForHandlersSync(syncing); err != nil {
+		return nil, fmt.Errorf("the informers did not sync: %w", err)
+	}
+	return made, made.checkWorld(found)
+}
+
+// checkWorld sees that everything arrived where the scheduler looks for it.
+func (c *cycle) checkWorld(found *world) error {
+	existing := 0
+	for _, pod := range found.pods.Items {
+		if pod.Spec.NodeName != "" {
+			existing++
+			continue
+		}
+		c.pending = append(c.pending, pod.Namespace+"/"+pod.Name)
+	}
+	nodes := c.scheduler.Cache.NodeCount()
+	pods, err := c.scheduler.Cache.PodCount()
+	if err != nil {
+		return err
+	}
+	queued, _ := c.scheduler.SchedulingQueue.PendingPods()
+	if nodes != c.nodes || pods != existing || len(queued) != len(c.pending) {
+		return fmt.Errorf("the scheduler sees %d nodes, %d placed and %d pending pods, not %d, %d and %d",
+			nodes, pods, len(queued), c.nodes, existing, len(c.pending))
+	}
+	return nil
+}
+
+// warm takes the first snapshot, which a scheduler that has run for a while has long had.
+func (c *cycle) warm(ctx context.Context) error {
+	snapshot, ok := c.framework.SnapshotSharedLister().(*cache.Snapshot)
+	if !ok {
+		return errors.New("the framework's snapshot is of another kind")
+	}
+	return c.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot)
+}
+
+// one runs a cycle and waits, outside of the time, until its bind is over.
+func (c *cycle) one(ctx context.Context) (time.Duration, error) {
+	c.failed, c.failure = time.Time{}, nil
+	c.scheduler.ScheduleOne(ctx)
+	ended := time.Now()
+	if c.failure != nil {
+		return 0, fmt.Errorf("%s: %w", c.popped, c.failure)
+	}
+	if expected := c.pending[len(c.tookNs)]; c.popped != expected {
+		return 0, fmt.Errorf("the queue gave %s, %s was next", c.popped, expected)
+	}
+	if c.failed.IsZero() {
+		<-c.bound
+		c.scheduled++
+	} else {
+		ended = c.failed
+	}
+	took := ended.Sub(c.began)
+	c.tookNs = append(c.tookNs, took.Nanoseconds())
+	return took, nil
+}
+
+func (c *cycle) nextPod(logger klog.Logger) (*framework.QueuedPodInfo, error) {
+	info, err := c.scheduler.SchedulingQueue.Pop(logger)
+	if err == nil && info != nil {
+		c.popped = info.Pod.Namespace + "/" + info.Pod.Name
+	}
+	c.began = time.Now()
+	return info, err
+}
+
+// giveUp stands in for writing the pod's condition and event and for queueing it again. What the
+// next cycle must know, that a node is kept for the pod, it tells the queue as the original does.
+func (c *cycle) giveUp(ctx context.Context, _ framework.Framework, info *framework.QueuedPodInfo,
+	status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
+	c.failed = time.Now()
+	if !status.IsRejected() {
+		c.failure = status.AsError()
+	}
+	logger := klog.FromContext(ctx)
+	if nominating != nil && nominating.NominatedNodeName != "" {
+		c.scheduler.SchedulingQueue.AddNominatedPod(logger, info.PodInfo, nominating)
+	}
+	c.noteGivenUp(nominating)
+	c.scheduler.SchedulingQueue.Done(info.Pod.UID)
+}

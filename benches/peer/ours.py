@@ -1,0 +1,34 @@
+"""kpolicy's engine over a world in a file.
+
+Owns how a file becomes an engine, and one timed run. What is timed is `kpolicy.offline.bench`'s.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from benches.peer.timing import Timing
+from kpolicy.engine import Engine
+from kpolicy.offline.bench.measure import decide
+from kpolicy.offline.bench.templates import uid
+from kpolicy.offline.snapshot import PolicyRefusedError, default_program
+
+
+def engine_of(world: Path, *, seed: int = 0) -> Engine:
+    """With what kube-scheduler does by default in force."""
+    engine = Engine(seed)
+    refusals = engine.load(default_program().bytes)
+    if refusals:
+        raise PolicyRefusedError(refusals)
+    unreadable = engine.load_objects(world.read_bytes(), world.name)
+    assert not unreadable, unreadable[:1]
+    return engine
+
+
+def timed(world: Path, pods: int, *, seed: int = 0) -> Timing:
+    engine = engine_of(world, seed=seed)
+    began_ns = time.process_time_ns()
+    decided = decide(engine, [uid(index) for index in range(pods)])
+    cpu_ns = time.process_time_ns() - began_ns
+    return Timing(decided.scheduled, decided.each_ns, cpu_ns)

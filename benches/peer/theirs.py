@@ -1,0 +1,76 @@
+"""kube-scheduler's cycle over a world in a file: the Go program, run and read.
+
+Owns its flags, its environment and the shape of what it prints. Must not judge the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benches.peer.timing import Timing
+
+SAMPLED: Final = 0  # percentageOfNodesToScore as it comes: fewer, the more nodes there are
+ALL_NODES: Final = 100
+# Reading 100,000 nodes takes a minute; a run that takes longer beside its budget hangs.
+RUN_S_MAX: Final = 600.0
+# What changes Go's collector and its threads: kube-scheduler is to run as it comes.
+_NOT_HANDED_ON: Final = frozenset({"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"})
+
+
+class KubeSchedulerError(RuntimeError):
+    """The Go program failed; the message has its last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What its plugins said of one pod (`totals`: the nodes that pass all filters, with their
+    scores) and what the cycle did; a pod that found no node has a `message`."""
+
+    pod: str
+    totals: Mapping[str, int]
+    node: str
+    nominated: str
+    message: str
+
+
+def timed(binary: Path, world: Path, percentage: int, budget_s: float) -> Timing:
+    """As many pods as it decides in the time of the budget."""
+    said = _run(binary, world, percentage, "-budget", f"{budget_s}s")
+    return Timing(said["scheduled"], tuple(said["cycleNs"]), said["cpuNs"])
+
+
+def answers(binary: Path, world: Path) -> list[Answer]:
+    """Of all pods, all nodes asked."""
+    said = _run(binary, world, ALL_NODES, "-answers")
+    return [
+        Answer(
+            one["pod"],
+            one["totals"],
+            one.get("node", ""),
+            one.get("nominated", ""),
+            one.get("message", ""),
+        )
+        for one in said["answers"] or ()
+    ]
+
+
+def _run(binary: Path, world: Path, percentage: int, *more: str) -> dict[str, Any]:
+    words = [str(binary), "-world", str(world), "-percentage", str(percentage), *more]
+    environment = {key: value for key, value in os.environ.items() if key not in _NOT_HANDED_ON}
+    try:
+        ended = subprocess.run(
+            words, check=False, capture_output=True, text=True, env=environment, timeout=RUN_S_MAX
+        )
+    except subprocess.TimeoutExpired as late:
+        raise KubeSchedulerError(f"{binary.name} did not end in {RUN_S_MAX:.0f} s") from late
+    if ended.returncode != 0:
+        last = "\n".join(ended.stderr.splitlines()[-8:])
+        raise KubeSchedulerError(f"{binary.name} ended with {ended.returncode}:\n{last}")
+    said: dict[str, Any] = json.loads(ended.stdout)
+    return said
