@@ -41,9 +41,9 @@ func (c *cycle) noteAnswers() {
 }
 
 // noteGivenUp adds what only the end of a failed cycle tells.
-func (c *cycle) noteGivenUp(nominating *fwk.NominatingInfo) {
-	if len(c.answers) > 0 && nominating != nil {
-		c.answers[len(c.answers)-1].Nominated = nominating.NominatedNodeName
+func (c *cycle) noteGivenUp(nominated string) {
+	if len(c.answers) > 0 {
+		c.answers[len(c.answers)-1].Nominated = nominated
 	}
 }
 

@@ -27,12 +27,11 @@ type cycle struct {
 	scheduler *scheduler.Scheduler
 	framework framework.Framework
 	bound     chan struct{}
+	gaveUp    chan failure
 	pending   []string
 	nodes     int
 
 	began     time.Time
-	failed    time.Time // zero while the cycle under way has not failed
-	failure   error     // other than that no node fits
 	popped    string
 	tookNs    []int64
 	scheduled int
@@ -44,7 +43,11 @@ func newCycle(ctx context.Context, found *world, percentage int32) (*cycle, erro
 	if err != nil {
 		return nil, err
 	}
-	made := &cycle{bound: make(chan struct{}, 1), nodes: len(found.nodes.Items)}
+	made := &cycle{
+		bound:  make(chan struct{}, 1),
+		gaveUp: make(chan failure, 1),
+		nodes:  len(found.nodes.Items),
+	}
 	profile := settings.Profiles[0]
 	profile.PercentageOfNodesToScore = &percentage
 	profile.Plugins.Bind.Disabled = []config.Plugin{{Name: names.DefaultBinder}}
@@ -110,20 +113,20 @@ func (c *cycle) warm(ctx context.Context) error {
 
 // one runs a cycle and waits, outside of the time, until its bind is over.
 func (c *cycle) one(ctx context.Context) (time.Duration, error) {
-	c.failed, c.failure = time.Time{}, nil
 	c.scheduler.ScheduleOne(ctx)
 	ended := time.Now()
-	if c.failure != nil {
-		return 0, fmt.Errorf("%s: %w", c.popped, c.failure)
-	}
 	if expected := c.pending[len(c.tookNs)]; c.popped != expected {
 		return 0, fmt.Errorf("the queue gave %s, %s was next", c.popped, expected)
 	}
-	if c.failed.IsZero() {
-		<-c.bound
+	select {
+	case <-c.bound:
 		c.scheduled++
-	} else {
-		ended = c.failed
+	case failed := <-c.gaveUp:
+		if failed.err != nil {
+			return 0, fmt.Errorf("%s: %w", c.popped, failed.err)
+		}
+		ended = failed.at
+		c.noteGivenUp(failed.nominated)
 	}
 	took := ended.Sub(c.began)
 	c.tookNs = append(c.tookNs, took.Nanoseconds())
@@ -139,18 +142,26 @@ func (c *cycle) nextPod(logger klog.Logger) (*framework.QueuedPodInfo, error) {
 	return info, err
 }
 
+// failure is how a cycle ended that did not place its pod. err is set where that is not because no
+// node fits.
+type failure struct {
+	at        time.Time
+	nominated string
+	err       error
+}
+
 // giveUp stands in for writing the pod's condition and event and for queueing it again. What the
 // next cycle must know, that a node is kept for the pod, it tells the queue as the original does.
 func (c *cycle) giveUp(ctx context.Context, _ framework.Framework, info *framework.QueuedPodInfo,
 	status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
-	c.failed = time.Now()
+	failed := failure{at: time.Now()}
 	if !status.IsRejected() {
-		c.failure = status.AsError()
+		failed.err = status.AsError()
 	}
-	logger := klog.FromContext(ctx)
 	if nominating != nil && nominating.NominatedNodeName != "" {
-		c.scheduler.SchedulingQueue.AddNominatedPod(logger, info.PodInfo, nominating)
+		failed.nominated = nominating.NominatedNodeName
+		c.scheduler.SchedulingQueue.AddNominatedPod(klog.FromContext(ctx), info.PodInfo, nominating)
 	}
-	c.noteGivenUp(nominating)
 	c.scheduler.SchedulingQueue.Done(info.Pod.UID)
+	c.gaveUp <- failed
 }
