@@ -28,6 +28,7 @@ pub use fold::Residual;
 pub use functions::overloads;
 pub use interface::evaluate_json;
 pub use ir::{DEPTH_MAX, Expression, NODES_MAX, READS_MAX, SLOTS_MAX};
+pub use scalar::Seen;
 pub use types::Type;
 pub use value::{
     Civil, Duration, Key, Map, Operator, Quantity, Requirement, Selector, Timestamp, Value, equal,

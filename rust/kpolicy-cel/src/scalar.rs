@@ -20,6 +20,17 @@ impl Expression {
         self.evaluate_node(self.root, facts, budget)
     }
 
+    /// As [`Expression::evaluate`], and adds to `seen` what each node that was reached gave.
+    pub fn witness(
+        &self,
+        facts: &dyn Facts,
+        budget: &mut Budget,
+        seen: &mut Vec<Seen>,
+    ) -> Result<Value, EvaluationError> {
+        seen.resize(self.nodes.len(), Seen::default());
+        self.machine(facts, budget, Some(seen)).value(self.root)
+    }
+
     /// The value of one node that reads no slot.
     pub(crate) fn evaluate_node(
         &self,
@@ -27,14 +38,44 @@ impl Expression {
         facts: &dyn Facts,
         budget: &mut Budget,
     ) -> Outcome {
-        let mut machine = Machine {
+        self.machine(facts, budget, None).value(node)
+    }
+
+    fn machine<'a>(
+        &'a self,
+        facts: &'a dyn Facts,
+        budget: &'a mut Budget,
+        seen: Option<&'a mut [Seen]>,
+    ) -> Machine<'a> {
+        Machine {
             expression: self,
             facts,
             budget,
             slots: vec![Ok(Value::Null); self.slots],
             memos: vec![None; self.memos],
-        };
-        machine.value(node)
+            seen,
+        }
+    }
+}
+
+/// What a node of an expression gave in all evaluations that reached it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub is_true: bool,
+    pub is_false: bool,
+    pub is_error: bool,
+    /// A value that is no bool.
+    pub is_other: bool,
+}
+
+impl Seen {
+    fn note(&mut self, outcome: &Outcome) {
+        match outcome {
+            Ok(Value::Bool(true)) => self.is_true = true,
+            Ok(Value::Bool(false)) => self.is_false = true,
+            Ok(_) => self.is_other = true,
+            Err(_) => self.is_error = true,
+        }
     }
 }
 
@@ -44,6 +85,8 @@ pub(crate) struct Machine<'a> {
     pub budget: &'a mut Budget,
     slots: Vec<Outcome>,
     memos: Vec<Option<Outcome>>,
+    /// By the node of the expression as it was verified.
+    seen: Option<&'a mut [Seen]>,
 }
 
 impl<'a> Machine<'a> {
@@ -57,6 +100,9 @@ impl<'a> Machine<'a> {
             return kept.clone();
         }
         let outcome = self.operate(node);
+        if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(node.origin as usize)) {
+            seen.note(&outcome);
+        }
         if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
             *place = Some(outcome.clone());
         }

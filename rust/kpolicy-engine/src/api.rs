@@ -17,6 +17,7 @@
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
+//! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
 //! message(&self, uid: &str) -> Arc<str>
 //! pending(&self) -> Vec<PodChange>
 //! statistics(&self) -> Statistics

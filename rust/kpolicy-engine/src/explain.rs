@@ -13,13 +13,30 @@ use crate::cycle::{Question, Tie, choose};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::preemption::{self, Asked, Attempt, Candidate, Search};
 use crate::program::{Profile, Program};
+use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
+/// What a line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// As `kpolicy explain --output json` prints it.
+    Decision,
+    /// Under `seen` also what every part of an expression gave, for coverage of tests.
+    Parts,
+}
+
 /// Writes the line of a pod that a profile serves; nothing for others.
-pub fn line(pod: &Arc<Pod>, program: &Program, cluster: &Cluster, tie: Tie, out: &mut Vec<u8>) {
+pub fn line(
+    pod: &Arc<Pod>,
+    program: &Program,
+    cluster: &Cluster,
+    tie: Tie,
+    detail: Detail,
+    out: &mut Vec<u8>,
+) {
     let Some(position) = program.profile_of(&pod.template.scheduler_name) else { return };
     let Some(profile) = program.profiles.get(position) else { return };
     let mut object = Map::new();
@@ -30,7 +47,7 @@ pub fn line(pod: &Arc<Pod>, program: &Program, cluster: &Cluster, tie: Tie, out:
         object.insert("message".into(), NO_NODES.into());
     } else {
         let question = Question { pod, program, profile: position, tie };
-        judged(question, profile, cluster, &mut object);
+        judged(question, profile, cluster, detail, &mut object);
     }
     out.extend_from_slice(Value::Object(object).to_string().as_bytes());
     out.push(b'\n');
@@ -40,11 +57,15 @@ fn judged(
     question: Question<'_>,
     profile: &Profile,
     cluster: &Cluster,
+    detail: Detail,
     object: &mut Map<String, Value>,
 ) {
     let mut fresh = Fresh::of(profile, question.pod, cluster);
     let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
     object.insert("nodes".into(), node_lines(&judgement, profile, cluster));
+    if detail == Detail::Parts {
+        object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
+    }
     let Some(rejected) = &judgement.rejected else {
         chosen(question, &judgement, cluster, object);
         return;
@@ -66,6 +87,20 @@ fn judged(
         let attempt = preemption::attempt(asked, Search::Whole);
         object.insert("preemption".into(), preempted(&attempt, cluster));
     }
+}
+
+/// What each expression rule and its parts gave: filters on every node that was looked at, scores on
+/// the feasible ones.
+fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
+    let is_before = judgement.rejected.as_ref().is_some_and(|one| one.pre_filter.is_some());
+    let looked_at = judgement.nodes.iter().filter(|node| !is_before && !node.is_outside);
+    let looked_at: Vec<NodeSlot> = looked_at.map(|node| node.slot).collect();
+    let of_rule = |witness: &Witness| {
+        let slots = if witness.is_filter() { &looked_at } else { &judgement.feasible };
+        let views = slots.iter().filter_map(|slot| cluster.nodes().view(*slot));
+        witness.seen(pod, cluster, views)
+    };
+    profile.witnesses.iter().map(of_rule).collect()
 }
 
 /// What came of looking for room on every node. Where victims would not help anywhere, that is

@@ -173,7 +173,7 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
-    /// `{"pods": ["ns/name", …] or null}` to JSON lines. No rule reads the time so far.
+    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines. No rule reads the time so far.
     fn explain<'py>(
         &self,
         py: Python<'py>,
@@ -181,8 +181,11 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let _ = now_ns;
-        let pods = requested(request)?;
-        let lines = self.ask(py, |held| held.core.explain(pods.as_deref()))?;
+        let (pods, parts) = requested(request)?;
+        let lines = self.ask(py, |held| {
+            let pods = pods.as_deref();
+            if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
+        })?;
         Ok(PyBytes::new(py, &lines))
     }
 
@@ -215,12 +218,16 @@ fn outcome(code: u8) -> PyResult<Outcome> {
     }
 }
 
-/// The pods asked for; `None` for all.
-fn requested(request: &[u8]) -> PyResult<Option<Vec<String>>> {
+/// The pods asked for, `None` for all, and whether parts of expressions are.
+fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)> {
     let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
     let request: Value =
         serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
-    match request.get("pods") {
+    let parts = match request.get("parts") {
+        None => false,
+        Some(wanted) => wanted.as_bool().ok_or_else(|| refuse("parts is a bool".to_owned()))?,
+    };
+    let pods = match request.get("pods") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(pods)) => pods
             .iter()
@@ -229,5 +236,6 @@ fn requested(request: &[u8]) -> PyResult<Option<Vec<String>>> {
             .map(Some)
             .ok_or_else(|| refuse("pods are strings".to_owned())),
         Some(_) => Err(refuse("pods is a list or null".to_owned())),
-    }
+    };
+    pods.map(|pods| (pods, parts))
 }

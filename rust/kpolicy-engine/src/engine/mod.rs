@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
 use crate::cycle::{Cycle, Tie};
-use crate::explain;
+use crate::explain::{self, Detail};
 use crate::model::Kind;
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
@@ -103,6 +103,15 @@ impl Engine {
     /// JSON lines: what `kpolicy explain` prints of these pods (`namespace/name`), or of every
     /// pending pod that a profile serves, in queue order.
     pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
+        self.explained(pods, Detail::Decision)
+    }
+
+    /// The same with what every part of an expression gave.
+    pub fn explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8> {
+        self.explained(pods, Detail::Parts)
+    }
+
+    fn explained(&mut self, pods: Option<&[String]>, detail: Detail) -> Vec<u8> {
         self.cluster.settle_order();
         let mut chosen: Vec<&PodEntry> = self
             .cluster
@@ -120,7 +129,7 @@ impl Engine {
         let tie = self.tie();
         let mut lines = Vec::new();
         for entry in chosen {
-            explain::line(&entry.pod, &self.program, &self.cluster, tie, &mut lines);
+            explain::line(&entry.pod, &self.program, &self.cluster, tie, detail, &mut lines);
         }
         lines
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::rules::expression::{self, ConditionalFilter, ConditionalScore, Conditions, Counts};
+use crate::rules::expression::{
+    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Witness,
+};
 use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
 
 use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
@@ -32,6 +34,8 @@ pub struct Profile {
     pub scores: Vec<ScoreRule>,
     /// What expression rules counted, by name, filters first.
     pub counts: Vec<(Arc<str>, Arc<Counts>)>,
+    /// Rules that can say what each part of their expressions gave, filters first.
+    pub witnesses: Vec<Witness>,
     /// Match conditions read namespaces.
     pub reads_namespaces: bool,
     /// `None`: this profile never evicts.
@@ -51,6 +55,14 @@ struct Read {
     rule: FilterRule,
     counts: Option<Arc<Counts>>,
     is_audit: bool,
+    witness: Option<Witness>,
+    reads_namespace: bool,
+}
+
+struct ReadScore {
+    rule: ScoreRule,
+    counts: Option<Arc<Counts>>,
+    witness: Option<Witness>,
     reads_namespace: bool,
 }
 
@@ -77,6 +89,7 @@ pub(super) fn read(
         scores: Vec::new(),
         preemption,
         counts: Vec::new(),
+        witnesses: Vec::new(),
         reads_namespaces: false,
     };
     for (place, item) in filters? {
@@ -88,13 +101,15 @@ pub(super) fn read(
             _ => profile.filters.push(read.rule),
         }
         profile.counts.extend(read.counts.map(|counts| (name, counts)));
+        profile.witnesses.extend(read.witness);
     }
     for (place, item) in scores? {
-        let read = read_score(item, &place, policies.len(), refusals);
-        let Some((rule, counts, reads_namespace)) = read else { continue };
-        profile.reads_namespaces |= reads_namespace;
-        profile.counts.extend(counts.map(|counts| (Arc::clone(&rule.name), counts)));
-        profile.scores.push(rule);
+        let Some(read) = read_score(item, &place, policies.len(), refusals) else { continue };
+        profile.reads_namespaces |= read.reads_namespace;
+        let name = Arc::clone(&read.rule.name);
+        profile.counts.extend(read.counts.map(|counts| (name, counts)));
+        profile.witnesses.extend(read.witness);
+        profile.scores.push(read.rule);
     }
     let score_rules = &profile.scores;
     let weights: i64 = score_rules.iter().map(|score: &ScoreRule| score.weight).sum();
@@ -137,29 +152,33 @@ fn read_filter(
     let name: Arc<str> = fields.text("name", refusals)?.into();
     read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
-    let (rule, counts, is_audit): (Box<dyn Filter>, _, _) = match builtin(&mut fields, refusals)? {
-        Some((builtin, mut args)) => {
-            let Some(make) = catalog::filter(builtin) else {
-                let known = catalog::filter_names().join(", ");
-                unknown_builtin(&fields, builtin, &known, refusals);
-                return None;
-            };
-            let rule = make(&mut args, refusals);
-            args.finish(refusals);
-            (rule?, None, false)
-        }
-        None => {
-            let loaded = expression::filter(&mut fields, &name, refusals)?;
-            (Box::new(loaded.rule), Some(loaded.counts), loaded.is_audit)
-        }
-    };
+    let (rule, counts, is_audit, part): (Box<dyn Filter>, _, _, _) =
+        match builtin(&mut fields, refusals)? {
+            Some((builtin, mut args)) => {
+                let Some(make) = catalog::filter(builtin) else {
+                    let known = catalog::filter_names().join(", ");
+                    unknown_builtin(&fields, builtin, &known, refusals);
+                    return None;
+                };
+                let rule = make(&mut args, refusals);
+                args.finish(refusals);
+                (rule?, None, false, None)
+            }
+            None => {
+                let loaded = expression::filter(&mut fields, &name, refusals)?;
+                let part = loaded.rule.clone();
+                (Box::new(loaded.rule), Some(loaded.counts), loaded.is_audit, Some(part))
+            }
+        };
     fields.finish(refusals);
-    let reads_namespace = conditions.as_ref().is_some_and(Conditions::reads_namespace);
+    let conditions = conditions.map(Arc::new);
+    let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
+    let witness = Witness::of_filter(&name, conditions.as_ref(), part);
     let rule = match conditions {
-        Some(conditions) => Box::new(ConditionalFilter { conditions: Arc::new(conditions), rule }),
+        Some(conditions) => Box::new(ConditionalFilter { conditions, rule }),
         None => rule,
     };
-    Some(Read { rule: FilterRule { name, rule }, counts, is_audit, reads_namespace })
+    Some(Read { rule: FilterRule { name, rule }, counts, is_audit, witness, reads_namespace })
 }
 
 fn read_score(
@@ -167,13 +186,13 @@ fn read_score(
     place: &str,
     policies: usize,
     refusals: &mut Refusals,
-) -> Option<(ScoreRule, Option<Arc<Counts>>, bool)> {
+) -> Option<ReadScore> {
     let mut fields = Fields::of(item, place, refusals)?;
     let name: Arc<str> = fields.text("name", refusals)?.into();
     let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals);
     read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
-    let (rule, counts): (Box<dyn Score>, _) = match builtin(&mut fields, refusals)? {
+    let (rule, counts, part): (Box<dyn Score>, _, _) = match builtin(&mut fields, refusals)? {
         Some((builtin, mut args)) => {
             let Some(make) = catalog::score(builtin) else {
                 let known = catalog::score_names().join(", ");
@@ -182,20 +201,24 @@ fn read_score(
             };
             let rule = make(&mut args, refusals);
             args.finish(refusals);
-            (rule?, None)
+            (rule?, None, None)
         }
         None => {
             let loaded = expression::score(&mut fields, &name, refusals)?;
-            (Box::new(loaded.rule), Some(loaded.counts))
+            let part = loaded.rule.clone();
+            (Box::new(loaded.rule), Some(loaded.counts), Some(part))
         }
     };
     fields.finish(refusals);
-    let reads_namespace = conditions.as_ref().is_some_and(Conditions::reads_namespace);
+    let conditions = conditions.map(Arc::new);
+    let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
+    let witness = Witness::of_score(&name, conditions.as_ref(), part);
     let rule = match conditions {
-        Some(conditions) => Box::new(ConditionalScore { conditions: Arc::new(conditions), rule }),
+        Some(conditions) => Box::new(ConditionalScore { conditions, rule }),
         None => rule,
     };
-    Some((ScoreRule { name, rule, weight: weight? }, counts, reads_namespace))
+    let rule = ScoreRule { name, rule, weight: weight? };
+    Some(ReadScore { rule, counts, witness, reads_namespace })
 }
 
 /// Which document a rule is from, where the entry says so.

@@ -15,6 +15,7 @@ mod needs;
 mod pod_facts;
 mod pod_set;
 mod score;
+mod witness;
 mod world;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
 pub use conditions::Conditions;
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
+pub use witness::Witness;
 
 /// What evaluating an expression may cost for one node (KR110 where it is more).
 const COST_PER_NODE_MAX: u64 = 10_000;

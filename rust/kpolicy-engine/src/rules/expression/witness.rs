@@ -1,0 +1,152 @@
+//! What the parts of a rule's expressions gave: which were true, which false, which erred.
+//!
+//! Owns the shape of that answer, which coverage of tests is made of. The expressions are evaluated
+//! as they are written, not as they are folded, so that every part has its place in the policy.
+
+use std::sync::Arc;
+
+use kpolicy_cel::{Budget, EvaluationError, Expression, Facts, Seen};
+use serde_json::{Map, Value, json};
+
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+use super::COST_PER_NODE_MAX;
+use super::conditions::Conditions;
+use super::filter::ExpressionFilter;
+use super::score::ExpressionScore;
+use super::world::{ClusterWorld, NodeWorld, PodWorld};
+
+/// Errors told of one rule and pod; the rest is like them.
+const ERRORS_MAX: usize = 100;
+
+#[derive(Debug)]
+enum Part {
+    Filter(Option<ExpressionFilter>),
+    Score(Option<ExpressionScore>),
+}
+
+/// A rule that has an expression, or a condition under which it holds.
+#[derive(Debug)]
+pub struct Witness {
+    name: Arc<str>,
+    conditions: Option<Arc<Conditions>>,
+    part: Part,
+}
+
+impl Witness {
+    pub fn of_filter(
+        name: &Arc<str>,
+        conditions: Option<&Arc<Conditions>>,
+        part: Option<ExpressionFilter>,
+    ) -> Option<Self> {
+        let is_there = conditions.is_some() || part.is_some();
+        is_there.then(|| Self {
+            name: Arc::clone(name),
+            conditions: conditions.cloned(),
+            part: Part::Filter(part),
+        })
+    }
+
+    pub fn of_score(
+        name: &Arc<str>,
+        conditions: Option<&Arc<Conditions>>,
+        part: Option<ExpressionScore>,
+    ) -> Option<Self> {
+        let is_there = conditions.is_some() || part.is_some();
+        is_there.then(|| Self {
+            name: Arc::clone(name),
+            conditions: conditions.cloned(),
+            part: Part::Score(part),
+        })
+    }
+
+    pub fn is_filter(&self) -> bool {
+        matches!(self.part, Part::Filter(_))
+    }
+
+    /// `{"rule", "side", "match": [[…]], "nodes": […], "errors": [{"node", "kind", "message", "at"}]}`;
+    /// lists hold a set of bits for each node of an IR.
+    pub fn seen<'a>(
+        &self,
+        pod: &Pod,
+        cluster: &Cluster,
+        views: impl Iterator<Item = NodeView<'a>>,
+    ) -> Value {
+        let world = ClusterWorld(PodWorld { pod, cluster });
+        let mut errors = Vec::new();
+        let (matched, holds) = self.matched(world, &mut errors);
+        let mut object = Map::new();
+        object.insert("rule".into(), self.name.as_ref().into());
+        object.insert("side".into(), if self.is_filter() { "filter" } else { "score" }.into());
+        object.insert("match".into(), matched);
+        if let Some(expression) = self.expression().filter(|_| holds) {
+            let mut seen = Vec::new();
+            for node in views {
+                let facts = NodeWorld { world, node };
+                if let Err(error) = witnessed(expression, &facts, &mut seen) {
+                    errors.push(told(&error, Some(&node.node.name)));
+                }
+            }
+            object.insert("nodes".into(), bits(&seen));
+        }
+        errors.truncate(ERRORS_MAX);
+        object.insert("errors".into(), errors.into());
+        object.into()
+    }
+
+    fn expression(&self) -> Option<&Expression> {
+        match &self.part {
+            Part::Filter(filter) => filter.as_ref().map(|filter| &filter.0.written.expression),
+            Part::Score(score) => score.as_ref().map(|score| &score.0.written.expression),
+        }
+    }
+
+    /// Clause: conditions are asked in order up to one that is false.
+    fn matched(&self, world: ClusterWorld<'_>, errors: &mut Vec<Value>) -> (Value, bool) {
+        let mut matched = Vec::new();
+        let mut holds = true;
+        for expression in self.conditions.iter().flat_map(|conditions| &conditions.expressions) {
+            let mut seen = Vec::new();
+            let outcome = witnessed(expression, &world, &mut seen);
+            matched.push(bits(&seen));
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => return (matched.into(), false),
+                Err(error) => {
+                    errors.push(told(&error, None));
+                    holds = false;
+                }
+            }
+        }
+        (matched.into(), holds)
+    }
+}
+
+/// Evaluates, and says whether it was true.
+fn witnessed(
+    expression: &Expression,
+    facts: &dyn Facts,
+    seen: &mut Vec<Seen>,
+) -> Result<bool, EvaluationError> {
+    let outcome = expression.witness(facts, &mut Budget::new(COST_PER_NODE_MAX), seen)?;
+    Ok(matches!(outcome, kpolicy_cel::Value::Bool(true)))
+}
+
+fn bits(seen: &[Seen]) -> Value {
+    let of = |seen: &Seen| {
+        u8::from(seen.is_true)
+            | u8::from(seen.is_false) << 1
+            | u8::from(seen.is_error) << 2
+            | u8::from(seen.is_other) << 3
+    };
+    seen.iter().map(|seen| Value::from(of(seen))).collect()
+}
+
+fn told(error: &EvaluationError, node: Option<&str>) -> Value {
+    let mut object =
+        json!({"kind": error.kind.name(), "message": *error.message, "at": error.node});
+    if let (Some(object), Some(node)) = (object.as_object_mut(), node) {
+        object.insert("node".into(), node.into());
+    }
+    object
+}
