@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kpolicy.offline.simulate import SimulatedPod, Simulation, simulate
     from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
     from kpolicy.offline.survey import Survey, survey
+    from kpolicy.offline.testing.results import PolicyTestRun
+    from kpolicy.offline.testing.session import run_tests
     from kpolicy.policy.compile import Compiled, compile_policy
     from kpolicy.policy.program import Program
     from kpolicy.policy.source import Source
@@ -30,6 +32,7 @@ _LAZY: Final = {
     "Explained": "kpolicy.offline.explain",
     "Measured": "kpolicy.offline.bench.measure",
     "PolicyRefusedError": "kpolicy.offline.snapshot",
+    "PolicyTestRun": "kpolicy.offline.testing.results",
     "Problem": "kpolicy.offline.problem",
     "SimulatedPod": "kpolicy.offline.simulate",
     "Simulation": "kpolicy.offline.simulate",
@@ -38,6 +41,7 @@ _LAZY: Final = {
     "Survey": "kpolicy.offline.survey",
     "explain": "kpolicy.offline.explain",
     "measure": "kpolicy.offline.bench.measure",
+    "run_tests": "kpolicy.offline.testing.session",
     "simulate": "kpolicy.offline.simulate",
     "survey": "kpolicy.offline.survey",
     "Compiled": "kpolicy.policy.compile",
@@ -53,6 +57,7 @@ __all__ = [
     "Measured",
     "Place",
     "PolicyRefusedError",
+    "PolicyTestRun",
     "Problem",
     "Program",
     "Severity",
@@ -67,6 +72,7 @@ __all__ = [
     "compile_policy",
     "explain",
     "measure",
+    "run_tests",
     "simulate",
     "survey",
 ]

@@ -74,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
     )
     outputs = args.output or [("full", "")]
     for name, file in outputs:
-        _write(render(name, findings, is_color=not file and _is_color()), file)
+        write(render(name, findings, is_color=not file and is_color()), file)
     if any(name in ("full", "concise") for name, _ in outputs):
         print(summary(findings), file=sys.stderr)
     failing = {Severity.ERROR, Severity.WARNING} if args.error_on_warning else {Severity.ERROR}
@@ -95,7 +95,7 @@ def _prefixes(written: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip() for codes in written for code in codes.split(",") if code.strip())
 
 
-def _is_color() -> bool:
+def is_color() -> bool:
     import os
 
     return (
@@ -105,7 +105,7 @@ def _is_color() -> bool:
     )
 
 
-def _write(text: str, file: str) -> None:
+def write(text: str, file: str) -> None:
     if not file:
         sys.stdout.write(text)
         return

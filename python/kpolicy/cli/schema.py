@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Final
 
-_KINDS: Final = ("SchedulingPolicy", "KubeSchedulerConfiguration")
+_KINDS: Final = ("SchedulingPolicy", "PolicyTest", "KubeSchedulerConfiguration")
 _IDENTITY: Final = "https://kpolicy.dev/schema/v1alpha1/{}.json"
 
 
@@ -28,11 +28,13 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 def main(args: argparse.Namespace) -> int:
     from pydantic import BaseModel
 
+    from kpolicy.offline.testing.model import PolicyTest
     from kpolicy.policy.kubescheduler_model import Configuration
     from kpolicy.policy.model import SchedulingPolicy
 
     models: dict[str, type[BaseModel]] = {
         "SchedulingPolicy": SchedulingPolicy,
+        "PolicyTest": PolicyTest,
         "KubeSchedulerConfiguration": Configuration,
     }
     schema = {

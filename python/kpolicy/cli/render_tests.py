@@ -1,0 +1,120 @@
+"""Results of tests for people and for annotations: text and github.
+
+Owns these layouts. Assumes results. Colour never carries meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kpolicy.cli.render import Findings
+from kpolicy.cli.render_text import full
+from kpolicy.cli.render_text import github as annotated
+from kpolicy.diagnostics import Diagnostic, Severity
+
+if TYPE_CHECKING:
+    from kpolicy.offline.testing.coverage import PolicyCoverage
+    from kpolicy.offline.testing.results import Mismatch, PolicyTestRun, SuiteResult, TestResult
+
+_NAME_WIDTH: Final = 62
+_RESET: Final = "\x1b[0m"
+_RED: Final = "\x1b[1;31m"
+_GREEN: Final = "\x1b[32m"
+
+
+def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
+    """All of a run, with the summary in the last line."""
+    said = full(Findings(run.said(), run.texts), is_color=is_color)
+    lines: list[str] = []
+    file = ""
+    for suite in run.suites:
+        if suite.file != file:
+            lines += [""] * bool(lines) + [suite.file]
+            file = suite.file
+        lines += _suite(suite, run, is_color=is_color)
+    for one in run.coverage:
+        lines += ["", *_coverage(one)]
+    return said + "\n".join([*lines, "", summary(run), ""])
+
+
+def summary(run: PolicyTestRun) -> str:
+    parts = [f"{run.failed} failed"] if run.failed else []
+    parts.append(f"{run.passed} passed")
+    left_out = sum(suite.left_out for suite in run.suites)
+    if left_out:
+        parts.append(f"{left_out} left out")
+    line = ", ".join(parts)
+    below = [one for one in run.coverage if one.is_below]
+    if below:
+        line += "; coverage below threshold"
+    elif run.is_partial and run.coverage:
+        line += "; coverage is of a part of the tests"
+    errors = sum(1 for one in run.said() if one.severity is Severity.ERROR)
+    if errors:
+        line += f"; {errors} {'error' if errors == 1 else 'errors'} in tests or policies"
+    return line
+
+
+def _suite(suite: SuiteResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[str]:
+    for test in suite.tests:
+        word = "ok" if test.has_passed else "FAIL"
+        shown = f"{word:<4}"
+        if is_color:
+            shown = f"{_GREEN if test.has_passed else _RED}{shown}{_RESET}"
+        duration = f"{test.seconds * 1000:,.1f} ms"
+        yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {duration:>9}"
+        yield from _why(test, run)
+
+
+def _why(test: TestResult, run: PolicyTestRun) -> Iterator[str]:
+    indent = " " * 8
+    for line in full(Findings(test.diagnostics, run.texts), is_color=False).splitlines():
+        yield f"{indent}{line}".rstrip()
+    for mismatch in test.mismatches:
+        yield from (f"{indent}{line}" for line in _difference(mismatch))
+    if test.details:
+        yield ""
+        yield from (f"{indent}| {line}".rstrip() for line in test.details)
+        yield ""
+
+
+def _difference(one: Mismatch) -> Iterator[str]:
+    expected = f"expected {one.what}"
+    yield f"{expected}  {one.expected}"
+    yield f"{'got':<{len(expected)}}  {one.got}"
+    if one.hint:
+        yield f"{'':<{len(expected)}}  hint: {one.hint}"
+
+
+def _coverage(one: PolicyCoverage) -> Iterator[str]:
+    below = f"  below {one.minimum:g} %" if one.is_below else ""
+    yield (
+        f"coverage  {one.file}  {one.rules_seen}/{one.rules} rules, "
+        f"{one.branches_seen}/{one.branches} branches ({one.percentage:.1f} %){below}"
+    )
+    rows = [
+        (f"{item.place.file}:{item.place.line}:{item.place.column}", item.label, item.told())
+        for item in one.uncovered()
+    ]
+    widths = [max((len(row[index]) for row in rows), default=0) for index in (0, 1)]
+    for where, label, told in rows:
+        yield f"  {where:<{widths[0]}}  {label:<{widths[1]}}  {told}"
+
+
+def github(run: PolicyTestRun) -> str:
+    """An annotation for every failure, finding, and part that no test has seen."""
+    said: list[Diagnostic] = [*run.said()]
+    for _, test in run.tests():
+        said += test.diagnostics
+        said += [
+            Diagnostic(
+                "test", Severity.ERROR,
+                f"{test.name}: expected {one.what} {one.expected}, got {one.got}",
+                place=one.place or test.place,
+            )
+            for one in test.mismatches
+        ]  # fmt: skip
+    for one in run.coverage:
+        said += one.diagnostics()
+    return annotated(Findings(tuple(said), {}))

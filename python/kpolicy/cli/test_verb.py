@@ -1,0 +1,240 @@
+"""`kpolicy test`: whether policies decide as their tests say.
+
+Owns the verb's flags, watching, writing what was got, and the exit code. Running is
+`kpolicy.offline.testing`, layouts are `render_tests*.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kpolicy.cli.failure import CannotWorkError
+
+if TYPE_CHECKING:
+    from kpolicy.offline.testing.results import PolicyTestRun
+    from kpolicy.offline.testing.session import Session
+    from kpolicy.policy.source import Source
+
+_FORMATS: Final = ("text", "json", "junit", "github")
+_EPILOG: Final = """\
+Test files are documents of kind PolicyTest; of a folder, those named *.test.yaml. Paths in them are
+from the file's own folder. `kpolicy schema --kind PolicyTest` prints what may be written.
+
+exit: 0 all hold, 1 a test failed or coverage is too low, 2 could not work
+"""
+
+
+def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "test",
+        help="run the tests of policies",
+        description="Run tests of policies: pods, the cluster they come to, and what must become "
+        "of them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["."])
+    parser.add_argument(
+        "--run", default="", metavar="REGEX", type=_pattern,
+        help="only tests whose name, as document/test, contains this",
+    )  # fmt: skip
+    parser.add_argument("--fail-fast", "-x", action="store_true", help="stop at the first failure")
+    parser.add_argument(
+        "--jobs", "-j", type=_jobs, default=1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--coverage-min", type=_percentage, default=None, metavar="PERCENT",
+        help="fail below this coverage, whatever the documents ask for",
+    )  # fmt: skip
+    parser.add_argument(
+        "--policy", action="append", default=[], metavar="FILE|DIR",
+        help="test these policies instead of those that the documents name; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", type=_param,
+        help="a param of the policies, as JSON or text; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--update", action="store_true", help="write what was got in place of what was expected"
+    )
+    parser.add_argument("--watch", action="store_true", help="run again whenever a file changes")
+    parser.add_argument(
+        "--output", "-o", action="append", metavar="FORMAT[=FILE]", type=_output, default=None,
+        help=f"one of {', '.join(_FORMATS)} (default: text); may be repeated",
+    )  # fmt: skip
+
+
+def _pattern(written: str) -> str:
+    try:
+        re.compile(written)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
+    return written
+
+
+def _jobs(written: str) -> int:
+    if not written.isdigit() or int(written) < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return int(written)
+
+
+def _percentage(written: str) -> float:
+    try:
+        percentage = float(written.removesuffix("%"))
+    except ValueError:
+        percentage = -1.0
+    if not 0 <= percentage <= 100:
+        raise argparse.ArgumentTypeError("from 0 to 100")
+    return percentage
+
+
+def _param(written: str) -> tuple[str, Any]:
+    name, equals, value = written.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError("write NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _output(written: str) -> tuple[str, str]:
+    name, _, file = written.partition("=")
+    if name not in _FORMATS:
+        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(_FORMATS)}")
+    return name, file
+
+
+def main(args: argparse.Namespace) -> int:
+    if args.watch:
+        return _watched(args)
+    session = _session(args)
+    run = _run(session)
+    if args.update and _updated(run):
+        run = _run(_session(args))
+    _show(run, args.output or [("text", "")])
+    return 0 if run.is_fine else 1
+
+
+def _session(args: argparse.Namespace) -> Session:
+    from kpolicy.cli.inputs import policy_sources
+    from kpolicy.offline.testing.session import Choice, Session
+
+    policies = [source for path in args.policy for source in policy_sources(path)]
+    choice = Choice(
+        run=args.run,
+        fail_fast=args.fail_fast,
+        jobs=args.jobs,
+        coverage_minimum=args.coverage_min,
+        policies=tuple(policies) if args.policy else None,
+        params=dict(args.param),
+    )
+    session = Session(_sources(args.paths), choice)
+    chosen = sum(len(session.chosen(suite)) for suite in session.read.suites)
+    if args.run and not chosen:
+        raise CannotWorkError(f"no test has a name that contains `{args.run}`")
+    return session
+
+
+def _sources(paths: Sequence[str]) -> list[Source]:
+    from kpolicy.offline.testing.session import sources_of
+    from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
+    from kpolicy.policy.source import Source
+
+    sources: list[Source] = []
+    for path in paths:
+        if path == "-":
+            text = sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1)
+            sources.append(Source("<stdin>", text))
+            continue
+        try:
+            found = sources_of([path])
+        except OSError as error:
+            raise CannotWorkError(f"{path} cannot be read: {error.strerror}") from error
+        if not found:
+            raise CannotWorkError(f"there is no test file (*.test.yaml) in {path}")
+        sources += found
+    return sources
+
+
+def _run(session: Session) -> PolicyTestRun:
+    from kpolicy.cli.progress import progress_bar
+
+    total = sum(len(session.chosen(suite)) for suite in session.read.suites)
+    done = 0
+    with progress_bar("running the tests") as progress:
+
+        def told(*_: object) -> None:
+            nonlocal done
+            done += 1
+            if progress is not None:
+                progress(done, total)
+
+        return session.run(told)
+
+
+def _show(run: PolicyTestRun, outputs: Iterable[tuple[str, str]]) -> None:
+    from kpolicy.cli import render_tests, render_tests_machine
+    from kpolicy.cli.lint import is_color, write
+
+    for name, file in outputs:
+        match name:
+            case "json":
+                text = render_tests_machine.json_document(run)
+            case "junit":
+                text = render_tests_machine.junit(run)
+            case "github":
+                text = render_tests.github(run)
+            case _:
+                text = render_tests.text(run, is_color=not file and is_color())
+        write(text, file)
+
+
+def _updated(run: PolicyTestRun) -> bool:
+    """Writes the files; says how many values of each."""
+    from kpolicy.offline.testing.update import rewrites, updated
+
+    found = rewrites(run.suites)
+    for file, listed in found.items():
+        path = Path(file)
+        if not path.is_file():
+            print(f"{file} is not a file, so nothing is written", file=sys.stderr)
+            continue
+        text, count = updated(run.texts[file].text, listed)
+        write_back(path, text)
+        print(f"{file}: {count} {'value' if count == 1 else 'values'} written", file=sys.stderr)
+    return bool(found)
+
+
+def write_back(path: Path, text: str) -> None:
+    """As it was: bytes that the text was decoded from, with their line ends."""
+    try:
+        path.write_bytes(text.encode("utf-8"))
+    except OSError as error:
+        raise CannotWorkError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _watched(args: argparse.Namespace) -> int:
+    """Until interrupted; what cannot work now may later."""
+    from kpolicy.cli.watching import changes
+
+    files: list[str] = list(args.paths)
+    for _ in changes(files):
+        try:
+            session = _session(args)
+            files[:] = [*args.paths, *session.files]
+            run = _run(session)
+            if args.update and _updated(run):
+                run = _run(_session(args))
+            _show(run, args.output or [("text", "")])
+        except CannotWorkError as failure:
+            print(f"kpolicy: {failure}", file=sys.stderr)
+        sys.stdout.flush()
+    return 0

@@ -1,0 +1,183 @@
+"""From sources to suites: PolicyTest documents with the places of everything in them.
+
+Owns telling these documents from others, and what can be wrong with one by itself: fields,
+fixtures, tests without a pod or without an expectation. Assumes nothing of the text. Must not know
+policies or the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kpolicy.diagnostics import Diagnostic, Note, Place, Severity, Span
+from kpolicy.offline.testing.model import KIND, PolicyTest, Step, Test
+from kpolicy.policy.catalogue import remark
+from kpolicy.policy.document import read_documents
+from kpolicy.policy.documents import placed
+from kpolicy.policy.findings import validated
+from kpolicy.policy.model import API_VERSION
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.tree import Mapping, Node, Path, dotted, find, key_at, string
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One document. `tree` is parallel to `model`: a path of one is a path of the other."""
+
+    text: SourceText
+    tree: Node
+    model: PolicyTest
+    # Where each test of the model is in the file: others may have been left out.
+    written: Node
+
+    @property
+    def file(self) -> str:
+        return self.text.name
+
+    @property
+    def name(self) -> str:
+        return self.model.metadata.name
+
+    def span(self, path: Path) -> Span:
+        node = find(self.tree, path)
+        return node.span if node is not None else self.span(path[:-1]) if path else Span(0, 0)
+
+    def key_span(self, path: Path) -> Span:
+        """Of the key that leads there, for what is said of a name."""
+        key = key_at(self.tree, path)
+        return key.span if key is not None else self.span(path)
+
+    def place(self, path: Path) -> Place:
+        return self.text.place(self.span(path))
+
+    def remark(
+        self, code: str, message: str, path: Path, *, hint: str = "", at_key: bool = False,
+        notes: tuple[Note, ...] = (), severity: Severity | None = None,
+    ) -> Diagnostic:  # fmt: skip
+        span = self.key_span(path) if at_key else self.span(path)
+        said = remark(
+            code, message, span, hint=hint, field=dotted(path), notes=notes, severity=severity
+        )
+        return placed(self.text, said)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSuites:
+    suites: tuple[Suite, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    texts: tuple[SourceText, ...]
+
+
+def read_suites(sources: Iterable[Source]) -> ReadSuites:
+    """Every PolicyTest of every source; documents of other kinds are passed over, unless a source
+    that was named has nothing else."""
+    suites: list[Suite] = []
+    said: list[Diagnostic] = []
+    texts: list[SourceText] = []
+    for source in sources:
+        read = read_documents(source)
+        texts.append(read.text)
+        said += [placed(read.text, one) for one in read.diagnostics]
+        roots = [root for root in read.roots if _is_suite(root)]
+        if not roots and source.is_named and not read.diagnostics:
+            said.append(placed(read.text, _none(read.roots)))
+        for root in roots:
+            model, tree, findings = validated(PolicyTest, root)
+            said += [placed(read.text, finding) for finding in findings]
+            if model is not None:
+                suite = Suite(read.text, tree, model, root)
+                suites.append(suite)
+                said += _problems(suite)
+    return ReadSuites(tuple(suites), tuple(said), tuple(texts))
+
+
+def _is_suite(root: Node) -> bool:
+    return (
+        isinstance(root, Mapping)
+        and string(root.get("kind")) == KIND
+        and string(root.get("apiVersion")).startswith("kpolicy.dev/")
+    )
+
+
+def _none(roots: tuple[Node, ...]) -> Diagnostic:
+    span = roots[0].span if roots else Span(0, 0)
+    start = Span(span.start, min(span.start + 1, span.end))
+    hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+    return remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
+
+
+def _problems(suite: Suite) -> Iterator[Diagnostic]:
+    if not suite.model.tests:
+        where: Path = ("tests",) if find(suite.tree, ("tests",)) is not None else ("kind",)
+        if find(suite.written, ("tests", 0)) is None:
+            message = "this document has no tests"
+            yield suite.remark("KP502", message, where, severity=Severity.ERROR)
+    yield from _same_names(suite)
+    fixtures = (("fixtures", suite.model.fixtures), ("podFixtures", suite.model.pod_fixtures))
+    for field, known in fixtures:
+        for name, form in known.items():
+            yield from _unknown_fixture(suite, (field, name), form.from_, known)
+    for path, parent in _worlds(suite.model):
+        for index, node in enumerate(parent.nodes or ()):
+            at = (*path, "nodes", index)
+            yield from _unknown_fixture(suite, at, node.from_, suite.model.fixtures)
+        for index, pod in enumerate(parent.running or ()):
+            at = (*path, "running", index)
+            yield from _unknown_fixture(suite, at, pod.from_, suite.model.pod_fixtures)
+    for index, test in enumerate(suite.model.tests):
+        yield from _pods(suite, ("tests", index), test)
+
+
+def _worlds(model: PolicyTest) -> Iterator[tuple[Path, PolicyTest | Test]]:
+    yield (), model
+    for index, test in enumerate(model.tests):
+        yield ("tests", index), test
+
+
+def _same_names(suite: Suite) -> Iterator[Diagnostic]:
+    first: dict[str, int] = {}
+    for index, test in enumerate(suite.model.tests):
+        known = first.setdefault(test.name, index)
+        if known != index:
+            note = Note("first here", span=suite.span(("tests", known, "name")))
+            message = f"two tests are called `{test.name}`"
+            yield suite.remark("KP104", message, ("tests", index, "name"), notes=(note,))
+
+
+def _unknown_fixture(
+    suite: Suite, path: Path, wanted: str | None, known: Iterable[str]
+) -> Iterator[Diagnostic]:
+    if wanted is not None and wanted not in known:
+        message = f"there is no fixture `{wanted}`"
+        hint = did_you_mean(wanted, known)
+        yield suite.remark("KP501", message, (*path, "from"), hint=hint)
+
+
+def _pods(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
+    steps = list(steps_of(test))
+    if test.sequence and (test.pod is not None or test.pod_from is not None):
+        message = "a test has a `sequence` or a pod of its own, not both"
+        yield suite.remark("KP115", message, (*path, "sequence"), at_key=True)
+        return
+    for at, step in steps:
+        here = (*path, *at)
+        form = step.pod
+        if form is not None and step.pod_from is not None:
+            message = "a pod is written out or comes from a snapshot, not both"
+            yield suite.remark("KP115", message, (*here, "podFrom"), at_key=True)
+        if form is None and step.pod_from is None:
+            where = (*here, "name") if not at else here
+            yield suite.remark("KP114", "there is no `pod` here", where)
+        if form is not None:
+            yield from _unknown_fixture(suite, (*here, "pod"), form.from_, suite.model.pod_fixtures)
+
+
+def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
+    """The pods of a test in order, with their paths in it."""
+    if not test.sequence:
+        yield (), test
+        return
+    for index, step in enumerate(test.sequence):
+        yield ("sequence", index), step

@@ -1,0 +1,220 @@
+"""`run_tests`: from paths or sources to results, in one process or several.
+
+Owns which tests are chosen, when to stop, and how work is shared. Assumes that a suite's results do
+not depend on each other. Must not know how results are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from kpolicy.offline.testing.coverage import merged
+from kpolicy.offline.testing.documents import ReadSuites, Suite, read_suites
+from kpolicy.offline.testing.limits import JOBS_MAX, TESTS_A_JOB_MIN
+from kpolicy.offline.testing.load import TEST_SUFFIXES, Inputs, load_inputs
+from kpolicy.offline.testing.results import PolicyTestRun, SuiteResult, TestResult
+from kpolicy.offline.testing.run import SuiteRun
+from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
+from kpolicy.policy.source import Source, SourceText
+
+# Called with each test as it ends.
+Listener = Callable[[Suite, TestResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`run` is searched for in `document/test`; `policies` come instead of those of documents."""
+
+    run: str = ""
+    fail_fast: bool = False
+    jobs: int = 1
+    coverage_minimum: float | None = None
+    policies: tuple[Source, ...] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_tests(
+    tests: Iterable[str | Path | Source] | str | Path | Source,
+    *,
+    run: str = "",
+    fail_fast: bool = False,
+    jobs: int = 1,
+    coverage_minimum: float | None = None,
+    policies: Sequence[Source] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> PolicyTestRun:
+    """Run the tests of files and folders (`*.test.yaml` of a folder), or of sources.
+
+    `run` is a regular expression for the names of tests (`document/test`); `policies` are tested
+    instead of those that the documents name. Raises `OSError` for a file that cannot be read."""
+    listed = [tests] if isinstance(tests, (str, Path, Source)) else list(tests)
+    chosen = tuple(policies) if policies is not None else None
+    choice = Choice(run, fail_fast, jobs, coverage_minimum, chosen, params or {})
+    return Session(sources_of(listed), choice).run()
+
+
+def sources_of(listed: Iterable[str | Path | Source]) -> list[Source]:
+    """Sources of test files, those of a folder in the order of names."""
+    sources: list[Source] = []
+    for one in listed:
+        if isinstance(one, Source):
+            sources.append(one)
+            continue
+        path = Path(one)
+        sources += [
+            Source(str(file), _read(file)) for file in (files_of(path) if path.is_dir() else [path])
+        ]
+    return sources
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Names that begin with a dot are hidden."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.name.endswith(TEST_SUFFIXES)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
+    )
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(DOCUMENT_BYTES_MAX + 1)
+
+
+class Session:
+    """One run over some sources; `files` are all that was read for it."""
+
+    def __init__(self, sources: Sequence[Source], choice: Choice) -> None:
+        self.choice = choice
+        self.read: ReadSuites = read_suites(sources)
+        self._pattern = re.compile(choice.run)
+        self._inputs = [load_inputs(suite, choice.policies) for suite in self.read.suites]
+        own = [source.name for source in sources]
+        self.files = tuple(
+            dict.fromkeys([*own, *(file for one in self._inputs for file in one.files)])
+        )
+
+    def run(self, listener: Listener | None = None) -> PolicyTestRun:
+        is_shared = min(self.choice.jobs, JOBS_MAX) > 1 and len(self._tasks()) > 1
+        suites = self._in_processes(listener) if is_shared else self._here(listener)
+        united = merged(
+            (one for suite in suites for one in suite.coverage), self.choice.coverage_minimum
+        )
+        ran = sum(len(suite.tests) for suite in suites)
+        is_partial = ran < sum(len(suite.model.tests) for suite in self.read.suites)
+        if is_partial:
+            united = tuple(replace(one, minimum=None) for one in united)
+        texts = {text.name: text for text in self.read.texts} | self._policy_texts()
+        return PolicyTestRun(tuple(suites), self.read.diagnostics, united, texts, is_partial)
+
+    def _policy_texts(self) -> dict[str, SourceText]:
+        sources = {source.name: source.text for one in self._inputs for source in one.policies}
+        return {
+            name: SourceText(
+                name, text if isinstance(text, str) else text.decode("utf-8", "replace")
+            )
+            for name, text in sources.items()
+        }
+
+    def chosen(self, suite: Suite) -> list[int]:
+        return [
+            index
+            for index, test in enumerate(suite.model.tests)
+            if self._pattern.search(f"{suite.name}/{test.name}")
+        ]
+
+    def _here(self, listener: Listener | None) -> list[SuiteResult]:
+        results: list[SuiteResult] = []
+        for suite, inputs in zip(self.read.suites, self._inputs, strict=True):
+            work = SuiteRun(suite, inputs, self.choice.params)
+            has_failed = False
+            for result in work.results(self.chosen(suite)):
+                if listener is not None:
+                    listener(suite, result)
+                has_failed = not result.has_passed
+                if has_failed and self.choice.fail_fast:
+                    break
+            results.append(work.result())
+            if has_failed and self.choice.fail_fast:
+                break
+        return results
+
+    def _tasks(self) -> list[tuple[int, list[int]]]:
+        """Shares of suites: by index of the suite, the indices of tests."""
+        tasks = []
+        for index, suite in enumerate(self.read.suites):
+            chosen = self.chosen(suite)
+            size = max(TESTS_A_JOB_MIN, -(-len(chosen) // max(1, self.choice.jobs)))
+            shares = [chosen[at : at + size] for at in range(0, len(chosen), size)]
+            tasks += [(index, share) for share in shares or [[]]]
+        return tasks
+
+    def _in_processes(self, listener: Listener | None) -> list[SuiteResult]:
+        tasks = self._tasks()
+        done: dict[int, SuiteResult] = {}
+        with ProcessPoolExecutor(
+            min(self.choice.jobs, JOBS_MAX, len(tasks)), mp_context=get_context("spawn")
+        ) as pool:
+            waiting: dict[Future[SuiteResult], int] = {}
+            for position, (index, share) in enumerate(tasks):
+                suite, inputs = self.read.suites[index], self._inputs[index]
+                work = pool.submit(_share, suite, inputs, self.choice, share)
+                waiting[work] = position
+            while waiting:
+                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                has_failed = False
+                for work in ended:
+                    position = waiting.pop(work)
+                    done[position] = work.result()
+                    has_failed |= self._told(tasks[position][0], done[position], listener)
+                if has_failed and self.choice.fail_fast:
+                    pool.shutdown(cancel_futures=True)
+                    break
+        return self._joined(tasks, done)
+
+    def _told(self, index: int, result: SuiteResult, listener: Listener | None) -> bool:
+        for test in result.tests:
+            if listener is not None:
+                listener(self.read.suites[index], test)
+        return any(not test.has_passed for test in result.tests)
+
+    def _joined(
+        self, tasks: Sequence[tuple[int, list[int]]], done: Mapping[int, SuiteResult]
+    ) -> list[SuiteResult]:
+        """Shares of one suite become one result, in the order of the file."""
+        joined: dict[int, SuiteResult] = {}
+        for position, (index, _) in enumerate(tasks):
+            share = done.get(position)
+            if share is None:
+                continue
+            known = joined.get(index)
+            if known is None:
+                joined[index] = share
+                continue
+            joined[index] = replace(
+                known,
+                tests=(*known.tests, *share.tests),
+                diagnostics=tuple(dict.fromkeys((*known.diagnostics, *share.diagnostics))),
+                coverage=merged((*known.coverage, *share.coverage)),
+            )
+        total = {index: len(suite.model.tests) for index, suite in enumerate(self.read.suites)}
+        return [
+            replace(result, left_out=total[index] - len(self.chosen(self.read.suites[index])))
+            for index, result in sorted(joined.items())
+        ]
+
+
+def _share(suite: Suite, inputs: Inputs, choice: Choice, chosen: list[int]) -> SuiteResult:
+    work = SuiteRun(suite, inputs, choice.params)
+    for result in work.results(chosen):
+        if choice.fail_fast and not result.has_passed:
+            break
+    return work.result()
