@@ -1,4 +1,4 @@
-"""Policy arguments: a file, a folder, or `-`, as sources.
+"""Policy arguments: a file, a folder, `-`, or the name of a policy that is shipped, as sources.
 
 Owns reading them. Assumes paths given by the user. Must not know what is in the files.
 """
@@ -11,6 +11,7 @@ from typing import Final
 
 from kpolicy.cli.failure import CannotWorkError
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
+from kpolicy.policy.shipped import shipped_names, shipped_source
 from kpolicy.policy.source import Source
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
@@ -23,6 +24,8 @@ def policy_sources(argument: str) -> list[Source]:
     if argument == "-":
         return [Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))]
     path = Path(argument)
+    if not path.exists() and argument in shipped_names():
+        return [shipped_source(argument)]
     if path.is_dir():
         return [Source(str(file), _read(file), is_named=False) for file in _files(path)]
     return [Source(argument, _read(path))]

@@ -33,7 +33,8 @@ def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
             lines += [""] * bool(lines) + [suite.file]
             file = suite.file
         lines += _suite(suite, run, is_color=is_color)
-    for one in run.coverage:
+    # What is not covered says nothing where tests were left out.
+    for one in () if run.left_out else run.coverage:
         lines += ["", *_coverage(one)]
     return said + "\n".join([*lines, "", summary(run), ""])
 
@@ -41,15 +42,12 @@ def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
 def summary(run: PolicyTestRun) -> str:
     parts = [f"{run.failed} failed"] if run.failed else []
     parts.append(f"{run.passed} passed")
-    left_out = sum(suite.left_out for suite in run.suites)
-    if left_out:
-        parts.append(f"{left_out} left out")
+    if run.left_out:
+        parts.append(f"{run.left_out} left out")
     line = ", ".join(parts)
     below = [one for one in run.coverage if one.is_below]
     if below:
         line += "; coverage below threshold"
-    elif run.is_partial and run.coverage:
-        line += "; coverage is of a part of the tests"
     errors = sum(1 for one in run.said() if one.severity is Severity.ERROR)
     if errors:
         line += f"; {errors} {'error' if errors == 1 else 'errors'} in tests or policies"
@@ -115,6 +113,6 @@ def github(run: PolicyTestRun) -> str:
             )
             for one in test.mismatches
         ]  # fmt: skip
-    for one in run.coverage:
+    for one in () if run.left_out else run.coverage:
         said += one.diagnostics()
     return annotated(Findings(tuple(said), {}))

@@ -158,14 +158,15 @@ def _expression(
 def _decisions(ir: dict[str, Any], *, is_bool: bool) -> list[int]:
     """Operands and conditions that are no connective themselves, for those have operands; and
     what can be only one thing, whatever pod and node are, is no decision."""
-    nodes, varies = ir["nodes"], _varying(ir["nodes"])
+    nodes, spans, varies = ir["nodes"], ir["spans"], _varying(ir["nodes"])
     chosen = {ir["root"]} if is_bool else set()
-    for node in nodes:
+    for node, span in zip(nodes, spans, strict=True):
         args = node.get("args", ())
-        if node["op"] in _CONNECTIVES:
-            chosen.update(args)
-        elif node["op"] == "conditional":
-            chosen.add(args[0])
+        operands = args if node["op"] in _CONNECTIVES else ()
+        if node["op"] == "conditional":
+            operands = args[:1]
+        # `label(x, k)` is a conditional too, that nobody wrote.
+        chosen.update(arg for arg in operands if spans[arg] != span)
     leaves = (node for node in chosen if nodes[node]["op"] not in _CONNECTIVES)
     return sorted({ir["root"]} & chosen | {node for node in leaves if varies[node]})
 

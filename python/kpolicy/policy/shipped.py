@@ -21,8 +21,13 @@ def shipped_source(name: str) -> Source:
     return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
 
 
+def _is_test(name: str) -> bool:
+    return name.endswith(".test.yaml")
+
+
 @cache
 def shipped_names() -> tuple[str, ...]:
     folder = files("kpolicy").joinpath("policies")
-    names = (entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    files_there = (entry.name for entry in folder.iterdir())
+    names = (name for name in files_there if name.endswith(".yaml") and not _is_test(name))
     return tuple(sorted(name.removesuffix(".yaml") for name in names))

@@ -67,8 +67,6 @@ class SuiteResult:
     tests: tuple[TestResult, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     coverage: tuple[PolicyCoverage, ...] = ()
-    # Tests that `--run` left out.
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +77,8 @@ class PolicyTestRun:
     diagnostics: tuple[Diagnostic, ...] = ()
     coverage: tuple[PolicyCoverage, ...] = ()
     texts: dict[str, SourceText] = field(default_factory=dict)
-    # Not all tests ran, so that coverage says less than it might.
-    is_partial: bool = False
+    # Tests that did not run; coverage then says less than it might.
+    left_out: int = 0
 
     def tests(self) -> Iterator[tuple[SuiteResult, TestResult]]:
         for suite in self.suites:

@@ -20,6 +20,7 @@ def run_json(run: PolicyTestRun) -> _Json:
     return {
         "passed": run.passed,
         "failed": run.failed,
+        "leftOut": run.left_out,
         "fine": run.is_fine,
         "findings": [_diagnostic(one) for one in run.said()],
         "suites": [_suite(one) for one in run.suites],
@@ -29,7 +30,7 @@ def run_json(run: PolicyTestRun) -> _Json:
 
 def _suite(suite: SuiteResult) -> _Json:
     tests = [_test(one) for one in suite.tests]
-    return {"file": suite.file, "name": suite.name, "leftOut": suite.left_out, "tests": tests}
+    return {"file": suite.file, "name": suite.name, "tests": tests}
 
 
 def _test(test: TestResult) -> _Json:

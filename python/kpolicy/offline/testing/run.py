@@ -60,12 +60,10 @@ class SuiteRun:
         self._params = dict(params)
         self._compiled: dict[str, _Compiled] = {}
         self._came: list[TestResult] = []
-        self._left_out = 0
         self._broken = has_errors(inputs.diagnostics)
 
     def results(self, chosen: Sequence[int]) -> Iterator[TestResult]:
         """The tests of these indices."""
-        self._left_out = len(self._suite.model.tests) - len(chosen)
         if self._broken or self._program({}).program is None:
             return
         for index in chosen:
@@ -85,7 +83,6 @@ class SuiteRun:
             tuple(self._came),
             tuple(dict.fromkeys(said)),
             self._coverage(),
-            self._left_out,
         )
 
     def _program(self, params: Mapping[str, Any]) -> _Compiled:

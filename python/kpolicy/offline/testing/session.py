@@ -109,11 +109,11 @@ class Session:
             (one for suite in suites for one in suite.coverage), self.choice.coverage_minimum
         )
         ran = sum(len(suite.tests) for suite in suites)
-        is_partial = ran < sum(len(suite.model.tests) for suite in self.read.suites)
-        if is_partial:
+        left_out = sum(len(suite.model.tests) for suite in self.read.suites) - ran
+        if left_out:
             united = tuple(replace(one, minimum=None) for one in united)
         texts = {text.name: text for text in self.read.texts} | self._policy_texts()
-        return PolicyTestRun(tuple(suites), self.read.diagnostics, united, texts, is_partial)
+        return PolicyTestRun(tuple(suites), self.read.diagnostics, united, texts, left_out)
 
     def _policy_texts(self) -> dict[str, SourceText]:
         sources = {source.name: source.text for one in self._inputs for source in one.policies}
@@ -123,6 +123,10 @@ class Session:
             )
             for name, text in sources.items()
         }
+
+    def _concerns(self, suite: Suite) -> bool:
+        """Documents of which no test is chosen are passed over."""
+        return bool(self.chosen(suite)) or not suite.model.tests
 
     def chosen(self, suite: Suite) -> list[int]:
         return [
@@ -134,6 +138,8 @@ class Session:
     def _here(self, listener: Listener | None) -> list[SuiteResult]:
         results: list[SuiteResult] = []
         for suite, inputs in zip(self.read.suites, self._inputs, strict=True):
+            if not self._concerns(suite):
+                continue
             work = SuiteRun(suite, inputs, self.choice.params)
             has_failed = False
             for result in work.results(self.chosen(suite)):
@@ -151,6 +157,8 @@ class Session:
         """Shares of suites: by index of the suite, the indices of tests."""
         tasks = []
         for index, suite in enumerate(self.read.suites):
+            if not self._concerns(suite):
+                continue
             chosen = self.chosen(suite)
             size = max(TESTS_A_JOB_MIN, -(-len(chosen) // max(1, self.choice.jobs)))
             shares = [chosen[at : at + size] for at in range(0, len(chosen), size)]
@@ -205,11 +213,7 @@ class Session:
                 diagnostics=tuple(dict.fromkeys((*known.diagnostics, *share.diagnostics))),
                 coverage=merged((*known.coverage, *share.coverage)),
             )
-        total = {index: len(suite.model.tests) for index, suite in enumerate(self.read.suites)}
-        return [
-            replace(result, left_out=total[index] - len(self.chosen(self.read.suites[index])))
-            for index, result in sorted(joined.items())
-        ]
+        return [result for _, result in sorted(joined.items())]
 
 
 def _share(suite: Suite, inputs: Inputs, choice: Choice, chosen: list[int]) -> SuiteResult:

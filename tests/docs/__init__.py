@@ -1,0 +1,1 @@
+"""Pages that show commands with their output."""

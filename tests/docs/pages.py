@@ -1,0 +1,75 @@
+"""Commands on pages, and what they print.
+
+Owns finding them: a block ```` ```console ```` whose lines with `$ kpolicy ` are commands, each
+followed by what it prints on standard output. Assumes commands that need no cluster. `python -m
+tests.docs` writes what they print now; durations are shown as `- ms`, for they are never equal.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from kpolicy import cli
+from tests.tree.sources import ROOT
+
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_PROMPT = "$ kpolicy "
+_DURATION = re.compile(r"[ 0-9.,]*[0-9] ms$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    page: Path
+    command: str
+    output: str
+
+
+def pages() -> list[Path]:
+    return sorted((ROOT / "docs" / "policies").glob("*.md"))
+
+
+def commands(page: Path) -> Iterator[Shown]:
+    for block in _BLOCK.finditer(page.read_text("utf-8")):
+        for part in re.split(r"(?m)^(?=\$ )", block.group(1)):
+            if part.startswith(_PROMPT):
+                command, _, output = part.partition("\n")
+                yield Shown(page, command.removeprefix(_PROMPT), output)
+
+
+def printed(command: str) -> str:
+    """What `kpolicy COMMAND` prints, from the root of the repository."""
+    out = io.StringIO()
+    quiet = {key: value for key, value in os.environ.items() if key != "FORCE_COLOR"}
+    with (
+        chdir(ROOT),
+        patch.dict(os.environ, {**quiet, "COLUMNS": "120", "NO_COLOR": "1"}, clear=True),
+        redirect_stdout(out),
+        redirect_stderr(io.StringIO()),
+    ):
+        cli.main(shlex.split(command))
+    text = _DURATION.sub("  - ms", out.getvalue())
+    return "".join(f"{line.rstrip()}\n" for line in text.rstrip().splitlines())
+
+
+def rewritten(page: Path) -> str:
+    """The page with what its commands print now."""
+
+    def block(match: re.Match[str]) -> str:
+        parts = re.split(r"(?m)^(?=\$ )", match.group(1))
+        return f"```console\n{''.join(map(part, parts))}```"
+
+    def part(text: str) -> str:
+        if not text.startswith(_PROMPT):
+            return text
+        command, _, _ = text.partition("\n")
+        return f"{command}\n{printed(command.removeprefix(_PROMPT))}"
+
+    return _BLOCK.sub(block, page.read_text("utf-8"))

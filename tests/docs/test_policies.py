@@ -1,0 +1,38 @@
+"""The pages of shipped policies: there is one for each, and what it shows is what is printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kpolicy.policy.shipped import shipped_names
+from tests.docs.pages import commands, pages, printed
+from tests.tree.sources import ROOT
+
+INDEX = ROOT / "docs" / "policies" / "README.md"
+
+
+def test_every_shipped_policy_has_a_page_in_the_index() -> None:
+    assert len(shipped_names()) >= 13
+    assert {page.stem for page in pages()} - {"README"} == set(shipped_names())
+    linked = set(re.findall(r"\]\(([a-z-]+)\.md\)", INDEX.read_text("utf-8")))
+    assert linked == set(shipped_names())
+
+
+def test_every_page_shows_a_policy_at_work_and_its_tests() -> None:
+    looked_at = 0
+    for page in pages():
+        shown = [one.command.split()[0] for one in commands(page)]
+        if page != INDEX:
+            assert "test" in shown, page
+            looked_at += 1
+        assert all(one.output for one in commands(page)), page
+    assert looked_at == len(shipped_names())
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
+    for shown in commands(page):
+        assert printed(shown.command) == shown.output, shown.command
