@@ -5,6 +5,7 @@ Owns these layouts. Assumes results. Colour never carries meaning.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,8 @@ def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
     # What is not covered says nothing where tests were left out.
     for one in () if run.left_out else run.coverage:
         lines += ["", *_coverage(one)]
-    return said + "\n".join([*lines, "", summary(run), ""])
+    shown = "\n".join([*lines, "", summary(run), ""])
+    return said + re.sub("\n{3,}", "\n\n", shown)
 
 
 def summary(run: PolicyTestRun) -> str:

@@ -7,10 +7,10 @@ policies or the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from kpolicy.diagnostics import Diagnostic, Note, Place, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Note, Place, Severity, Span, has_errors
 from kpolicy.offline.testing.model import KIND, PolicyTest, Step, Test
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.document import read_documents
@@ -19,7 +19,8 @@ from kpolicy.policy.findings import validated
 from kpolicy.policy.model import API_VERSION
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.source import Source, SourceText
-from kpolicy.policy.tree import Mapping, Node, Path, dotted, find, key_at, string
+from kpolicy.policy.tree import Mapping as MappingNode
+from kpolicy.policy.tree import Node, Path, dotted, find, key_at, string
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class Suite:
     text: SourceText
     tree: Node
     model: PolicyTest
-    # Where each test of the model is in the file: others may have been left out.
-    written: Node
+    # What is wrong inside of single tests, by index of the test: those do not run.
+    faults: Mapping[int, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -85,17 +86,43 @@ def read_suites(sources: Iterable[Source]) -> ReadSuites:
             said.append(placed(read.text, _none(read.roots)))
         for root in roots:
             model, tree, findings = validated(PolicyTest, root)
-            said += [placed(read.text, finding) for finding in findings]
-            if model is not None:
-                suite = Suite(read.text, tree, model, root)
-                suites.append(suite)
-                said += _problems(suite)
+            found = [placed(read.text, finding) for finding in findings]
+            if model is None:
+                said += found
+                continue
+            suite = Suite(read.text, tree, model)
+            faults, others = _by_test(suite, [*found, *_problems(suite, root)])
+            suites.append(replace(suite, faults=faults))
+            said += others
     return ReadSuites(tuple(suites), tuple(said), tuple(texts))
+
+
+def _by_test(
+    suite: Suite, said: Iterable[Diagnostic]
+) -> tuple[dict[int, tuple[Diagnostic, ...]], list[Diagnostic]]:
+    """What is inside of one test, and the rest."""
+    faults: dict[int, tuple[Diagnostic, ...]] = {}
+    others: list[Diagnostic] = []
+    places = [suite.place(("tests", index)) for index in range(len(suite.model.tests))]
+    for one in said:
+        inside = [index for index, place in enumerate(places) if _holds(place, one.place)]
+        if inside and has_errors((one,)):
+            faults[inside[0]] = (*faults.get(inside[0], ()), one)
+        else:
+            others.append(one)
+    return faults, others
+
+
+def _holds(outer: Place, inner: Place | None) -> bool:
+    if inner is None:
+        return False
+    begin, end = (outer.line, outer.column), (outer.end_line, outer.end_column)
+    return begin <= (inner.line, inner.column) < end
 
 
 def _is_suite(root: Node) -> bool:
     return (
-        isinstance(root, Mapping)
+        isinstance(root, MappingNode)
         and string(root.get("kind")) == KIND
         and string(root.get("apiVersion")).startswith("kpolicy.dev/")
     )
@@ -108,17 +135,17 @@ def _none(roots: tuple[Node, ...]) -> Diagnostic:
     return remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
 
 
-def _problems(suite: Suite) -> Iterator[Diagnostic]:
+def _problems(suite: Suite, written: Node) -> Iterator[Diagnostic]:
     if not suite.model.tests:
         where: Path = ("tests",) if find(suite.tree, ("tests",)) is not None else ("kind",)
-        if find(suite.written, ("tests", 0)) is None:
+        if find(written, ("tests", 0)) is None:
             message = "this document has no tests"
             yield suite.remark("KP502", message, where, severity=Severity.ERROR)
     yield from _same_names(suite)
     fixtures = (("fixtures", suite.model.fixtures), ("podFixtures", suite.model.pod_fixtures))
-    for field, known in fixtures:
+    for kind, known in fixtures:
         for name, form in known.items():
-            yield from _unknown_fixture(suite, (field, name), form.from_, known)
+            yield from _unknown_fixture(suite, (kind, name), form.from_, known)
     for path, parent in _worlds(suite.model):
         for index, node in enumerate(parent.nodes or ()):
             at = (*path, "nodes", index)

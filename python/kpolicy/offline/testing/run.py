@@ -111,6 +111,8 @@ class SuiteRun:
         suite, path = self._suite, ("tests", index)
         place = suite.place((*path, "name"))
         result = TestResult(test.name, place)
+        if index in suite.faults:
+            return replace(result, diagnostics=suite.faults[index])
         if not any(asserts(step.expect) for _, step in steps_of(test)):
             hint = "say in `expect` what must become of the pod"
             return _with(result, suite.remark(
