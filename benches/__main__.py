@@ -1,4 +1,4 @@
-"""`python -m benches [boundary|workloads]` and `python -m benches peer`: the driver.
+"""`python -m benches [boundary|workloads|tests]` and `python -m benches peer`: the driver.
 
 Owns the flags and the exit code. Assumes an optimised build of the engine (`make dev`). Must not
 measure.
@@ -12,20 +12,22 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from benches import boundary, matrix
+from benches import boundary, matrix, policy_tests
 from benches.peer import command as peer
 
 _FAILED: Final = 1
+_NAMES: Final = ("boundary", "workloads", "tests")
 
 
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
-        description="Measure the boundary between Python and Rust, and the engine on its "
-        "workloads. Without a name, both. `peer --help` is the comparison with kube-scheduler.",
+        description="Measure the boundary between Python and Rust, the engine on its workloads, "
+        "and tests of policies. Without a name, all. `peer --help` is the comparison with "
+        "kube-scheduler.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
-    flags.add_argument("names", nargs="*", metavar="boundary|workloads", default=[])
+    flags.add_argument("names", nargs="*", metavar="|".join(_NAMES), default=[])
     flags.add_argument("--full", action="store_true", help="all sizes, up to 100,000 nodes")
     flags.add_argument(
         "--workload", action="append", default=[], metavar="NAME", help="only these; repeatable"
@@ -42,8 +44,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return peer.main(words[1:])
     flags = parser()
     arguments = flags.parse_args(words)
-    names = arguments.names or ["boundary", "workloads"]
-    unknown = sorted(set(names) - {"boundary", "workloads"})
+    names = arguments.names or list(_NAMES)
+    unknown = sorted(set(names) - set(_NAMES))
     if unknown:
         flags.error(f"there is no benchmark `{unknown[0]}`")
     if not 0 < arguments.pods <= boundary.PODS_A_NODE_MAX * arguments.nodes:
@@ -56,6 +58,10 @@ def main(words: Sequence[str] | None = None) -> int:
             found[name] = [run.line() for run in runs]
             failures = boundary.failures(runs)
             shown = boundary.table(runs)
+        elif name == "tests":
+            measured = policy_tests.measure()
+            found[name] = measured.line()
+            shown = policy_tests.table(measured)
         else:
             chosen = matrix.chosen(arguments.workload, is_full=arguments.full)
             rows = matrix.measure_all(chosen)

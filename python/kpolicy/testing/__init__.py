@@ -1,8 +1,14 @@
-"""The public test kit: builders of API objects and an embedded control plane.
+"""The public test kit: builders of API objects, an embedded control plane, policies under test.
 
-Owns the names tests import. Assumes nothing of who uses it. Must not know the scheduler, policies
-or the engine: what runs against the control plane meets it over HTTP only.
+Owns the names tests import. Assumes nothing of who uses it. Must not know the scheduler: what runs
+against the control plane meets it over HTTP only. `policies` alone knows policies and the engine,
+and is loaded when it is first used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.testing.audit import AuditEntry
 from kpolicy.testing.builders import node, pod
@@ -18,6 +24,16 @@ from kpolicy.testing.faults import (
 )
 from kpolicy.testing.kubelet import RUN_SECONDS_ANNOTATION, KubeletTimes
 
+if TYPE_CHECKING:
+    from kpolicy.testing.policies import (
+        PolicyDecision,
+        PolicyUnderTest,
+        PolicyWorld,
+        load_policy,
+    )
+
+_OF_POLICIES: Final = ("PolicyDecision", "PolicyUnderTest", "PolicyWorld", "load_policy")
+
 __all__ = [
     "RUN_SECONDS_ANNOTATION",
     "AuditEntry",
@@ -27,9 +43,19 @@ __all__ = [
     "FaultPolicy",
     "FaultRule",
     "KubeletTimes",
+    "PolicyDecision",
+    "PolicyUnderTest",
+    "PolicyWorld",
     "RequestFault",
     "ScriptedFaults",
     "WatchFault",
+    "load_policy",
     "node",
     "pod",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_POLICIES:
+        return getattr(import_module("kpolicy.testing.policies"), name)
+    raise AttributeError(f"module 'kpolicy.testing' has no attribute '{name}'")

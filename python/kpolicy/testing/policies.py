@@ -1,0 +1,218 @@
+"""Policies in tests that are written in Python: load one, make a world, decide a pod, assert.
+
+    policy = load_policy("policies/gpu-pools.yaml")
+    world = policy.world(node("n1"), node("n2", labels={"disk": "ssd"}))
+    world.decide(pod("p", cpu="1")).assert_placed("n2")
+
+Owns these three and what a failed assertion says. Decides with the same engine and program as
+everything else. The only part of the kit that knows policies; the embedded control plane does not
+know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kpolicy.diagnostics import Diagnostic, has_errors
+from kpolicy.offline.report import explanation
+from kpolicy.offline.testing.observe import PARK, PLACE, Observation, Unobserved, World, world
+from kpolicy.offline.testing.rules import RuleNames, rule_names
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.program import Program
+from kpolicy.policy.shipped import shipped_names, shipped_source
+from kpolicy.policy.source import Source
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyUnderTest:
+    """A compiled policy. `scheduler_name` is the profile whose pods are decided."""
+
+    program: Program
+    scheduler_name: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def world(self, *objects: Object, seed: int = 0) -> PolicyWorld:
+        """A cluster of these objects: nodes, pods that are on them, namespaces, and so on."""
+        items = [dict(item) for item in objects]
+        made = world(self.program, (), items, seed=seed, now_ns=0)
+        if made.unreadable:
+            raise ValueError(f"an object cannot be read: {made.unreadable[0]}")
+        return PolicyWorld(self, made)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyWorld:
+    """Pods are decided one after the other, each seeing those that were placed before it."""
+
+    policy: PolicyUnderTest
+    _world: World
+
+    def decide(self, pod: Object) -> PolicyDecision:
+        spec = {**pod.get("spec", {}), "schedulerName": self.policy.scheduler_name}
+        metadata = dict(pod["metadata"])
+        namespace = metadata.setdefault("namespace", "default")
+        metadata.setdefault("uid", f"{namespace}/{metadata['name']}")
+        observed = self._world.observe({**pod, "metadata": metadata, "spec": spec})
+        if isinstance(observed, Unobserved):
+            raise ValueError(observed.message)
+        return PolicyDecision(observed, rule_names(self.policy.program)[self.policy.scheduler_name])
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """What became of a pod. Assertions give it back, and say everything when they fail."""
+
+    observation: Observation
+    _rules: RuleNames
+
+    @property
+    def node(self) -> str:
+        """Where it was placed, or an empty text."""
+        return self.observation.node
+
+    @property
+    def message(self) -> str:
+        """Why it was not, as users see it."""
+        return self.observation.message
+
+    @property
+    def victims(self) -> tuple[str, ...]:
+        return self.observation.victims
+
+    def score(self, node: str, rule: str = "") -> float:
+        """The total of a node, or what a priority gives it: after `normalize`, before `weight`."""
+        __tracebackhide__ = True
+        scored = self._node(node)
+        if "total" not in scored:
+            self._fail(f"{node} has no score: {_rejection(scored)}")
+        if not rule:
+            return float(scored["total"])
+        weight = self._rules.weight(rule)
+        if rule not in scored["weighted"] or not weight:
+            hint = did_you_mean(rule, scored["weighted"])
+            self._fail(f"the priority {rule} gives {node} no score" + _hinted(hint))
+        return float(scored["weighted"][rule]) / weight
+
+    def assert_placed(self, *nodes: str) -> PolicyDecision:
+        """On one of these nodes, or on any where none is named."""
+        __tracebackhide__ = True
+        wanted = f"on {' or '.join(nodes)}" if nodes else "on some node"
+        if self.observation.decision != PLACE:
+            self._fail(f"the pod should be placed {wanted}, and is not")
+        if nodes and self.node not in nodes:
+            self._fail(f"the pod should be placed {wanted}, and is on {self.node}")
+        return self
+
+    def assert_parked(self, containing: str = "") -> PolicyDecision:
+        """It fits nowhere, and the message of that contains this text."""
+        __tracebackhide__ = True
+        if self.observation.decision != PARK:
+            self._fail(f"the pod should fit nowhere, and is on {self.node or 'hold by a gate'}")
+        if containing not in self.message:
+            self._fail(f"the message should contain {containing!r}, and is {self.message!r}")
+        return self
+
+    def assert_passes(self, *nodes: str) -> PolicyDecision:
+        """No rule rejects these nodes."""
+        __tracebackhide__ = True
+        for name in nodes:
+            node = self._node(name)
+            if "filter" in node:
+                self._fail(f"{name} should pass: {_rejection(node)}")
+        return self
+
+    def assert_rejected(
+        self, node: str, by: str = "", *, reason: str = "", message: str = ""
+    ) -> PolicyDecision:
+        """The node is rejected: by this rule, with this reason of it, and a message with this in
+        it. Any of the rules that reject the node will do."""
+        __tracebackhide__ = True
+        found = self._node(node)
+        if "filter" not in found:
+            self._fail(f"{node} should be rejected{f' by {by}' if by else ''}, and passes")
+        if by and by not in self._rules.filters:
+            hint = did_you_mean(by, self._rules.filters)
+            self._fail(f"the policy has no predicate {by}" + _hinted(hint))
+        rejecting = found.get("allFilters") or [found["filter"]]
+        if by:
+            rejecting = [status for status in rejecting if status["plugin"] == by]
+        if not rejecting:
+            self._fail(f"{node} should be rejected by {by}: {_rejection(found)}")
+        if reason and all(self._rules.reason(one["plugin"]) != reason for one in rejecting):
+            have = ", ".join(self._rules.reason(one["plugin"]) for one in rejecting)
+            self._fail(f"{node} should be rejected with the reason {reason}, and is with {have}")
+        told = [text for one in rejecting for text in one["reasons"]]
+        if message and not any(message in text for text in told):
+            self._fail(f"{node} should be rejected with {message!r}, and is with {told}")
+        return self
+
+    def explain(self) -> str:
+        """All there is to say of it, as `kpolicy explain` prints it."""
+        return "\n".join(explanation.text(self.observation.explained))
+
+    def _node(self, name: str) -> Mapping[str, Any]:
+        __tracebackhide__ = True
+        nodes = self.observation.nodes
+        if name not in nodes:
+            hint = did_you_mean(name, nodes) or f"there are {', '.join(nodes) or 'none'}"
+            self._fail(f"there is no node {name}" + _hinted(hint))
+        return nodes[name]
+
+    def _fail(self, what: str) -> NoReturn:
+        __tracebackhide__ = True
+        raise AssertionError(f"{what}\n\n{self.explain()}")
+
+
+def load_policy(
+    *sources: str | Path | Source,
+    profile: str = "",
+    params: Mapping[str, Any] | None = None,
+) -> PolicyUnderTest:
+    """A policy of files, or a shipped one by name; `profile` where it serves several.
+
+    A policy with errors fails the test with its findings."""
+    __tracebackhide__ = True
+    compiled = compile_policy([_source(one) for one in sources], params=params)
+    if compiled.program is None:
+        raise AssertionError(_told(compiled.diagnostics))
+    names = compiled.program.scheduler_names
+    if profile and profile not in names:
+        raise AssertionError(f"the policy has no profile {profile}; it serves {', '.join(names)}")
+    if not profile and len(names) > 1:
+        raise AssertionError(f"name the profile: the policy serves {', '.join(names)}")
+    return PolicyUnderTest(compiled.program, profile or names[0], compiled.diagnostics)
+
+
+def _source(written: str | Path | Source) -> Source:
+    if isinstance(written, Source):
+        return written
+    path = Path(written)
+    if not path.exists() and str(written) in shipped_names():
+        return shipped_source(str(written))
+    return Source(str(path), path.read_bytes())
+
+
+def _told(diagnostics: Sequence[Diagnostic]) -> str:
+    lines = ["the policy has errors"]
+    for one in diagnostics:
+        if has_errors((one,)) and one.place is not None:
+            where = f"{one.place.file}:{one.place.line}:{one.place.column}"
+            lines.append(f"  {where}: {one.code} {one.message}" + _hinted(one.hint))
+    return "\n".join(lines)
+
+
+def _hinted(hint: str) -> str:
+    return f" ({hint})" if hint else ""
+
+
+def _rejection(node: Mapping[str, Any]) -> str:
+    if "filter" not in node:
+        return "it passes"
+    told = node["filter"]
+    return f"it is rejected by {told['plugin']}: {', '.join(told['reasons'])}"

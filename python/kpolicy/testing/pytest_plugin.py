@@ -1,0 +1,119 @@
+"""For pytest: `*.test.yaml` files as tests, and a fixture that loads policies.
+
+    # conftest.py
+    pytest_plugins = ["kpolicy.testing.pytest_plugin"]
+
+Owns how a `PolicyTest` shows in pytest, and `policy`, which finds files beside the test module.
+Needs pytest, and is imported by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy.offline.testing.load import TEST_SUFFIXES
+from kpolicy.offline.testing.results import PolicyTestRun, TestResult
+from kpolicy.offline.testing.session import run_tests
+from kpolicy.testing.policies import PolicyUnderTest, load_policy
+
+
+@pytest.fixture
+def policy(request: pytest.FixtureRequest) -> Callable[..., PolicyUnderTest]:
+    """`policy("gpu.yaml")`: a file beside the test module, or a shipped policy by name."""
+    folder = request.path.parent
+
+    def load(
+        *names: str, profile: str = "", params: Mapping[str, Any] | None = None
+    ) -> PolicyUnderTest:
+        __tracebackhide__ = True
+        found = [folder / name if (folder / name).exists() else name for name in names]
+        return load_policy(*found, profile=profile, params=params)
+
+    return load
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
+    if file_path.name.endswith(TEST_SUFFIXES):
+        return PolicyTestFile.from_parent(parent, path=file_path)
+    return None
+
+
+class PolicyTestFile(pytest.File):
+    """A file of tests: an item for each, and one for what concerns the whole file."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        run = run_tests(self.path)
+        if run.said() or not list(run.tests()):
+            yield _WholeFile.from_parent(self, name="document", run=run)
+        for _, result in run.tests():
+            yield _OneTest.from_parent(self, name=result.name, result=result)
+        if any(one.minimum is not None for one in run.coverage):
+            yield _Coverage.from_parent(self, name="coverage", run=run)
+
+
+class _Failed(Exception):  # noqa: N818  it is a verdict
+    """What a test has to say; pytest shows it without a traceback."""
+
+
+class _Told(pytest.Item):
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        if isinstance(excinfo.value, _Failed):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+
+class _OneTest(_Told):
+    def __init__(self, *, result: TestResult, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._result = result
+
+    def runtest(self) -> None:
+        if self._result.has_passed:
+            return
+        lines = [f"{one.code}: {one.message}" for one in self._result.diagnostics]
+        for one in self._result.mismatches:
+            expected = f"expected {one.what}"
+            lines += [f"{expected}  {one.expected}", f"{'got':<{len(expected)}}  {one.got}"]
+        raise _Failed("\n".join([*lines, "", *self._result.details]).rstrip())
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self._result.place.line - 1, self.name
+
+
+class _WholeFile(_Told):
+    def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._run = run
+
+    def runtest(self) -> None:
+        said = [
+            f"{one.place.file}:{one.place.line}:{one.place.column}: {one.code} {one.message}"
+            for one in self._run.said()
+            if one.place is not None
+        ]
+        raise _Failed("\n".join(said) or "there is no test in this file")
+
+
+class _Coverage(_Told):
+    def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._run = run
+
+    def runtest(self) -> None:
+        below = [one for one in self._run.coverage if one.is_below]
+        lines = []
+        for one in below:
+            lines.append(f"{one.file}: {one.percentage:.1f} % covered, below {one.minimum:g} %")
+            lines += [
+                f"  {item.place.line}:{item.place.column} {item.label}: {item.told()}"
+                for item in one.uncovered()
+            ]
+        if lines:
+            raise _Failed("\n".join(lines))
