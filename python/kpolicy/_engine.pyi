@@ -103,7 +103,8 @@ class Engine:
         the reservation, 2 the pod is gone."""
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
-        """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`."""
+        """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`; with
+        `"parts": true` also, under `seen`, what each part of a rule's expressions gave."""
 
     def message(self, uid: str) -> str:
         """The full text of why a parked pod is parked, or an empty string."""

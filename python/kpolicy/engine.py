@@ -208,7 +208,8 @@ class Engine:
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """`{"pods": ["namespace/name", …]}`, or null for all that are pending, to JSON lines as
-        `kpolicy explain --output json` prints them."""
+        `kpolicy explain --output json` prints them. With `"parts": true` each line has `seen`: by
+        rule, what every part of its expressions gave, which coverage of tests is made of."""
         return self._engine.explain(request, now_ns)
 
     def message(self, uid: str) -> str:
