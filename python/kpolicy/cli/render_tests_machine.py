@@ -6,6 +6,7 @@ Owns these documents. Assumes results. Must not know how people see them.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -16,6 +17,8 @@ from kpolicy.diagnostics import Severity
 if TYPE_CHECKING:
     from kpolicy.offline.testing.results import PolicyTestRun, SuiteResult, TestResult
 
+# What XML 1.0 cannot hold, also escaped.
+_CONTROL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOCUMENTS: Final = '<testcase classname="kpolicy.test" name="documents">'
 
 
@@ -42,7 +45,7 @@ def junit(run: PolicyTestRun) -> str:
             f"    {_DOCUMENTS}<error message={message}>{escape(told)}</error></testcase>",
             "  </testsuite>",
         ]
-    return "\n".join([*lines, "</testsuites>"]) + "\n"
+    return _CONTROL.sub("\ufffd", "\n".join([*lines, "</testsuites>"]) + "\n")
 
 
 def _suite(suite: SuiteResult) -> list[str]:

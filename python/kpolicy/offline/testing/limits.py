@@ -9,8 +9,10 @@ from typing import Final
 
 # Tests of one document: a file holds at most a mebibyte.
 TESTS_MAX: Final = 10_000
-# Pods that one entry of `running` stands for, and all entries of a test together.
+# Pods that one entry of `running` stands for.
 PODS_MAX: Final = 10_000
+# Objects that are written out for one test; a larger world is a snapshot.
+OBJECTS_MAX: Final = 50_000
 # Steps of one sequence.
 STEPS_MAX: Final = 1_000
 # `from` of `from`.

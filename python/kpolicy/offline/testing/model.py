@@ -10,9 +10,18 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
+from kpolicy.offline.testing.instant import check_instant
 from kpolicy.offline.testing.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
 from kpolicy.policy.edge import Edge, NonEmpty, refuse
 from kpolicy.policy.model import Metadata
@@ -103,9 +112,7 @@ Percentage = Annotated[
     | Annotated[float, Field(ge=0, le=100), Tag("number")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
 ]
-Instant = Annotated[
-    str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$")
-]
+Instant = Annotated[str, AfterValidator(check_instant)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 

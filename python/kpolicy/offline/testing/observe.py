@@ -80,6 +80,8 @@ class World:
 
     def observe(self, pod: Json) -> Observation | Unobserved:
         """The pod comes, is judged, and is placed if it can be."""
+        if not isinstance(pod.get("metadata"), dict):
+            return Unobserved("the pod has no metadata")
         key = _key(pod)
         problems = self.add([pod])
         if problems:
@@ -111,7 +113,7 @@ class World:
     def note(self, items: Iterable[Json]) -> None:
         """Decisions name victims by uid; tests by namespace and name."""
         for item in items:
-            if item.get("kind") == "Pod":
+            if item.get("kind") == "Pod" and isinstance(item.get("metadata"), dict):
                 key = _key(item)
                 self.keys[str(item["metadata"].get("uid") or key)] = key
 
@@ -158,4 +160,4 @@ def world(
 
 def _key(item: Json) -> str:
     metadata = item["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"

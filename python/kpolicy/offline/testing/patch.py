@@ -51,7 +51,7 @@ def _apply(item: Any, operation: PatchOperation) -> None:
 def _step(item: Any, part: str) -> Any:
     if isinstance(item, dict) and part in item:
         return item[part]
-    if isinstance(item, list) and part.isdigit() and int(part) < len(item):
+    if isinstance(item, list) and part.isdecimal() and int(part) < len(item):
         return item[int(part)]
     raise _CannotError(f"there is no `{part}` in the pod at that place")
 
@@ -61,7 +61,7 @@ def _add(item: Any, part: str, value: Any) -> None:
         item[part] = value
     elif isinstance(item, list) and part == "-":
         item.append(value)
-    elif isinstance(item, list) and part.isdigit() and int(part) <= len(item):
+    elif isinstance(item, list) and part.isdecimal() and int(part) <= len(item):
         item.insert(int(part), value)
     else:
         raise _CannotError(f"`{part}` cannot be added at that place")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -23,7 +22,8 @@ from kpolicy.offline.snapshot import PolicyRefusedError
 from kpolicy.offline.testing import coverage, world
 from kpolicy.offline.testing.documents import Suite, steps_of
 from kpolicy.offline.testing.expectations import asserts, compare
-from kpolicy.offline.testing.limits import PODS_MAX
+from kpolicy.offline.testing.instant import nanoseconds
+from kpolicy.offline.testing.limits import OBJECTS_MAX
 from kpolicy.offline.testing.load import Inputs
 from kpolicy.offline.testing.model import Step, Test
 from kpolicy.offline.testing.observe import Observation, Unobserved, World
@@ -38,7 +38,9 @@ from kpolicy.policy.parts import rule_parts
 from kpolicy.policy.program import Program
 from kpolicy.policy.tree import Path, find
 
-_NANOSECONDS = 1_000_000_000
+
+class _TooManyError(Exception):
+    """A test's world is larger than it may be."""
 
 
 @dataclass(slots=True)
@@ -134,6 +136,9 @@ class SuiteRun:
         except PolicyRefusedError as error:
             message = f"the engine does not take the policy: {error}"
             return _with(result, suite.remark("KP501", message, (*path, "name")))
+        except _TooManyError:
+            message = f"its world has more than {OBJECTS_MAX:,} objects"
+            return _with(result, suite.remark("KP109", message, (*path, "name")))
         if unread:
             message = f"this cannot be read: {unread[0]}"
             return _with(result, suite.remark("KP113", message, (*path, "name")))
@@ -167,9 +172,11 @@ class SuiteRun:
         model = self._suite.model
         seed = model.defaults.seed if test.seed is None else test.seed
         now = test.now or model.defaults.now
-        now_ns = _nanoseconds(now) if now else 0
+        now_ns = nanoseconds(now) if now else 0
         texts = self._inputs.snapshot.texts if self._inputs.snapshot is not None else ()
-        items = list(islice(self._objects(test, profile), PODS_MAX + 1))
+        items = list(islice(self._objects(test, profile), OBJECTS_MAX + 1))
+        if len(items) > OBJECTS_MAX:
+            raise _TooManyError
         made = engine_world(program, texts, items, seed=seed, now_ns=now_ns)
         if self._inputs.snapshot is not None:
             made.note(item for _, item in self._inputs.snapshot.objects())
@@ -281,14 +288,3 @@ def _with(result: TestResult, diagnostic: Diagnostic) -> TestResult:
 def _details(observed: Observation, before: Sequence[str]) -> list[str]:
     lines = explanation.text(observed.explained)
     return ["", *lines] if before else lines
-
-
-def _nanoseconds(instant: str) -> int:
-    """RFC 3339, in whole seconds and a fraction of up to nine digits."""
-    whole, fraction = instant, ""
-    if "." in instant:
-        whole, _, rest = instant.partition(".")
-        digits = len(rest) - len(rest.lstrip("0123456789"))
-        fraction, whole = rest[:digits], whole + rest[digits:]
-    seconds = int(datetime.fromisoformat(whole).timestamp())
-    return seconds * _NANOSECONDS + int(fraction.ljust(9, "0") or 0)

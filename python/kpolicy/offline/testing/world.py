@@ -52,7 +52,8 @@ def node(entry: NodeEntry, fixtures: Mapping[str, NodeForm]) -> Object:
         "capacity": {**amounts, **capacity},
         "conditions": [{"type": kind, "status": value} for kind, value in conditions.items()],
     }
-    made["metadata"]["labels"] = {**labels, **made["metadata"].get("labels", {})}
+    own = made["metadata"].get("labels", {})
+    made["metadata"]["labels"] = {**labels, **own} if isinstance(own, dict) else own
     made["status"] = _merge(status, made["status"])
     return made
 
@@ -81,12 +82,14 @@ def pod(form: PodForm, fixtures: Mapping[str, PodForm], *, name: str, scheduler:
             spec["schedulerName"] = one.scheduler_name
         _merge(metadata, one.metadata)
         _merge(spec, one.spec)
-    if "containers" not in spec:
+    if not spec.get("containers"):
         spec["containers"] = [{"name": "main", "image": _IMAGE}]
-    if requests or limits:
-        resources = {"requests": requests, "limits": limits}
-        asked = {key: value for key, value in resources.items() if value}
-        _merge(spec["containers"][0], {"resources": asked})
+    resources = {"requests": requests, "limits": limits}
+    asked = {key: value for key, value in resources.items() if value}
+    first = spec["containers"][0] if isinstance(spec["containers"], list) else None
+    # What has another form is for the engine to refuse.
+    if asked and isinstance(first, dict):
+        _merge(first, {"resources": asked})
     metadata.setdefault("uid", f"{metadata['namespace']}/{metadata['name']}")
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
