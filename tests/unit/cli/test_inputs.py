@@ -1,0 +1,37 @@
+"""Policy arguments: a file first, then the name of a policy that is shipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.inputs import policy_sources
+from kpolicy.policy.shipped import shipped_names
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_shipped_policy_goes_by_its_name() -> None:
+    assert len(shipped_names()) >= 13
+    for name in shipped_names():
+        [source] = policy_sources(name)
+        assert source.name == f"{name}.yaml"
+        assert f"name: {name}\n" in str(source.text)
+
+
+def test_a_file_of_that_name_comes_first(folder: Path) -> None:
+    (folder / "demo").write_text("own")
+    [source] = policy_sources("demo")
+    assert source.text == b"own"
+
+
+@pytest.mark.parametrize("name", ["bin-packing.test", "nothing", "../policies/demo"])
+def test_other_names_are_files_that_are_not_there(name: str) -> None:
+    with pytest.raises(CannotWorkError, match="cannot be read"):
+        policy_sources(name)
