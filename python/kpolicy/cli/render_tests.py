@@ -45,7 +45,7 @@ def summary(run: PolicyTestRun) -> str:
     parts = [f"{run.failed} failed"] if run.failed else []
     parts.append(f"{run.passed} passed")
     if run.left_out:
-        parts.append(f"{run.left_out} left out")
+        parts.append(f"{run.left_out} not run")
     line = ", ".join(parts)
     below = [one for one in run.coverage if one.is_below]
     if below:

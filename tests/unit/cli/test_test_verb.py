@@ -76,7 +76,7 @@ def test_the_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_left_out_says_nothing_of_coverage(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = printed(capsys, "--run", "holds")
-    assert (code, out.splitlines()[-1]) == (0, "1 passed, 1 left out")
+    assert (code, out.splitlines()[-1]) == (0, "1 passed, 1 not run")
     assert "coverage" not in out
 
 
