@@ -66,14 +66,18 @@ fn judged(
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
     }
+    let before = judgement.rejected.as_ref().and_then(|rejected| rejected.pre_filter.as_ref());
+    if let Some((filter, status)) = before {
+        object.insert("preFilter".into(), told(name_of(profile.filters.get(*filter)), status));
+    }
+    if let Some(why) = &judgement.failed {
+        object.insert("message".into(), why.as_str().into());
+        return;
+    }
     let Some(rejected) = &judgement.rejected else {
         chosen(question, &judgement, cluster, object);
         return;
     };
-    let before = rejected.pre_filter.as_ref();
-    if let Some((filter, status)) = before {
-        object.insert("preFilter".into(), told(name_of(profile.filters.get(*filter)), status));
-    }
     let prepared = fresh.prepared();
     let histogram = match before {
         Some(_) => Histogram::default(),

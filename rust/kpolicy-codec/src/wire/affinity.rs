@@ -4,6 +4,7 @@ use kpolicy_engine::model::{
     Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, Requirement,
 };
 
+use super::requirement_problem;
 use super::scalar::Text;
 use super::selector::{Dialect, RequirementWire, SelectorWire};
 use super::sequence::List;
@@ -70,7 +71,9 @@ wire! {
 impl AffinityWire<'_> {
     /// `None` where nothing is asked for: the same as no affinity.
     pub fn into_model(self) -> Option<Box<Affinity>> {
+        let node_preferred_problem = preferred_problem(&self.node.preferred.0);
         let affinity = Affinity {
+            node_preferred_problem,
             node_required: self.node.required.map(NodeSelectorWire::into_model),
             node_preferred: self
                 .node
@@ -83,6 +86,30 @@ impl AffinityWire<'_> {
         };
         (affinity != Affinity::default()).then(|| Box::new(affinity))
     }
+}
+
+/// Clause: a preference of weight 0, or without any requirement, is not parsed.
+fn preferred_problem(preferred: &[PreferredNodeWire<'_>]) -> Option<Box<str>> {
+    let mut problems = Vec::new();
+    for (index, PreferredNodeWire { weight, preference }) in preferred.iter().enumerate() {
+        if *weight == 0 {
+            continue;
+        }
+        let lists = [
+            ("matchExpressions", Dialect::NodeLabel, &preference.expressions),
+            ("matchFields", Dialect::NodeField, &preference.fields),
+        ];
+        for (name, dialect, requirements) in lists {
+            for (inner, requirement) in requirements.0.iter().enumerate() {
+                let known = problems.len();
+                requirement_problem::add(requirement, dialect, &mut problems);
+                for problem in problems.iter_mut().skip(known) {
+                    problem.insert_str(0, &format!("[{index}].{name}[{inner}]"));
+                }
+            }
+        }
+    }
+    requirement_problem::told(problems)
 }
 
 impl NodeSelectorWire<'_> {

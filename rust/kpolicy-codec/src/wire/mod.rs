@@ -11,6 +11,7 @@ pub mod map;
 pub mod meta;
 pub mod node;
 pub mod pod;
+pub mod requirement_problem;
 pub mod scalar;
 pub mod selector;
 pub mod sequence;

@@ -42,7 +42,8 @@ wire! {
         "resources" => resources: ResourcesWire,
         "volumes" => volumes: Models<Volume>,
         "resourceClaims" => resource_claims: List<NamedWire<'a>>,
-        "schedulingGroup" => group: GroupWire<'a>,
+        "schedulingGroup" => group: Option<GroupWire<'a>>,
+        "workloadRef" => workload: Option<WorkloadWire<'a>>,
         "hostNetwork" => host_network: bool,
         "hostUsers" => host_users: Option<bool>,
         "serviceAccountName" => service_account_name: Text<'a>,
@@ -71,6 +72,13 @@ wire! {
 wire! {
     pub struct GroupWire<'a> {
         "podGroupName" => name: Text<'a>,
+    }
+}
+
+wire! {
+    /// What release 1.35 had in place of a scheduling group.
+    pub struct WorkloadWire<'a> {
+        "podGroup" => group: Text<'a>,
     }
 }
 
@@ -104,7 +112,8 @@ impl PodWire<'_> {
     pub fn into_model(self) -> Pod {
         let (meta, owner) = self.meta.into_meta(Kind::Pod);
         let (spec, status) = (self.spec, self.status);
-        let group = spec.group.name;
+        let group = spec.group.map(|group| group.name);
+        let group = group.or(spec.workload.map(|workload| workload.group));
         Pod {
             meta,
             owner,
@@ -130,7 +139,7 @@ impl PodWire<'_> {
             status_resources: status_resources(status.resources, status.allocated).map(Box::new),
             volumes: spec.volumes.0,
             resource_claims: spec.resource_claims.boxed(|claim| claim.name.boxed()),
-            pod_group: (!group.is_empty()).then(|| group.boxed()),
+            pod_group: group.map(Text::boxed),
             host_network: spec.host_network,
             host_users: spec.host_users,
             service_account_name: spec.service_account_name.boxed(),
@@ -244,6 +253,21 @@ mod tests {
         assert_eq!(*pod.resource_claims, ["gpu".into()]);
         assert!(pod.node_selector.is_some_and(|selector| selector.is_empty()));
         assert!(pod.resize_infeasible && pod.preempted_by_scheduler);
+    }
+
+    #[test]
+    fn a_pod_is_in_a_group_however_the_release_says_it() {
+        let group = |spec: &str| {
+            let pod = pod(&format!(r#"{{"metadata": {{"name": "p"}}, "spec": {{{spec}}}}}"#));
+            pod.pod_group.map(String::from)
+        };
+        assert_eq!(group(""), None);
+        assert_eq!(group(r#""schedulingGroup": null, "workloadRef": null"#), None);
+        assert_eq!(group(r#""schedulingGroup": {"podGroupName": "g"}"#).as_deref(), Some("g"));
+        assert_eq!(group(r#""schedulingGroup": {"new": 1}"#).as_deref(), Some(""));
+        let workload =
+            r#""workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "k"}"#;
+        assert_eq!(group(workload).as_deref(), Some("g"));
     }
 
     #[test]

@@ -67,21 +67,21 @@ fn equalities(labels: &Labels) -> Vec<Requirement> {
 impl RequirementWire<'_> {
     pub fn into_model(self, dialect: Dialect) -> Requirement {
         let written = operator(&self.operator, dialect);
-        let values = self.values.texts_sorted_unique();
+        let listed = &self.values.0;
         let counts = match written {
-            SelectorOperator::In | SelectorOperator::NotIn => !values.is_empty(),
-            SelectorOperator::Exists | SelectorOperator::DoesNotExist => values.is_empty(),
+            SelectorOperator::In | SelectorOperator::NotIn => !listed.is_empty(),
+            SelectorOperator::Exists | SelectorOperator::DoesNotExist => listed.is_empty(),
             SelectorOperator::Gt | SelectorOperator::Lt => {
-                matches!(values.as_ref(), [bound] if bound.parse::<i64>().is_ok())
+                matches!(listed.as_slice(), [bound] if bound.parse::<i64>().is_ok())
             }
             SelectorOperator::Invalid => true,
         };
         let parses = dialect == Dialect::NodeField
             || counts
                 && is_label_key(&self.key)
-                && (matches!(written, SelectorOperator::Gt | SelectorOperator::Lt)
-                    || values.iter().all(|value| is_label_value(value)));
+                && listed.iter().all(|value| is_label_value(value));
         let operator = if parses { written } else { SelectorOperator::Invalid };
+        let values = self.values.texts_sorted_unique();
         Requirement { key: self.key.boxed(), operator, values }
     }
 }
@@ -98,18 +98,18 @@ fn operator(written: &str, dialect: Dialect) -> SelectorOperator {
     }
 }
 
-const NAME_BYTES_MAX: usize = 63;
-const PREFIX_BYTES_MAX: usize = 253;
+pub(super) const NAME_BYTES_MAX: usize = 63;
+pub(super) const PREFIX_BYTES_MAX: usize = 253;
 
 /// A qualified name: letters, digits and `-_.` between alphanumerics, with an optional DNS prefix.
-fn is_label_key(key: &str) -> bool {
+pub(super) fn is_label_key(key: &str) -> bool {
     match key.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_name(name),
         None => is_name(key),
     }
 }
 
-fn is_label_value(value: &str) -> bool {
+pub(super) fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_name(value)
 }
 
@@ -121,7 +121,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(is_inner)
 }
 
-fn is_subdomain(prefix: &str) -> bool {
+pub(super) fn is_subdomain(prefix: &str) -> bool {
     let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |part: &str| {
         part.as_bytes().first().is_some_and(is_end)
@@ -156,7 +156,9 @@ mod tests {
                 DoesNotExist,
             ),
             (r#"{"key":"a","operator":"Gt","values":["1"]}"#, Dialect::Label, Invalid),
-            (r#"{"key":"a","operator":"Gt","values":["-1"]}"#, Dialect::NodeLabel, Gt),
+            (r#"{"key":"a","operator":"Gt","values":["1"]}"#, Dialect::NodeLabel, Gt),
+            // Clause: a bound is a label value too, which no minus sign begins.
+            (r#"{"key":"a","operator":"Gt","values":["-1"]}"#, Dialect::NodeLabel, Invalid),
             (r#"{"key":"a","operator":"Gt","values":["x"]}"#, Dialect::NodeLabel, Invalid),
             (r#"{"key":"a","operator":"Lt","values":["1","2"]}"#, Dialect::NodeLabel, Invalid),
             (r#"{"key":"a","operator":"in","values":["x"]}"#, Dialect::NodeLabel, Invalid),

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use crate::program::{Profile, Program};
 use crate::rules::{
-    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Stage, Status,
+    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection, Stage,
+    Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
-use super::nominated;
 use super::stage::{self, Left};
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
+use super::{filter_failure, nominated, pre_filter_failure, pre_score_failure};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub struct NodeJudgement {
 #[derive(Debug)]
 pub struct Judgement {
     pub rejected: Option<Rejected>,
+    /// Why the cycle fails, where a rule could not judge.
+    pub failed: Option<String>,
     /// In order of names.
     pub nodes: Vec<NodeJudgement>,
     pub feasible: Vec<NodeSlot>,
@@ -88,6 +91,7 @@ pub fn judge(
                 ..NodeJudgement::feasible(view.slot)
             }));
             return Judgement {
+                failed: pre_filter_failure(profile, &rejected),
                 rejected: Some(rejected),
                 nodes,
                 feasible: Vec::new(),
@@ -118,12 +122,39 @@ pub fn judge(
     }
     let is_feasible = |node: &&NodeJudgement| node.filter.is_none() && !node.is_outside;
     let feasible: Vec<NodeSlot> = nodes.iter().filter(is_feasible).map(|node| node.slot).collect();
+    let narrowed_by = rejected.narrowed_by.clone();
+    let failed = failure(fresh, pod, profile, cluster, &nodes);
     if feasible.is_empty() {
-        let narrowed_by = rejected.narrowed_by.clone();
-        return Judgement { rejected: Some(rejected), nodes, feasible, narrowed_by };
+        return Judgement { rejected: Some(rejected), failed, nodes, feasible, narrowed_by };
     }
     score(fresh, profile, cluster, &feasible, &mut nodes);
-    Judgement { rejected: None, nodes, feasible, narrowed_by: rejected.narrowed_by }
+    Judgement { rejected: None, failed, nodes, feasible, narrowed_by }
+}
+
+/// Why the cycle fails. Clause: a feasible node that the pod is nominated to is taken before others
+/// are looked at, and a single node is not scored.
+fn failure(
+    fresh: &Fresh,
+    pod: &Pod,
+    profile: &Profile,
+    cluster: &Cluster,
+    nodes: &[NodeJudgement],
+) -> Option<String> {
+    let feasible = || nodes.iter().filter(|node| node.filter.is_none() && !node.is_outside);
+    let nominated = cluster.nominations().node_of(&pod.uid);
+    let nominated = nominated.and_then(|node| cluster.nodes().find(node));
+    if nominated.is_some_and(|slot| feasible().any(|node| node.slot == slot)) {
+        return None;
+    }
+    let first_failed = nodes.iter().find_map(|node| {
+        let (filter, status) = node.filter.as_ref()?;
+        (status.rejection == Rejection::Error)
+            .then(|| filter_failure(profile, *filter, Some(status)))
+    });
+    first_failed.or_else(|| match feasible().count() {
+        0 | 1 => None,
+        _ => pre_score_failure(profile, fresh.scores.iter().map(Option::as_deref)),
+    })
 }
 
 impl NodeJudgement {

@@ -10,7 +10,7 @@ use super::shape::{Shape, Stores};
 use super::stage::{self, Left};
 use super::totals::INFEASIBLE;
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{Outcome, Question, filter_failure};
+use super::{Outcome, Question, filter_failure, pre_filter_failure};
 
 /// One decision under way.
 pub struct Run<'a> {
@@ -29,7 +29,10 @@ impl Run<'_> {
         let prepared = self.shape.prepared(self.stores);
         let left = match stage::before_nodes(profile, &prepared, cluster) {
             Ok(left) => left,
-            Err(rejected) => return Outcome::Rejected(rejected),
+            Err(rejected) => {
+                let failure = pre_filter_failure(profile, &rejected);
+                return failure.map_or(Outcome::Rejected(rejected), Outcome::Failed);
+            }
         };
         if let Some(slot) = self.nominated_node(&prepared, &left) {
             filtered();
@@ -143,6 +146,12 @@ impl Run<'_> {
     fn choose_among(&mut self, slots: &[NodeSlot]) -> Outcome {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         let totals = self.shape.totals_of_only(slots, profile, pod, cluster, self.stores);
+        // Clause: a single node is not scored.
+        if slots.len() > 1
+            && let Some(why) = self.shape.score_failure(profile, self.stores)
+        {
+            return Outcome::Failed(why);
+        }
         match choose(slots, &totals, self.question.tie, cluster) {
             Some((slot, total)) => Outcome::Chosen { slot, total, feasible: slots.len() },
             None => Outcome::Failed("no node could be chosen".to_owned()),
@@ -152,6 +161,11 @@ impl Run<'_> {
     fn choose_among_all(&mut self) -> Outcome {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         self.shape.update_totals(profile, pod, cluster, self.stores);
+        if self.shape.feasible().count > 1
+            && let Some(why) = self.shape.score_failure(profile, self.stores)
+        {
+            return Outcome::Failed(why);
+        }
         let totals = self.shape.totals();
         let best = highest(totals);
         let is_tied = |slot: NodeSlot| totals.get(slot.index()) == Some(&best);

@@ -176,6 +176,11 @@ impl Shape {
             .min_by_key(|failure| cluster.nodes().rank_of(failure.slot))
     }
 
+    /// Why the nodes cannot be scored, as of the last time scores were brought up to date.
+    pub fn score_failure(&self, profile: &Profile, stores: &Stores) -> Option<String> {
+        self.totals.failure(profile, &stores.scores)
+    }
+
     /// Scores some nodes as if only they were feasible, in their order.
     pub fn totals_of_only(
         &mut self,

@@ -73,15 +73,23 @@ impl ShapeScore {
         }
     }
 
+    fn column<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a ScoreColumn> {
+        match &self.source {
+            Source::Own(column) => Some(column),
+            Source::Shared(id) => store.columns.get(*id),
+        }
+    }
+
+    pub fn prepared<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a dyn PreparedScore> {
+        self.column(store)?.prepared()
+    }
+
     /// The column and its rule, if that has a say in this cycle.
     fn active<'a>(
         &'a self,
         store: &'a ScoreStore,
     ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
-        let column = match &self.source {
-            Source::Own(column) => column,
-            Source::Shared(id) => store.columns.get(*id)?,
-        };
+        let column = self.column(store)?;
         Some((column, column.prepared().filter(|_| column.is_active())?))
     }
 

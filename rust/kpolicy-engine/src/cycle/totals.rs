@@ -8,6 +8,7 @@ use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
 use crate::snapshot::{Change, Changes, Cluster, NodeSlot, Pod};
 
+use super::pre_score_failure;
 use super::score_column::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
 use super::store::{ColumnId, Store};
@@ -71,6 +72,11 @@ impl Totals {
         for (score, rule) in self.scores.iter_mut().zip(&profile.scores) {
             score.follow(rule.rule.as_ref(), pod, cluster, store);
         }
+    }
+
+    /// Why nodes cannot be scored, if so.
+    pub fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
+        pre_score_failure(profile, self.scores.iter().map(|score| score.prepared(store)))
     }
 
     /// Scores some nodes as if only they were feasible, in their order.

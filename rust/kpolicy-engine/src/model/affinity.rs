@@ -31,6 +31,8 @@ pub struct PodAffinityTerm {
 pub struct Affinity {
     pub node_required: Option<NodeSelector>,
     pub node_preferred: Box<[(i32, NodeSelectorTerm)]>,
+    /// Why the preferred terms cannot be parsed, in kube-scheduler's words.
+    pub node_preferred_problem: Option<Box<str>>,
     pub pod_required: Box<[PodAffinityTerm]>,
     pub pod_preferred: Box<[(i32, PodAffinityTerm)]>,
     pub anti_required: Box<[PodAffinityTerm]>,

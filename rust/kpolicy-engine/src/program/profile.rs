@@ -7,12 +7,16 @@ use serde_json::Value;
 use crate::rules::expression::{
     self, ConditionalFilter, ConditionalScore, Conditions, Counts, Witness,
 };
+use crate::rules::gang_scheduling::{self, GangScheduling};
+use crate::rules::tenths::{self, Tenths};
 use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
 
 use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
 const WEIGHT_MAX: i64 = 1_000_000;
+/// Of the releases 1.N that a score may be asked to follow.
+const MINOR_MAX: i64 = 999;
 /// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
 const WEIGHTS_MAX: i64 = 20_000_000;
 
@@ -103,6 +107,9 @@ pub(super) fn read(
         profile.counts.extend(read.counts.map(|counts| (name, counts)));
         profile.witnesses.extend(read.witness);
     }
+    // Whatever a policy asks for, what cannot be done is not done by halves.
+    let rule: Box<dyn Filter> = Box::new(GangScheduling);
+    profile.filters.push(FilterRule { name: gang_scheduling::NAME.into(), rule });
     for (place, item) in scores? {
         let Some(read) = read_score(item, &place, policies.len(), refusals) else { continue };
         profile.reads_namespaces |= read.reads_namespace;
@@ -190,9 +197,13 @@ fn read_score(
     let mut fields = Fields::of(item, place, refusals)?;
     let name: Arc<str> = fields.text("name", refusals)?.into();
     let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals);
+    let minor = match fields.optional("release") {
+        Some(_) => Some(fields.integer("release", 0..=MINOR_MAX, refusals)?),
+        None => None,
+    };
     read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
-    let (rule, counts, part): (Box<dyn Score>, _, _) = match builtin(&mut fields, refusals)? {
+    let (mut rule, counts, part): (Box<dyn Score>, _, _) = match builtin(&mut fields, refusals)? {
         Some((builtin, mut args)) => {
             let Some(make) = catalog::score(builtin) else {
                 let known = catalog::score_names().join(", ");
@@ -210,6 +221,12 @@ fn read_score(
         }
     };
     fields.finish(refusals);
+    if let Some(minor) = minor
+        && !rule.score_as(minor)
+        && minor <= tenths::MINOR_LAST
+    {
+        rule = Box::new(Tenths { rule });
+    }
     let conditions = conditions.map(Arc::new);
     let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
     let witness = Witness::of_score(&name, conditions.as_ref(), part);

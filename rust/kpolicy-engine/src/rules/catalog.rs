@@ -7,10 +7,13 @@
 use crate::program::{Fields, Refusals};
 
 use super::{
-    Filter, Score, dynamic_resources, image_locality, inter_pod_affinity, node_affinity,
-    node_declared_features, node_name, node_ports, node_resources_balanced, node_resources_fit,
-    node_unschedulable, node_volume_limits, pod_topology_spread, selector_spread, service_affinity,
-    taint_toleration, volume_binding, volume_restrictions, volume_zone,
+    Filter, Score, dynamic_resources, equal_priority, image_locality, inter_pod_affinity,
+    node_affinity, node_declared_features, node_label, node_name, node_ports,
+    node_prefer_avoid_pods, node_resources_balanced, node_resources_fit,
+    node_resources_least_allocated, node_resources_most_allocated, node_unschedulable,
+    node_volume_limits, pod_topology_spread, requested_to_capacity_ratio, resource_limits,
+    selector_spread, service_affinity, taint_toleration, volume_binding, volume_restrictions,
+    volume_zone,
 };
 
 type Made<T> = Option<Box<T>>;
@@ -58,6 +61,9 @@ const FILTERS: &[(&str, MakeFilter)] = &[
         service_affinity::from_args(args, refusals)
             .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
     }),
+    (node_label::NAME, |args, refusals| {
+        node_label::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
+    }),
 ];
 
 const SCORES: &[(&str, MakeScore)] = &[
@@ -92,6 +98,26 @@ const SCORES: &[(&str, MakeScore)] = &[
     (service_affinity::NAME, |args, refusals| {
         service_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
     }),
+    (node_label::NAME, |args, refusals| {
+        node_label::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (node_prefer_avoid_pods::NAME, |_, _| {
+        Some(Box::new(node_prefer_avoid_pods::NodePreferAvoidPods))
+    }),
+    (node_resources_least_allocated::NAME, |args, refusals| {
+        node_resources_least_allocated::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (node_resources_most_allocated::NAME, |args, refusals| {
+        node_resources_most_allocated::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (requested_to_capacity_ratio::NAME, |args, refusals| {
+        requested_to_capacity_ratio::from_args(args, refusals)
+            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
+    }),
+    (resource_limits::NAME, |_, _| Some(Box::new(resource_limits::ResourceLimits))),
+    (equal_priority::NAME, |_, _| Some(Box::new(equal_priority::EqualPriority))),
 ];
 
 pub fn filter(name: &str) -> Option<MakeFilter> {

@@ -11,31 +11,42 @@ pub mod catalog;
 pub mod normalization;
 pub mod status;
 
+pub mod container_limits;
 pub mod default_selector;
 pub mod dynamic_resources;
+pub mod equal_priority;
 pub mod expression;
+pub mod gang_scheduling;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod lanes;
 pub mod node_affinity;
 pub mod node_declared_features;
+pub mod node_label;
 pub mod node_name;
 pub mod node_ports;
+pub mod node_prefer_avoid_pods;
 pub mod node_resources_balanced;
 pub mod node_resources_fit;
+pub mod node_resources_least_allocated;
+pub mod node_resources_most_allocated;
 pub mod node_selection;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod node_zones;
 pub mod pod_topology_spread;
 pub mod priority_sort;
+pub mod requested_to_capacity_ratio;
 pub mod resource_args;
+pub mod resource_limits;
+pub mod resource_mean;
 pub mod resource_scoring;
 pub mod scheduling_gates;
 pub mod selected_pods;
 pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
+pub mod tenths;
 pub mod tolerations;
 pub mod volume_binding;
 pub mod volume_claims;
@@ -243,6 +254,13 @@ pub trait Score: Debug + Send + Sync {
     fn kinds(&self) -> &'static [Kind] {
         &[]
     }
+
+    /// From now on it scores as kube-scheduler 1.`minor` did, as far as releases disagree. `true`: on
+    /// that release's scale; otherwise on 0–100, which the caller brings to that scale.
+    fn score_as(&mut self, minor: i64) -> bool {
+        let _ = minor;
+        false
+    }
 }
 
 /// A score made ready for all pods of one key.
@@ -268,6 +286,11 @@ pub trait PreparedScore: Debug + Send + Sync {
     /// It has nothing to say in this cycle.
     fn is_skipped(&self) -> bool {
         false
+    }
+
+    /// Why it could not be prepared: the whole cycle fails, where more than one node is to be scored.
+    fn problem(&self) -> Option<&str> {
+        None
     }
 
     /// The score before normalising; [`IGNORED`] leaves the node out of normalising, with 0.

@@ -149,7 +149,8 @@ impl Strategy {
     }
 }
 
-fn on_shape(points: &[(i64, i64)], at: i64) -> i64 {
+/// The score at a utilization; level beyond the ends.
+pub(super) fn on_shape(points: &[(i64, i64)], at: i64) -> i64 {
     let after = points.partition_point(|(x, _)| *x < at);
     match (after.checked_sub(1).and_then(|before| points.get(before)), points.get(after)) {
         (Some((x, y)), Some((next_x, next_y))) => y + (next_y - y) * (at - x) / (next_x - x),

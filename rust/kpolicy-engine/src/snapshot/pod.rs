@@ -25,6 +25,8 @@ pub struct NodeAffinity {
     pub selector: Option<Labels>,
     pub required: Option<NodeSelector>,
     pub preferred: Box<[(i32, NodeSelectorTerm)]>,
+    /// Why `preferred` cannot be parsed.
+    pub preferred_problem: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -199,6 +201,7 @@ impl PodTables {
             selector: pod.node_selector,
             required: affinity.node_required,
             preferred: affinity.node_preferred,
+            preferred_problem: affinity.node_preferred_problem,
         };
         let pod_affinity = PodAffinity {
             required: affinity.pod_required,

@@ -68,6 +68,10 @@ impl PreparedScore for PreparedConditionalScore {
         self.rule.as_deref().is_none_or(PreparedScore::is_skipped)
     }
 
+    fn problem(&self) -> Option<&str> {
+        self.rule.as_deref().and_then(PreparedScore::problem)
+    }
+
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         self.rule.as_deref().map_or(0.0, |rule| rule.raw(cluster, node))
     }

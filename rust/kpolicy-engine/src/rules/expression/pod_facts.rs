@@ -6,6 +6,7 @@ use kpolicy_cel::{Answer, Fault, Kind as FaultKind, Map, Object, Value};
 
 use crate::model::{Container, Effect, Labels, ResourceList, Taint, Toleration, VolumeSource};
 use crate::resources::names;
+use crate::rules::container_limits::limit;
 use crate::rules::tolerations::tolerates;
 use crate::snapshot::Pod;
 
@@ -191,20 +192,6 @@ fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
     };
     let taint = Taint { key: text("key"), value: text("value"), effect };
     pod.template.tolerations.iter().any(|toleration| tolerates(toleration, &taint)).into()
-}
-
-/// The larger of what containers may use together and what the largest init container may.
-fn limit(pod: &Pod, name: &str) -> i64 {
-    let of = |container: &Container| {
-        let limit = container.limits.get(name).copied().unwrap_or_default();
-        if name == names::CPU { limit.millis_rounded_up() } else { limit.units_rounded_up() }
-    };
-    let containers = &pod.template.containers;
-    let (sidecars, starting): (Vec<_>, Vec<_>) =
-        containers.init.iter().partition(|container| container.restarts_always);
-    let running = containers.regular.iter().chain(sidecars).map(of);
-    let together = running.fold(0_i64, i64::saturating_add);
-    starting.into_iter().map(of).fold(together, i64::max)
 }
 
 /// Clause: Guaranteed where every container's limits of CPU and memory are there and requested in

@@ -170,6 +170,10 @@ impl PreparedScore for Preferred {
         Reads::parts(NodeParts::LABELS)
     }
 
+    fn problem(&self) -> Option<&str> {
+        self.wanted.preferred_problem.as_deref()
+    }
+
     fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
         let (labels, name) = (&node.node.object.meta.labels, node.node.name.as_ref());
         let terms = self.added.preferred.iter().chain(&self.wanted.preferred);

@@ -1,0 +1,54 @@
+//! `EqualPriority`: one point for every node.
+//!
+//! Clause: kube-scheduler up to 1.16; later releases read the name and skip it, for it moves no node
+//! before another.
+
+use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+
+use super::{Key, PreparedScore, Reads, Score};
+
+pub const NAME: &str = "EqualPriority";
+
+#[derive(Debug)]
+pub struct EqualPriority;
+
+#[derive(Debug)]
+struct Prepared;
+
+impl Score for EqualPriority {
+    fn key(&self, _: &Pod, _: &mut Key) {}
+
+    fn prepare(&self, _: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        Some(Box::new(Prepared))
+    }
+
+    /// One point on every scale.
+    fn score_as(&mut self, _: i64) -> bool {
+        true
+    }
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::NONE)
+    }
+
+    fn raw(&self, _: &Cluster, _: NodeView<'_>) -> f64 {
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EqualPriority;
+    use crate::rules::Score;
+    use crate::rules::pod_topology_spread::testing::{cluster, pod, row, scores};
+
+    #[test]
+    fn every_node_has_one_point() {
+        let mut cluster = cluster(&[("n1", "a=b"), ("n2", "")], &[("", "n1")]);
+        let new = row(&mut cluster, pod("new", "", ""));
+        let mut prepared = EqualPriority.prepare(&new, &cluster).unwrap();
+        assert_eq!(scores(prepared.as_mut(), &cluster, |_| true), [(1.0, 1), (1.0, 1)]);
+    }
+}

@@ -1,0 +1,16 @@
+//! `NodeResourcesLeastAllocated`: the more of its resources would be left, the better a node.
+//!
+//! Clause: `LeastRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit` scores so as
+//! well, but for resources that a node lacks.
+
+use crate::program::{Fields, Refusals};
+
+use super::resource_args::resources;
+use super::resource_mean::{Form, ResourceMean};
+
+pub const NAME: &str = "NodeResourcesLeastAllocated";
+
+/// From the plugin's args.
+pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
+    Some(ResourceMean::new(Form::Least, resources(args, refusals)?))
+}
