@@ -207,6 +207,15 @@ class NodeAffinityArgs(Edge):
     added_affinity: AddedAffinity | None = None
 
 
+class NodeLabelArgs(Edge):
+    """Keys of labels that a node must have or lack, and had better have or lack."""
+
+    present_labels: list[NonEmpty] = Field(default_factory=list)
+    absent_labels: list[NonEmpty] = Field(default_factory=list)
+    present_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    absent_labels_preference: list[NonEmpty] = Field(default_factory=list)
+
+
 class ServiceAffinityArgs(Edge):
     affinity_labels: list[NonEmpty] = Field(default_factory=list)
     anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=list)

@@ -58,6 +58,7 @@ _LISTED: Final = (
     Builtin("ImageLocality", False, True, weight=1),
     Builtin("NodeDeclaredFeatures", True, False),
     # Known to the legacy Policy only.
+    Builtin("NodeLabel", True, True, args.NodeLabelArgs, is_default=False),
     Builtin("ServiceAffinity", True, True, args.ServiceAffinityArgs, is_default=False),
     Builtin("SelectorSpread", False, True, args.SelectorSpreadArgs, is_default=False),
     Builtin("NodePreferAvoidPods", False, True, is_default=False),
@@ -66,6 +67,8 @@ _LISTED: Final = (
     Builtin(
         "RequestedToCapacityRatio", False, True, args.RequestedToCapacityRatioArgs, is_default=False
     ),
+    Builtin("ResourceLimits", False, True, is_default=False),
+    Builtin("EqualPriority", False, True, is_default=False),
 )
 
 BUILTINS: Final = {builtin.name: builtin for builtin in _LISTED}

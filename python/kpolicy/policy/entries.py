@@ -15,6 +15,7 @@ from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.model import Normalize, Predicate, Preemption, Priority
 from kpolicy.policy.naming import camel_case, one_line
 from kpolicy.policy.policies import Policy
+from kpolicy.policy.release import minor_of
 from kpolicy.policy.resolve import AppliedRule
 
 
@@ -48,11 +49,15 @@ class Entries:
     def score(self, applied: AppliedRule) -> dict[str, Any]:
         written, rule = applied.written, applied.written.rule
         assert isinstance(rule, Priority)
+        scored: dict[str, Any] = {"weight": applied.weight}
+        minor = minor_of(written.policy.model.spec.compatibility.release or "")
+        if minor is not None:
+            scored["release"] = minor
         if written.builtin is not None:
-            return {**self._builtin(applied), "weight": applied.weight}
+            return {**self._builtin(applied), **scored}
         return {
             **self._expression(applied),
-            "weight": applied.weight,
+            **scored,
             "normalize": normalization(rule.normalize),
             "onError": rule.on_error,
         }

@@ -17,6 +17,7 @@ from kpolicy.policy.legacy_predicates import predicates
 from kpolicy.policy.legacy_priorities import priorities
 from kpolicy.policy.legacy_reading import Reading
 from kpolicy.policy.model import API_VERSION, KIND
+from kpolicy.policy.release import minor_of
 from kpolicy.policy.source import SourceText
 from kpolicy.policy.tree import Mapping, Node, Scalar, Sequence, made, mapping
 
@@ -42,12 +43,6 @@ def converted(
         return [], [problem]
     reading = Reading(root, minor_of(release))
     return [_policy(reading)], reading.diagnostics
-
-
-def minor_of(release: str) -> int | None:
-    """`1.9`, `v1.9.3` → 9; None where no release is meant."""
-    parts = release.removeprefix("v").split(".")
-    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
 
 
 def _json_problem(text: SourceText, root: Mapping) -> Diagnostic | None:
@@ -79,11 +74,18 @@ def _policy(reading: Reading) -> Mapping:
         interPodAffinity=_symmetric_weight(reading),
         evaluateAll=root.get("alwaysCheckAllPredicates"),
         extenders=found,
+        compatibility=_compatibility(reading),
     )
     metadata = made({"name": "from-scheduler-json"}, at)
     return mapping(
         at, apiVersion=made(API_VERSION, at), kind=made(KIND, at), metadata=metadata, spec=spec
     )
+
+
+def _compatibility(reading: Reading) -> Node | None:
+    if reading.pinned is None:
+        return None
+    return made({"release": f"1.{reading.pinned}"}, reading.head)
 
 
 def _symmetric_weight(reading: Reading) -> Node | None:

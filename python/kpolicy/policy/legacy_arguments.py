@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.tree import Mapping, Node, Scalar, Sequence, items, mapping, string
+from kpolicy.policy.tree import Mapping, Scalar, Sequence, items, mapping, string
 
 _LABEL_KEY: Final = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
@@ -29,15 +29,23 @@ _PRIORITY_KINDS: Final = {
 }
 
 
+# The built-in that an argument is for, and the field of it that labels go to.
+_FIELDS: Final = {
+    ("serviceAffinity", False): ("ServiceAffinity", "affinityLabels"),
+    ("labelsPresence", True): ("NodeLabel", "presentLabels"),
+    ("labelsPresence", False): ("NodeLabel", "absentLabels"),
+    ("serviceAntiAffinity", False): ("ServiceAffinity", "antiAffinityLabelsPreference"),
+    ("labelPreference", True): ("NodeLabel", "presentLabelsPreference"),
+    ("labelPreference", False): ("NodeLabel", "absentLabelsPreference"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
-    kind: str
-    span: Span
-    labels: tuple[str, ...] = ()
-    labels_node: Node | None = None
-    presence: bool = False
-    # Arguments of the built-in it becomes, where it becomes one.
-    args: Mapping | None = None
+    """What an argument stands for: a built-in, and its arguments."""
+
+    builtin: str
+    args: Mapping
 
 
 def predicate_argument(node: Mapping) -> tuple[Argument | None, list[Diagnostic]]:
@@ -65,7 +73,7 @@ def _argument(
     fields = kinds[kind]
     said += [_unknown(entry.key, fields) for entry in body.entries if entry.key.text not in fields]
     if "shape" in fields:
-        return _ratio(kind, body, said)
+        return _ratio(body, said)
     return _labels(kind, body, fields, said)
 
 
@@ -95,20 +103,17 @@ def _labels(
         isinstance(presence, Scalar) and isinstance(presence.value, bool)
     ):
         return None, [*said, remark("KP113", "`presence` must be true or false", presence.span)]
-    labels_node = Sequence(body.span, tuple(written))
-    args = mapping(body.span, antiAffinityLabelsPreference=labels_node)
     is_present = isinstance(presence, Scalar) and presence.value is True
-    labels = tuple(string(one) for one in written)
-    return Argument(kind, body.span, labels, labels_node, is_present, args), said
+    builtin, wanted = _FIELDS[kind, is_present and "presence" in fields]
+    args = mapping(body.span, **{wanted: Sequence(body.span, tuple(written))})
+    return Argument(builtin, args), said
 
 
-def _ratio(
-    kind: str, body: Mapping, said: list[Diagnostic]
-) -> tuple[Argument | None, list[Diagnostic]]:
+def _ratio(body: Mapping, said: list[Diagnostic]) -> tuple[Argument | None, list[Diagnostic]]:
     shape = body.get("shape")
     if not items(shape):
         message = "at least one point must be specified in `shape`"
         return None, [*said, remark("KP603", message, (shape or body).span)]
     # The points and resources are checked as the arguments of the built-in they become.
     args = mapping(body.span, shape=shape, resources=body.get("resources"))
-    return Argument(kind, body.span, args=args), said
+    return Argument("RequestedToCapacityRatio", args), said

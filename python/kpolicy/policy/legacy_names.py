@@ -106,17 +106,9 @@ PRIORITIES: Final[dict[str, tuple[Meaning, ...]]] = {
             args={"shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]},
         ),
     ),
-    "ResourceLimitsPriority": (
-        Meaning(
-            expression=" || ".join(
-                f"(pod.limit('{one}') > 0 && pod.limit('{one}') <= node.allocatable('{one}'))"
-                for one in ("cpu", "memory")
-            )
-            + " ? 1 : 0"
-        ),
-    ),
-    # A constant: it moves no node before another.
-    "EqualPriority": (),
+    "ResourceLimitsPriority": (Meaning("ResourceLimits"),),
+    # A constant, which moves no node before another; skipped since 1.17.
+    "EqualPriority": (Meaning("EqualPriority"),),
 }
 
 # Keys are what a predicate becomes; releases 1.10 to 1.22 asked in this order, whatever the file's.

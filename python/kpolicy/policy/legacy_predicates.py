@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kpolicy.diagnostics import Span, has_errors
-from kpolicy.policy.legacy_arguments import Argument, predicate_argument
+from kpolicy.policy.legacy_arguments import predicate_argument
 from kpolicy.policy.legacy_names import (
     LABEL_PRESENCE,
     NODE_CONDITION,
@@ -21,9 +21,9 @@ from kpolicy.policy.legacy_names import (
     Meaning,
     default_predicates,
 )
-from kpolicy.policy.legacy_reading import Reading, name_span, quoted
+from kpolicy.policy.legacy_reading import Reading, name_span
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.tree import Mapping, Node, Scalar, made, mapping
+from kpolicy.policy.tree import Mapping, Node, Sequence, items, made, mapping, string
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class _Rule:
     # What it is in the order in which predicates are asked.
     key: str
     node: Node
+    # Labels, for a rule that has some.
+    args: Mapping | None = None
 
 
 def predicates(reading: Reading) -> list[Node]:
@@ -43,7 +45,8 @@ def predicates(reading: Reading) -> list[Node]:
     rules: dict[str, _Rule] = {}
     for node, name in listed:
         for rule in _predicate(reading, node, name):
-            rules.setdefault(rule.name, rule)
+            known = rules.get(rule.name)
+            rules[rule.name] = rule if known is None else _both(known, rule)
     for rule in _mandatory(reading):
         rules.setdefault(rule.name, rule)
     if listed and "NodeResourcesFit" not in rules:
@@ -53,6 +56,26 @@ def predicates(reading: Reading) -> list[Node]:
     return [one.node for one in sorted(rules.values(), key=lambda one: ranks[one.key])]
 
 
+def _both(known: _Rule, rule: _Rule) -> _Rule:
+    """A check named twice is asked once; labels of several entries must all be as wanted."""
+    if rule.args is None:
+        return known
+    lists: dict[str, Node] = {}
+    for args in (known.args, rule.args):
+        for entry in args.entries if args is not None else ():
+            field = entry.key.text
+            listed = (*items(lists.get(field)), *items(entry.value))
+            distinct = {string(one): one for one in listed}
+            lists[field] = Sequence(entry.value.span, tuple(distinct.values()))
+    return _with_labels(known.name, known.node.span, mapping(rule.args.span, **lists))
+
+
+def _with_labels(builtin: str, span: Span, args: Mapping) -> _Rule:
+    node = mapping(span, builtin=made(builtin, args.span), args=args)
+    key = LABEL_PRESENCE if builtin == "NodeLabel" else builtin
+    return _Rule(builtin, key, node, args)
+
+
 def _predicate(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
     argument, problems = predicate_argument(node)
     reading.diagnostics.extend(problems)
@@ -60,7 +83,7 @@ def _predicate(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
     at = name_span(node)
     if argument is not None and not _is_argument_dropped(reading, name, at):
         if not _is_inert(reading, name, at):
-            yield _with_argument(name, node, argument)
+            yield _with_labels(argument.builtin, node.span, argument.args)
     elif argument is None and problems:
         return
     elif name in PREDICATES:
@@ -92,25 +115,6 @@ def _is_inert(reading: Reading, name: str, at: Span) -> bool:
     message = f"release 1.{reading.minor} reads `{name}` and never asks it"
     reading.say("KP602", message, at, "without a release it is asked")
     return True
-
-
-def _with_argument(name: str, node: Mapping, argument: Argument) -> _Rule:
-    at = name_span(node)
-    own = Scalar(at, name, name)
-    if argument.kind == "serviceAffinity":
-        args = mapping(argument.span, affinityLabels=argument.labels_node)
-        rule = mapping(node.span, name=own, builtin=made("ServiceAffinity", at), args=args)
-        return _Rule(name, "ServiceAffinity", rule)
-    negation = "" if argument.presence else "!"
-    parts = [f"{negation}({quoted(label)} in node.labels)" for label in argument.labels]
-    rule = mapping(
-        node.span,
-        name=own,
-        expression=made(" && ".join(parts), argument.span),
-        message=made("node(s) didn't have the requested labels", at),
-        preemptible=made(value=False, span=at),
-    )
-    return _Rule(name, LABEL_PRESENCE, rule)
 
 
 def _meant(span: Span, meaning: Meaning, name: str, at: Span) -> Mapping:

@@ -7,23 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
 from kpolicy.diagnostics import Span
-from kpolicy.policy.legacy_arguments import Argument, priority_argument
+from kpolicy.policy.legacy_arguments import priority_argument
 from kpolicy.policy.legacy_names import PRIORITIES, Meaning, default_priorities
-from kpolicy.policy.legacy_reading import Reading, name_span, quoted
+from kpolicy.policy.legacy_reading import Reading, name_span
 from kpolicy.policy.limits import WEIGHT_MAX
 from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.release import SCORES_TO_TEN_MINOR_LAST
 from kpolicy.policy.tree import Mapping, Node, Scalar, made, mapping
-
-_BUILTINS: Final = {
-    "serviceAntiAffinity": "ServiceAffinity",
-    "requestedToCapacityRatioArguments": "RequestedToCapacityRatio",
-}
-# A node has all of the score or none, on the scale of today.
-_SCORE_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +26,7 @@ class _Rule:
     at: Span
     span: Span
     weight: Node
-    builtin: str = ""
-    expression: str = ""
+    builtin: str
     args: Node | None = None
 
 
@@ -58,9 +50,8 @@ def _written(rule: _Rule, *, is_named: bool) -> Node:
     """A built-in has its own name, unless the file means one built-in by several names."""
     return mapping(
         rule.span,
-        name=Scalar(rule.at, rule.name, rule.name) if is_named or rule.expression else None,
-        builtin=made(rule.builtin, rule.at) if rule.builtin else None,
-        expression=made(rule.expression, rule.at) if rule.expression else None,
+        name=Scalar(rule.at, rule.name, rule.name) if is_named else None,
+        builtin=made(rule.builtin, rule.at),
         args=rule.args,
         weight=rule.weight,
     )
@@ -75,7 +66,7 @@ def _priority(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
     if weight is None or (problems and argument is None):
         return
     if argument is not None:
-        yield _with_argument(_Rule(name, at, node.span, weight), argument)
+        yield _Rule(name, at, node.span, weight, argument.builtin, argument.args)
     elif name in PRIORITIES:
         if name == "RequestedToCapacityRatioPriority":
             message = "without an argument it prefers free nodes, as up to 1.17"
@@ -92,15 +83,10 @@ def _meant(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> I
         if meaning.builtin == "SelectorSpread" and reading.is_pinned(20):
             reading.say("KP602", f"`{name}` is spreading by topology in 1.{reading.minor}", at)
             chosen = Meaning("PodTopologySpread")
+        if chosen.builtin == "EqualPriority" and not reading.is_pinned(0, SCORES_TO_TEN_MINOR_LAST):
+            continue
         args = made(chosen.args, at) if chosen.args else None
-        yield _Rule(name, at, span, weight, chosen.builtin, chosen.expression, args)
-
-
-def _with_argument(rule: _Rule, argument: Argument) -> _Rule:
-    if argument.kind in _BUILTINS:
-        return replace(rule, builtin=_BUILTINS[argument.kind], args=argument.args)
-    hit, miss = (_SCORE_MAX, 0) if argument.presence else (0, _SCORE_MAX)
-    return replace(rule, expression=f"{quoted(argument.labels[0])} in node.labels ? {hit} : {miss}")
+        yield _Rule(name, at, span, weight, chosen.builtin, args)
 
 
 def _weight(reading: Reading, node: Mapping, name: str) -> Node | None:

@@ -84,8 +84,3 @@ def is_null(node: Node) -> bool:
 
 def name_span(node: Mapping) -> Span:
     return (node.get("name") or node).span
-
-
-def quoted(label: str) -> str:
-    """A label key as a CEL string; `legacy_arguments` lets only legal keys pass."""
-    return f"'{label}'"

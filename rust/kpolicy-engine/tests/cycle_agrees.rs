@@ -56,8 +56,12 @@ fn node(lots: &mut Lots, index: usize) -> Value {
     }
     let images =
         json!([{"names": [format!("img/{}:1", lots.pick(&APPS))], "sizeBytes": 300_000_000}]);
+    // Whom the node asks to be spared.
+    let spared = json!({"preferAvoidPods": [{"podSignature": {"podController":
+        {"kind": "ReplicaSet", "uid": lots.pick(&APPS)}}}]});
     json!({"apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": format!("n{index:02}"), "labels": labels},
+        "metadata": {"name": format!("n{index:02}"), "labels": labels, "annotations":
+            {"scheduler.alpha.kubernetes.io/preferAvoidPods": spared.to_string()}},
         "spec": {"taints": taints, "unschedulable": lots.one_in(10)},
         "status": {"images": images, "allocatable": {
             "cpu": format!("{}", 2 + lots.below(6)), "memory": format!("{}Gi", 4 + lots.below(12)),
@@ -142,7 +146,9 @@ fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     }
     json!({"apiVersion": "v1", "kind": "Pod", "spec": spec, "status": status,
         "metadata": {"name": format!("p{index}"), "namespace": lots.pick(&NAMESPACES),
-                     "uid": format!("u{index}"), "labels": {"app": app}}})
+                     "uid": format!("u{index}"), "labels": {"app": app},
+                     "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                                          "name": app, "uid": app, "controller": true}]}})
 }
 
 /// What `explain` says of one pod.
@@ -245,6 +251,11 @@ fn run(document: &Value, seed: u64) -> (usize, usize) {
         let fresh = node(&mut lots, index);
         support::apply(&mut engine, &fresh);
     }
+    for (namespace, app) in [("red", "web"), ("red", "db"), ("blue", "web")] {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"app": app}},
+            "metadata": {"name": app, "namespace": namespace, "uid": format!("{namespace}-{app}")}});
+        support::apply(&mut engine, &service);
+    }
     let (mut next, mut uids) = (0, Vec::new());
     let (mut placed, mut parked) = (0, 0);
     for step in 0..STEPS {
@@ -329,4 +340,51 @@ fn with_rules_written_as_expressions() {
         "name": "quiet-zone", "policy": 0, "weight": 3, "expression": score, "match": [],
         "normalize": {"method": "reverse"}, "onError": "zero", "place": "a.yaml:2:1"}));
     compare_many(&document);
+}
+
+/// The built-ins that only the legacy policy knew, as they are or as an old release scored.
+fn legacy(release: Option<i64>) -> Value {
+    let mut document = support::default_program();
+    let zone = "topology.kubernetes.io/zone";
+    let label = json!({"absentLabels": ["gone"], "presentLabelsPreference": [zone],
+                       "absentLabelsPreference": ["disk"]});
+    let service = json!({"affinityLabels": [zone], "antiAffinityLabelsPreference": [zone, "disk"]});
+    let resources = json!([{"name": "cpu", "weight": 2}, {"name": "memory", "weight": 1},
+                           {"name": "example.com/gpu", "weight": 3}]);
+    let shape = json!([{"utilization": 0, "score": 2}, {"utilization": 40, "score": 10},
+                       {"utilization": 100, "score": 0}]);
+    let filters = [("NodeLabel", label.clone()), ("ServiceAffinity", service.clone())];
+    let scores = [
+        ("NodeLabel", 3, label),
+        ("ServiceAffinity", 2, service),
+        ("SelectorSpread", 2, json!({})),
+        ("NodePreferAvoidPods", 5, json!({})),
+        ("NodeResourcesLeastAllocated", 1, json!({"resources": resources})),
+        ("NodeResourcesMostAllocated", 2, json!({})),
+        ("RequestedToCapacityRatio", 3, json!({"shape": shape, "resources": resources})),
+        ("ResourceLimits", 1, json!({})),
+        ("EqualPriority", 7, json!({})),
+    ];
+    let profile = &mut document["profiles"][0];
+    let rules = profile["filters"].as_array_mut().expect("a list");
+    rules.extend(filters.map(|(name, args)| json!({"name": name, "builtin": name, "args": args})));
+    let rules = profile["scores"].as_array_mut().expect("a list");
+    rules.extend(scores.map(|(name, weight, args)| {
+        json!({"name": name, "builtin": name, "weight": weight, "args": args})
+    }));
+    if let Some(release) = release {
+        rules.iter_mut().for_each(|rule| rule["release"] = json!(release));
+    }
+    document
+}
+
+#[test]
+fn with_the_built_ins_of_the_legacy_policy() {
+    compare_many(&legacy(None));
+}
+
+#[test]
+fn with_scores_as_old_releases_gave_them() {
+    compare_many(&legacy(Some(16)));
+    compare_many(&legacy(Some(21)));
 }

@@ -41,9 +41,8 @@ def of(policy: dict[str, Any], release: str = "") -> Compiled:
 
 def plugin(rule: dict[str, Any]) -> str:
     """The plugin of 1.20 that did what the rule does."""
-    return {"SelectorSpread": "PodTopologySpread"}.get(rule.get("builtin", ""), "") or rule.get(
-        "builtin", "NodeLabel"
-    )
+    builtin: str = rule["builtin"]
+    return {"SelectorSpread": "PodTopologySpread"}.get(builtin, builtin)
 
 
 def test_every_document_loads_or_is_refused_with_an_error() -> None:
@@ -96,17 +95,35 @@ def test_one_ratio_with_an_argument_and_one_without_are_two() -> None:
     assert names(scores) == ["RequestedToCapacityRatioPriority", "Mine"]
 
 
-def test_names_become_built_ins_and_label_checks_become_expressions() -> None:
+def test_names_become_built_ins_and_labels_of_several_entries_are_asked_together() -> None:
     found = entry("F19")
     assert names(found["filters"]) == [
-        "NodeUnschedulable", "NodePorts", "NodeAffinity", "TaintToleration", "RequireRegion",
-        "BuildingNodesAvoid", "RegionAffinity",
+        "NodeUnschedulable", "NodePorts", "NodeAffinity", "TaintToleration", "NodeLabel",
+        "ServiceAffinity",
     ]  # fmt: skip
-    require = found["filters"][4]
-    assert require["message"] == "node(s) didn't have the requested labels"
-    assert require["preemptible"] is False
-    assert found["filters"][6]["builtin"] == "ServiceAffinity"
-    assert found["filters"][6]["args"]["affinityLabels"] == ["region"]
+    labels = found["filters"][4]["args"]
+    assert (labels["presentLabels"], labels["absentLabels"]) == (["region"], ["building"])
+    assert found["filters"][5]["args"]["affinityLabels"] == ["region"]
+    listed = [
+        {"name": name, "argument": {"serviceAffinity": {"labels": labels}}}
+        for name, labels in (("A", ["region", "zone"]), ("B", ["rack", "zone"]))
+    ]
+    both = profile(of({"predicates": listed, "priorities": []}), "default-scheduler")["filters"]
+    assert both[-1]["args"]["affinityLabels"] == ["region", "zone", "rack"]
+
+
+def test_preferences_keep_their_names_where_there_are_several() -> None:
+    preferred = {rule["name"]: rule["args"] for rule in entry("F02")["scores"]}
+    assert preferred["TestLabelPreference1"]["presentLabelsPreference"] == ["bar"]
+    assert preferred["TestLabelPreference2"]["absentLabelsPreference"] == ["foo"]
+    assert "NodeLabel" in names(entry("F01")["scores"])
+
+
+def test_scores_are_those_of_the_release_where_one_is_pinned() -> None:
+    assert all("release" not in rule for rule in entry("F23")["scores"])
+    assert {rule["release"] for rule in entry("F23", "v1.16.3")["scores"]} == {16}
+    assert "EqualPriority" not in names(entry("F02", "1.17")["scores"])
+    assert "EqualPriority" in names(entry("F02", "1.16")["scores"])
 
 
 def test_each_check_is_asked_once_however_often_it_is_named() -> None:
@@ -138,15 +155,15 @@ def test_missing_lists_mean_what_the_release_meant() -> None:
 
 
 def test_custom_predicates_run_unless_a_release_is_pinned_that_never_asked_them() -> None:
-    assert "Region" in names(entry("F16")["filters"])
+    assert "ServiceAffinity" in names(entry("F16")["filters"])
     pinned = compiled("F16", "1.11")
-    assert "Region" not in names(profile(pinned, "default-scheduler")["filters"])
+    assert "ServiceAffinity" not in names(profile(pinned, "default-scheduler")["filters"])
     assert "KP602" in dict(said(pinned.diagnostics))
 
 
 def test_an_argument_of_a_built_in_name_counts_until_1_17() -> None:
-    assert "CheckServiceAffinity" in names(entry("X17")["filters"])
-    assert "CheckServiceAffinity" not in names(entry("X17", "1.18")["filters"])
+    assert "ServiceAffinity" in names(entry("X17")["filters"])
+    assert "ServiceAffinity" not in names(entry("X17", "1.18")["filters"])
 
 
 def test_spreading_by_owner_stays_unless_1_20_is_pinned() -> None:

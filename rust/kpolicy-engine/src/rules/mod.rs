@@ -38,6 +38,7 @@ pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod requested_to_capacity_ratio;
 pub mod resource_args;
+pub mod resource_balance;
 pub mod resource_limits;
 pub mod resource_mean;
 pub mod resource_scoring;

@@ -12,6 +12,7 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
 use super::resource_args::resources;
+use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::{Key, PreparedScore, Reads, Score};
 
@@ -19,10 +20,14 @@ pub const NAME: &str = "NodeResourcesBalancedAllocation";
 
 const SCORE_MAX: f64 = 100.0;
 const HALF: f64 = 50.0;
+/// The last release that could be asked by a legacy policy.
+const OLD_MINOR_LAST: i64 = 22;
 
 #[derive(Debug)]
 pub struct NodeResourcesBalancedAllocation {
     resources: Box<[WeightedResource]>,
+    /// As an old release scored.
+    old: Option<Balance>,
 }
 
 #[derive(Debug)]
@@ -44,6 +49,10 @@ impl Score for NodeResourcesBalancedAllocation {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        if let Some(balance) = self.old {
+            let requests = pod.template.requests.clone();
+            return Some(Box::new(resource_balance::Prepared { balance, requests }));
+        }
         let asked = &pod.requests().held;
         let is_asked = |resource: &WeightedResource| asked.get(&resource.name) != 0;
         if !self.resources.iter().any(is_asked) {
@@ -60,6 +69,12 @@ impl Score for NodeResourcesBalancedAllocation {
             }
         };
         Some(Box::new(Prepared { parts: self.resources.iter().filter_map(part).collect() }))
+    }
+
+    fn score_as(&mut self, minor: i64) -> bool {
+        let is_old = minor <= OLD_MINOR_LAST;
+        self.old = is_old.then(|| Balance::of_release(minor));
+        is_old
     }
 }
 
@@ -167,7 +182,7 @@ pub fn from_args(
     args: &mut Fields<'_>,
     refusals: &mut Refusals,
 ) -> Option<NodeResourcesBalancedAllocation> {
-    Some(NodeResourcesBalancedAllocation { resources: resources(args, refusals)? })
+    Some(NodeResourcesBalancedAllocation { resources: resources(args, refusals)?, old: None })
 }
 
 #[cfg(test)]

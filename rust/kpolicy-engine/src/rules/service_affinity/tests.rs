@@ -97,6 +97,16 @@ fn peers_are_followed_and_argued_with() {
     assert_eq!(verdicts(fork.as_ref(), &cluster), "++++");
     fork.add_pod(&peer, &cluster, view);
     assert_eq!(verdicts(fork.as_ref(), &cluster), "+-+-");
+    // Two peers apart: the one that comes back is the first again.
+    cluster.set_pod(pod("r", "app=web", "n2"));
+    let first = row(&mut cluster, pod("r", "app=web", "n2"));
+    let mut fork = Filter::prepare(&by_region_and_rack(), &new, &cluster).unwrap().fork();
+    assert_eq!(verdicts(fork.as_ref(), &cluster), "-+--");
+    let at = cluster.nodes().view(cluster.nodes().find("n2").unwrap()).unwrap();
+    fork.remove_pod(&first, &cluster, at);
+    assert_eq!(verdicts(fork.as_ref(), &cluster), "+-+-");
+    fork.add_pod(&first, &cluster, at);
+    assert_eq!(verdicts(fork.as_ref(), &cluster), "-+--");
 }
 
 #[test]
