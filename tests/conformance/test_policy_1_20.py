@@ -82,3 +82,30 @@ def test_so_much_is_compared_and_every_deviation_occurs(
     assert dict(found.counts) == counts
     never = PINNED_ONLY if not release else UNPINNED_ONLY
     assert set(found.deviations) == set(DEVIATIONS) - never
+
+
+def test_ranked_weights_rank_on_the_scale_they_were_written_for() -> None:
+    document = DOCUMENTS["F23"]
+    compiled, nodes = document.compiled("1.16"), 0
+    order = [
+        "NodePreferAvoidPods", "NodeAffinity", "InterPodAffinity", "NodeResourcesMostAllocated",
+        "ImageLocality",
+    ]  # fmt: skip
+    weights = dict(zip(order, (161051, 14641, 1331, 121, 11), strict=True))
+    for world in document.worlds:
+        for answer in ask(compiled, world).answers.values():
+            feasible = {node["name"]: node for node in answer["nodes"] if "total" in node}
+            nodes += len(feasible)
+            ranks = {
+                name: [node["weighted"].get(rule, 0) for rule in order]
+                for name, node in feasible.items()
+            }
+            for rank in ranks.values():
+                parts = zip(order, rank, strict=True)
+                assert all(
+                    part in range(0, 11 * weights[rule], weights[rule]) for rule, part in parts
+                )
+            highest = max(ranks.values(), default=None)
+            best = sorted(name for name, rank in ranks.items() if rank == highest)
+            assert sorted(answer.get("best") or ()) == best
+    assert nodes == 237

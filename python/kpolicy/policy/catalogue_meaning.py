@@ -196,7 +196,7 @@ MEANING_PAGES: Final = (
         WARNING,
         "meaning chosen among releases",
         "kube-scheduler releases disagreed here; the message says which meaning is taken. "
-        "`--release` chooses another.",
+        '`compatibility: {release: "1.N"}` in the file chooses another.',
         '{"kind": "Policy"}',
         '{"kind": "Policy", "predicates": [], "priorities": []}',
     ),

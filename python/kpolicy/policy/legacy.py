@@ -19,12 +19,14 @@ from kpolicy.policy.legacy_reading import Reading
 from kpolicy.policy.model import API_VERSION, KIND
 from kpolicy.policy.release import minor_of
 from kpolicy.policy.source import SourceText
-from kpolicy.policy.tree import Mapping, Node, Scalar, Sequence, made, mapping
+from kpolicy.policy.tree import Mapping, Node, Scalar, Sequence, find, made, mapping, string
 
 SCHEDULER_NAME: Final = "default-scheduler"
 _FIELDS: Final = (
     "kind", "apiVersion", "metadata", "predicates", "priorities", "extenders",
     "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
+    # Ours: the release that the file was written for.
+    "compatibility",
 )  # fmt: skip
 
 
@@ -41,7 +43,8 @@ def converted(
     problem = _json_problem(text, root)
     if problem is not None:
         return [], [problem]
-    reading = Reading(root, minor_of(release))
+    stated = string(find(root, ("compatibility", "release")))
+    reading = Reading(root, minor_of(release or stated))
     return [_policy(reading)], reading.diagnostics
 
 
@@ -74,7 +77,7 @@ def _policy(reading: Reading) -> Mapping:
         interPodAffinity=_symmetric_weight(reading),
         evaluateAll=root.get("alwaysCheckAllPredicates"),
         extenders=found,
-        compatibility=_compatibility(reading),
+        compatibility=_compatibility(reading, root),
     )
     metadata = made({"name": "from-scheduler-json"}, at)
     return mapping(
@@ -82,9 +85,10 @@ def _policy(reading: Reading) -> Mapping:
     )
 
 
-def _compatibility(reading: Reading) -> Node | None:
-    if reading.pinned is None:
-        return None
+def _compatibility(reading: Reading, root: Mapping) -> Node | None:
+    """What the file says is checked where it stands."""
+    if reading.pinned is None or root.get("compatibility") is not None:
+        return root.get("compatibility")
     return made({"release": f"1.{reading.pinned}"}, reading.head)
 
 

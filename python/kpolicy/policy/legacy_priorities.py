@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.legacy_arguments import priority_argument
@@ -17,6 +18,12 @@ from kpolicy.policy.limits import WEIGHT_MAX
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.release import SCORES_TO_TEN_MINOR_LAST
 from kpolicy.policy.tree import Mapping, Node, Scalar, made, mapping
+
+# What a rule gave a node at most up to 1.16, and gives since.
+_SCORE_MAX_OLD: Final = 10
+_SCORE_MAX: Final = 100
+# So many priorities that each outrank all lighter ones are no chance.
+_LEVELS_MIN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,28 @@ def priorities(reading: Reading) -> list[Node]:
     for node, name in reading.listed("priorities"):
         for rule in _priority(reading, node, name):
             rules[name] = rule
+    _remark_on_scale(reading, list(rules.values()))
     shared = Counter(rule.builtin for rule in rules.values())
     return [_written(rule, is_named=shared[rule.builtin] > 1) for rule in rules.values()]
+
+
+def _remark_on_scale(reading: Reading, rules: list[_Rule]) -> None:
+    """Weights may be chosen so that no sum of lighter priorities outweighs a heavier one."""
+    if reading.pinned is not None or not reading.root.get("priorities"):
+        return
+    lighter, levels = 0, 0
+    for weight in sorted(_value(rule.weight) for rule in rules):
+        levels += lighter * _SCORE_MAX_OLD < weight <= lighter * _SCORE_MAX
+        lighter += weight
+    if levels >= _LEVELS_MIN:
+        message = "the weights rank the priorities on scores of 0 to 10, and scores go to 100"
+        hint = '`"compatibility": {"release": "1.16"}` in the file scores from 0 to 10'
+        reading.say("KP602", message, reading.head, hint)
+
+
+def _value(weight: Node) -> int:
+    value = weight.value if isinstance(weight, Scalar) else 0
+    return value if isinstance(value, int) else 0
 
 
 def _written(rule: _Rule, *, is_named: bool) -> Node:

@@ -126,6 +126,28 @@ def test_scores_are_those_of_the_release_where_one_is_pinned() -> None:
     assert "EqualPriority" in names(entry("F02", "1.16")["scores"])
 
 
+def test_a_file_may_say_which_release_it_was_written_for() -> None:
+    listed: dict[str, Any] = {
+        "predicates": [], "priorities": [{"name": "EqualPriority", "weight": 3}],
+        "compatibility": {"release": "1.16"},
+    }  # fmt: skip
+    (score,) = profile(of(listed), "default-scheduler")["scores"]
+    assert (score["builtin"], score["release"], score["weight"]) == ("EqualPriority", 16, 3)
+    assert profile(of(listed, "1.18"), "default-scheduler")["scores"] == []
+    unreadable = of({**listed, "compatibility": {"release": "new"}})
+    assert unreadable.program is None
+    assert {code for code, _ in said(unreadable.diagnostics)} == {"KP113"}
+
+
+def test_weights_that_rank_on_the_old_scale_are_told() -> None:
+    told = [one for one in compiled("F23").diagnostics if "0 to 10" in one.message]
+    assert len(told) == 1
+    assert "compatibility" in told[0].hint
+    assert not [one for one in compiled("F23", "1.16").diagnostics if "0 to 10" in one.message]
+    others = set(DOCUMENTS) - REFUSED - {"F23"}
+    assert not [n for n in others for d in compiled(n).diagnostics if "0 to 10" in d.message]
+
+
 def test_each_check_is_asked_once_however_often_it_is_named() -> None:
     found = entry("F04")["filters"]
     assert len(names(found)) == len(set(names(found)))
