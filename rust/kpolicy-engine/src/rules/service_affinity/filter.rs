@@ -154,11 +154,11 @@ impl PreparedFilter for Prepared {
     }
 
     fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
-        self.argue(cluster, |peers| peers.argue(node.slot, pod, cluster));
+        self.argue(cluster, |peers| peers.put(node.slot, pod, cluster));
     }
 
     fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
-        self.argue(cluster, |peers| peers.withdraw(node.slot, pod, cluster));
+        self.argue(cluster, |peers| peers.take(node.slot, pod, cluster));
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

@@ -17,20 +17,11 @@ pub struct Peers {
     identity: Shared<Identity>,
     /// Pods by rank and slot of their node; shared with copies to argue with.
     by_rank: Arc<BTreeMap<(u32, NodeSlot), u32>>,
-    /// Nodes of pods put for argument's sake; they come last.
-    argued: Vec<NodeSlot>,
-    /// Nodes of pods taken away for argument's sake: one put back there is the one that was.
-    missing: Vec<NodeSlot>,
 }
 
 impl Peers {
     pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
-        let mut peers = Self {
-            identity: pod.identity.clone(),
-            by_rank: Arc::default(),
-            argued: Vec::new(),
-            missing: Vec::new(),
-        };
+        let mut peers = Self { identity: pod.identity.clone(), by_rank: Arc::default() };
         let mut by_rank = BTreeMap::new();
         for row in cluster.census().identities().iter().filter(|row| peers.has(&row.what)) {
             for (slot, tally) in &row.by_node {
@@ -43,47 +34,20 @@ impl Peers {
 
     /// The node whose labels count.
     pub fn first(&self) -> Option<NodeSlot> {
-        let real = self.by_rank.keys().next().map(|(_, slot)| *slot);
-        real.or_else(|| self.argued.first().copied())
+        self.by_rank.keys().next().map(|(_, slot)| *slot)
     }
 
     pub fn put(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if self.has(&pod.identity) {
-            self.count_in(slot, cluster);
+            let place = place(slot, cluster);
+            *Arc::make_mut(&mut self.by_rank).entry(place).or_default() += 1;
         }
     }
 
     pub fn take(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
-        if self.has(&pod.identity) {
-            self.count_out(slot, cluster);
-        }
-    }
-
-    /// Puts a pod for argument's sake; it and `withdraw` undo each other in any order.
-    pub fn argue(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if !self.has(&pod.identity) {
             return;
         }
-        if withdrawn(&mut self.missing, slot) {
-            self.count_in(slot, cluster);
-        } else {
-            self.argued.push(slot);
-        }
-    }
-
-    /// Takes one away for argument's sake.
-    pub fn withdraw(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
-        if self.has(&pod.identity) && !withdrawn(&mut self.argued, slot) {
-            self.count_out(slot, cluster);
-            self.missing.push(slot);
-        }
-    }
-
-    fn count_in(&mut self, slot: NodeSlot, cluster: &Cluster) {
-        *Arc::make_mut(&mut self.by_rank).entry(place(slot, cluster)).or_default() += 1;
-    }
-
-    fn count_out(&mut self, slot: NodeSlot, cluster: &Cluster) {
         let place = place(slot, cluster);
         let by_rank = Arc::make_mut(&mut self.by_rank);
         if let Some(pods) = by_rank.get_mut(&place) {
@@ -99,12 +63,6 @@ impl Peers {
         other.namespace == self.identity.namespace
             && wanted.iter().all(|(key, value)| other.labels.get(key) == Some(value))
     }
-}
-
-/// Takes one of these slots out, if it is there.
-fn withdrawn(slots: &mut Vec<NodeSlot>, slot: NodeSlot) -> bool {
-    let position = slots.iter().rposition(|other| *other == slot);
-    position.map(|position| slots.remove(position)).is_some()
 }
 
 fn place(slot: NodeSlot, cluster: &Cluster) -> (u32, NodeSlot) {
