@@ -15,6 +15,7 @@ from kpolicy.version import VERSION
 if TYPE_CHECKING:
     from kpolicy.offline.bench.measure import Measured, measure
     from kpolicy.offline.bench.world import Size
+    from kpolicy.offline.evaluate import Evaluated, evaluate
     from kpolicy.offline.explain import Explained, explain
     from kpolicy.offline.problem import Problem
     from kpolicy.offline.simulate import SimulatedPod, Simulation, simulate
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
+    "Evaluated": "kpolicy.offline.evaluate",
     "Explained": "kpolicy.offline.explain",
     "Measured": "kpolicy.offline.bench.measure",
     "PolicyRefusedError": "kpolicy.offline.snapshot",
@@ -39,6 +41,7 @@ _LAZY: Final = {
     "Size": "kpolicy.offline.bench.world",
     "Snapshot": "kpolicy.offline.snapshot",
     "Survey": "kpolicy.offline.survey",
+    "evaluate": "kpolicy.offline.evaluate",
     "explain": "kpolicy.offline.explain",
     "measure": "kpolicy.offline.bench.measure",
     "run_tests": "kpolicy.offline.testing.session",
@@ -53,6 +56,7 @@ _LAZY: Final = {
 __all__ = [
     "Compiled",
     "Diagnostic",
+    "Evaluated",
     "Explained",
     "Measured",
     "Place",
@@ -70,6 +74,7 @@ __all__ = [
     "Survey",
     "__version__",
     "compile_policy",
+    "evaluate",
     "explain",
     "measure",
     "run_tests",

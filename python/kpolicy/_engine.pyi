@@ -106,6 +106,10 @@ class Engine:
         """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`; with
         `"parts": true` also, under `seen`, what each part of a rule's expressions gave."""
 
+    def evaluate(self, request: bytes) -> bytes:
+        """`{"ir", "variables", "pod", "node", "trace"}` to the value of one expression: see
+        docs/internals/expressions.md."""
+
     def message(self, uid: str) -> str:
         """The full text of why a parked pod is parked, or an empty string."""
 

@@ -212,6 +212,11 @@ class Engine:
         rule, what every part of its expressions gave, which coverage of tests is made of."""
         return self._engine.explain(request, now_ns)
 
+    def evaluate(self, request: bytes) -> bytes:
+        """`{"ir": …, "variables": {…}, "pod": "namespace/name", "node": name, "trace": bool}` to
+        the value of one expression, by the facts that rules read: docs/internals/expressions.md."""
+        return self._engine.evaluate(request)
+
     def message(self, uid: str) -> str:
         """The full text of why a parked pod is parked, or an empty string."""
         return self._engine.message(uid)

@@ -25,13 +25,12 @@ from kpolicy.offline.pod_lookup import (
     unknown,
 )
 from kpolicy.offline.snapshot import Snapshot, default_program
+from kpolicy.offline.unplaced import unplaced
 from kpolicy.policy.compile import EVERY_POD
 from kpolicy.policy.program import Program
 
 # No rule reads the time of an explanation.
 _NOW_NS: Final = 0
-# What a pod has only since it is somewhere, besides its node.
-_OF_PLACEMENT: Final = frozenset({"status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +112,14 @@ class Explaining:
             yield from self._engine.explain(request.encode(), _NOW_NS).splitlines()
 
     def _as_if_not_there(self, key: str, pod: Json) -> Iterator[bytes]:
-        """The pod is taken away and comes back pending; then all is put back."""
-        spec = dict(pod.get("spec") or {})
-        spec.pop("nodeName", None)
-        pending = {name: value for name, value in pod.items() if name not in _OF_PLACEMENT}
-        pending["spec"] = spec
-        self._watched(("DELETED", pod), ("ADDED", pending))
-        lines = list(self._asked([key]))
-        self._watched(("DELETED", pending), ("ADDED", pod))
+        with unplaced(self._engine, pod):
+            lines = list(self._asked([key]))
         if not lines:
-            self.not_explained.append(self._silent(key, str(spec.get("schedulerName") or "")))
+            self.not_explained.append(self._silent(key, pod))
         yield from lines
 
-    def _silent(self, key: str, scheduler_name: str) -> NotExplained:
-        name = scheduler_name or DEFAULT_SCHEDULER
+    def _silent(self, key: str, pod: Json) -> NotExplained:
+        name = str((pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER)
         if EVERY_POD in self._served or name in self._served:
             return NotExplained(key, "it could not be read")
         return self._unserved(key, name)
-
-    def _watched(self, *events: tuple[str, Json]) -> None:
-        lines = [json.dumps({"type": kind, "object": item}) + "\n" for kind, item in events]
-        self._engine.watch("pods", "".join(lines).encode(), _NOW_NS)

@@ -9,56 +9,82 @@ use serde_json::{Value as Json, json};
 
 use crate::budget::Budget;
 use crate::error::Refusal;
-use crate::facts::{Answer, Facts, Read};
+use crate::facts::{Answer, Facts, NoFacts, Read};
 use crate::ir::Expression;
-use crate::value::{Value, from_json, to_json};
+use crate::trace::{Trace, outcome_json};
+use crate::value::{Value, from_json};
 
 /// The cost such an evaluation may have.
 const COST_MAX: u64 = 10_000_000;
 
-struct Variables(FxHashMap<String, Value>);
+/// Variables by name; what is none of them, the host answers.
+struct Variables<'a> {
+    values: FxHashMap<String, Value>,
+    facts: &'a dyn Facts,
+}
 
-impl Facts for Variables {
+impl Facts for Variables<'_> {
     fn read(&self, read: &Read) -> Answer {
-        match self.0.get(&*read.fact) {
+        match self.values.get(&*read.fact) {
             Some(value) if read.args.is_empty() => Answer::Known(value.clone()),
-            _ => Answer::Unknown,
+            _ => self.facts.read(read),
         }
     }
 }
 
 /// Verifies and evaluates `ir` with `variables`; never panics, whatever it is given.
 pub fn evaluate_json(ir: &[u8], variables: &[u8]) -> Vec<u8> {
-    let answer = match prepared(ir, variables) {
-        Ok((expression, variables)) => {
-            match expression.evaluate(&variables, &mut Budget::new(COST_MAX)) {
-                Ok(value) => json!({"value": to_json(&value), "type": value.type_name()}),
-                Err(error) => json!({"error": {
-                    "kind": error.kind.name(),
-                    "message": *error.message,
-                    "node": error.node,
-                }}),
-            }
-        }
-        Err(refusal) => json!({"refused": {
-            "code": refusal.code,
-            "message": refusal.message,
-            "node": refusal.node,
-        }}),
+    let parsed = |bytes: &[u8]| serde_json::from_slice::<Json>(bytes);
+    let answer = match (parsed(ir), parsed(variables)) {
+        (Ok(ir), Ok(variables)) => answer_json(&ir, &variables, &NoFacts, false),
+        (Err(why), _) | (_, Err(why)) => refused(&unreadable(why.to_string())),
     };
     answer.to_string().into_bytes()
 }
 
-fn prepared(ir: &[u8], variables: &[u8]) -> Result<(Expression, Variables), Refusal> {
-    let refuse = |message: String| Refusal { code: "IR000", message, node: None };
-    let ir: Json = serde_json::from_slice(ir).map_err(|why| refuse(why.to_string()))?;
-    let expression = Expression::verify(&ir)?;
-    let json: Json = serde_json::from_slice(variables).map_err(|why| refuse(why.to_string()))?;
-    let object = json.as_object().ok_or_else(|| refuse("variables are not an object".into()))?;
+/// The same with facts beside the variables; `traced` adds what each node gave.
+pub fn answer_json(ir: &Json, variables: &Json, facts: &dyn Facts, traced: bool) -> Json {
+    let (expression, values) = match prepared(ir, variables) {
+        Ok(prepared) => prepared,
+        Err(refusal) => return refused(&refusal),
+    };
+    let facts = Variables { values, facts };
+    let mut budget = Budget::new(COST_MAX);
+    if !traced {
+        return outcome_json(&expression.evaluate(&facts, &mut budget));
+    }
+    let mut trace = Trace::default();
+    let mut answer = outcome_json(&expression.evaluate_traced(&facts, &mut budget, &mut trace));
+    if let Some(object) = answer.as_object_mut() {
+        object.insert("spent".into(), budget.spent().into());
+        object.insert("trace".into(), trace.to_json());
+    }
+    answer
+}
+
+fn refused(refusal: &Refusal) -> Json {
+    json!({"refused": {
+        "code": refusal.code,
+        "message": refusal.message,
+        "node": refusal.node,
+    }})
+}
+
+fn unreadable(message: String) -> Refusal {
+    Refusal { code: "IR000", message, node: None }
+}
+
+fn prepared(
+    ir: &Json,
+    variables: &Json,
+) -> Result<(Expression, FxHashMap<String, Value>), Refusal> {
+    let expression = Expression::verify(ir)?;
+    let object =
+        variables.as_object().ok_or_else(|| unreadable("variables are not an object".into()))?;
     let values = object
         .iter()
         .map(|(name, value)| from_json(value).map(|value| (name.clone(), value)))
         .collect::<Result<_, _>>()
-        .map_err(|why| refuse(format!("variables: {why}")))?;
-    Ok((expression, Variables(values)))
+        .map_err(|why| unreadable(format!("variables: {why}")))?;
+    Ok((expression, values))
 }

@@ -16,6 +16,7 @@ mod interface;
 mod ir;
 mod loops;
 mod scalar;
+mod trace;
 mod types;
 mod value;
 mod verify;
@@ -26,9 +27,10 @@ pub use error::{EvaluationError, Fault, Kind, Refusal};
 pub use facts::{Answer, Column, Columns, Dictionary, Facts, NoFacts, Object, Read};
 pub use fold::Residual;
 pub use functions::overloads;
-pub use interface::evaluate_json;
+pub use interface::{answer_json, evaluate_json};
 pub use ir::{DEPTH_MAX, Expression, NODES_MAX, READS_MAX, SLOTS_MAX};
 pub use scalar::Seen;
+pub use trace::Trace;
 pub use types::Type;
 pub use value::{
     Civil, Duration, Key, Map, Operator, Quantity, Requirement, Selector, Timestamp, Value, equal,

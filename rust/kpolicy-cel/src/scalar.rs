@@ -10,6 +10,7 @@ use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
+use crate::trace::Trace;
 use crate::value::{Key, Map, Value};
 
 pub(crate) type Outcome = Result<Value, EvaluationError>;
@@ -31,6 +32,16 @@ impl Expression {
         self.machine(facts, budget, Some(seen)).value(self.root)
     }
 
+    /// As [`Expression::evaluate`], and keeps the first values that each node gave.
+    pub fn evaluate_traced(
+        &self,
+        facts: &dyn Facts,
+        budget: &mut Budget,
+        trace: &mut Trace,
+    ) -> Outcome {
+        self.machine(facts, budget, Some(trace)).value(self.root)
+    }
+
     /// The value of one node that reads no slot.
     pub(crate) fn evaluate_node(
         &self,
@@ -45,7 +56,7 @@ impl Expression {
         &'a self,
         facts: &'a dyn Facts,
         budget: &'a mut Budget,
-        seen: Option<&'a mut [Seen]>,
+        observer: Option<&'a mut dyn Observer>,
     ) -> Machine<'a> {
         Machine {
             expression: self,
@@ -53,9 +64,15 @@ impl Expression {
             budget,
             slots: vec![Ok(Value::Null); self.slots],
             memos: vec![None; self.memos],
-            seen,
+            observer,
         }
     }
+}
+
+/// Whoever wants to know what each node gave.
+pub(crate) trait Observer {
+    /// `node` is that of the expression as it was verified.
+    fn note(&mut self, node: u32, outcome: &Outcome);
 }
 
 /// What a node of an expression gave in all evaluations that reached it.
@@ -68,13 +85,14 @@ pub struct Seen {
     pub is_other: bool,
 }
 
-impl Seen {
-    fn note(&mut self, outcome: &Outcome) {
+impl Observer for Vec<Seen> {
+    fn note(&mut self, node: u32, outcome: &Outcome) {
+        let Some(seen) = self.get_mut(node as usize) else { return };
         match outcome {
-            Ok(Value::Bool(true)) => self.is_true = true,
-            Ok(Value::Bool(false)) => self.is_false = true,
-            Ok(_) => self.is_other = true,
-            Err(_) => self.is_error = true,
+            Ok(Value::Bool(true)) => seen.is_true = true,
+            Ok(Value::Bool(false)) => seen.is_false = true,
+            Ok(_) => seen.is_other = true,
+            Err(_) => seen.is_error = true,
         }
     }
 }
@@ -85,8 +103,7 @@ pub(crate) struct Machine<'a> {
     pub budget: &'a mut Budget,
     slots: Vec<Outcome>,
     memos: Vec<Option<Outcome>>,
-    /// By the node of the expression as it was verified.
-    seen: Option<&'a mut [Seen]>,
+    observer: Option<&'a mut dyn Observer>,
 }
 
 impl<'a> Machine<'a> {
@@ -100,8 +117,8 @@ impl<'a> Machine<'a> {
             return kept.clone();
         }
         let outcome = self.operate(node);
-        if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(node.origin as usize)) {
-            seen.note(&outcome);
+        if let Some(observer) = self.observer.as_deref_mut() {
+            observer.note(node.origin, &outcome);
         }
         if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
             *place = Some(outcome.clone());

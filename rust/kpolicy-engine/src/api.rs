@@ -18,6 +18,7 @@
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
 //! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
+//! evaluate(&self, asked: &evaluate::Asked) -> serde_json::Value      // one expression
 //! message(&self, uid: &str) -> Arc<str>
 //! pending(&self) -> Vec<PodChange>
 //! statistics(&self) -> Statistics

@@ -6,6 +6,7 @@
 pub mod api;
 pub mod cycle;
 pub mod engine;
+pub mod evaluate;
 pub mod event;
 pub mod explain;
 pub mod intern;

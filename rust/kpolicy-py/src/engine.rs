@@ -16,7 +16,7 @@ use crate::fault::{detached, poisoned};
 use crate::feeding::Feeder;
 use crate::held::Held;
 use crate::stopwatch::Monotonic;
-use crate::{program, tuples};
+use crate::{expression, program, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
@@ -187,6 +187,14 @@ impl Engine {
             if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
         })?;
         Ok(PyBytes::new(py, &lines))
+    }
+
+    /// `{"ir", "variables", "pod", "node", "trace"}` to the value of one expression, as
+    /// docs/internals/expressions.md says.
+    fn evaluate<'py>(&self, py: Python<'py>, request: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let request = detached(py, || expression::read(request))?;
+        let answer = self.ask(py, |held| held.core.evaluate(&request.asked()).to_string())?;
+        Ok(PyBytes::new(py, answer.as_bytes()))
     }
 
     /// The full text of why a parked pod is parked, or an empty string.

@@ -5,6 +5,7 @@
 //! lets other threads run during every call that does work. Must not decide anything.
 
 mod engine;
+mod expression;
 mod fault;
 mod feeding;
 mod held;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
 use crate::cycle::{Cycle, Tie};
+use crate::evaluate::{self, Asked};
 use crate::explain::{self, Detail};
 use crate::model::Kind;
 use crate::parked::Parked;
@@ -132,6 +133,11 @@ impl Engine {
             explain::line(&entry.pod, &self.program, &self.cluster, tie, detail, &mut lines);
         }
         lines
+    }
+
+    /// What an expression gives for a pod and a node, by the facts that rules read.
+    pub fn evaluate(&self, asked: &Asked<'_>) -> Value {
+        evaluate::answer(asked, &self.cluster)
     }
 
     pub fn statistics(&self) -> Statistics {

@@ -113,6 +113,11 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// A pod that asks for nothing, for questions that no pod is part of.
+    pub fn blank() -> Self {
+        PodTables::default().row(model::Pod::default(), &mut Interner::default())
+    }
+
     pub fn namespace(&self) -> &Name {
         &self.identity.namespace
     }

@@ -75,6 +75,13 @@ impl Pods {
         self.waiting.values().map(Vec::len).sum()
     }
 
+    /// By `namespace/name`; walks all.
+    pub fn named(&self, key: &str) -> Option<&PodEntry> {
+        let (namespace, name) = key.split_once('/')?;
+        let is_named = |pod: &Pod| *pod.name == *name && ***pod.namespace() == *namespace;
+        self.by_uid.values().find(|entry| is_named(&entry.pod))
+    }
+
     /// Every pod, in order of uid.
     pub fn in_order(&self) -> Vec<&PodEntry> {
         let mut entries: Vec<&PodEntry> = self.by_uid.values().collect();

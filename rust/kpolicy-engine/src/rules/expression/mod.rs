@@ -27,13 +27,13 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::{Reads, Refresh};
 use needs::Needs;
-use world::PodWorld;
 
 pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
 pub use conditions::Conditions;
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
 pub use witness::Witness;
+pub use world::{ClusterWorld, NodeWorld, PodWorld};
 
 /// What evaluating an expression may cost for one node (KR110 where it is more).
 const COST_PER_NODE_MAX: u64 = 10_000;

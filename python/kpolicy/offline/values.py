@@ -1,0 +1,257 @@
+"""Values of expressions in JSON, as people and programs read and write them.
+
+Owns the plain form (what JSON has, next to the name of a type), when it does not tell all, and how
+a variable is read. Assumes the exact form of `docs/internals/expressions.md` from the engine. Must
+not evaluate.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+# A value in the exact form: JSON in which everything without a JSON type of its own is tagged.
+Exact: TypeAlias = Any
+
+_INT_MIN, _INT_MAX, _UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)\Z")
+_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)\Z")
+_QUANTITY: Final = re.compile(
+    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?\Z"
+)
+_TYPES: Final = frozenset(
+    ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type",
+     "optional_type", "google.protobuf.Timestamp", "google.protobuf.Duration")
+)  # fmt: skip
+_NOT_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
+
+
+class NotAValueError(ValueError):
+    """A variable that no value of the language stands for."""
+
+
+# Out.
+
+
+def plain(exact: Exact) -> Any:
+    """The value as JSON without tags, by protobuf's rules: text for bytes, times, what is not
+    finite, and for keys of maps; an optional is a list of none or one."""
+    if isinstance(exact, list):
+        return [plain(item) for item in exact]
+    if not isinstance(exact, dict):
+        return exact
+    ((tag, body),) = exact.items()
+    match tag:
+        case "double":
+            return body if body in _NOT_FINITE else float(body)
+        case "map":
+            keys = [_key(key) for key, _ in body]
+            if len(set(keys)) < len(keys):
+                return [[plain(key), plain(value)] for key, value in body]
+            return {key: plain(value) for key, (_, value) in zip(keys, body, strict=True)}
+        case "optional":
+            return [plain(item) for item in body]
+    return body
+
+
+def _key(exact: Exact) -> str:
+    value = plain(exact)
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+
+
+def is_told(exact: Exact) -> bool:
+    """Whether the plain form and the name of the type tell the whole value."""
+    if isinstance(exact, list):
+        return all(map(_is_plain, exact))
+    if not isinstance(exact, dict):
+        return True
+    ((tag, body),) = exact.items()
+    if tag == "optional":
+        return all(map(_is_plain, body))
+    return tag != "map" or _is_plain(exact)
+
+
+def _is_plain(exact: Exact) -> bool:
+    """Whether the plain form is read back as the same value, without a type beside it."""
+    if isinstance(exact, list):
+        return all(map(_is_plain, exact))
+    if not isinstance(exact, dict):
+        return True
+    ((tag, body),) = exact.items()
+    if tag == "double":
+        return body not in _NOT_FINITE
+    if tag != "map":
+        return False
+    strings = all(isinstance(key, str) for key, _ in body)
+    # A map of one key that is a tag would be read as what the tag says.
+    tagged = len(body) == 1 and _tagged(*next(iter(plain(exact).items()))) is not None
+    return strings and not tagged and all(_is_plain(value) for _, value in body)
+
+
+# In.
+
+
+def given(value: Any) -> Exact:
+    """A variable as JSON: plain, in the exact form, or as CEL's own `Value` in JSON.
+
+    Raises `NotAValueError`."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        if _INT_MIN <= value <= _INT_MAX:
+            return value
+        if 0 <= value <= _UINT_MAX:
+            return {"uint": value}
+        raise NotAValueError(f"{value} is neither an int nor a uint")
+    if isinstance(value, float):
+        return {"double": _double_text(value)}
+    if isinstance(value, (list, tuple)):
+        return [given(item) for item in value]
+    if not isinstance(value, Mapping):
+        raise NotAValueError(f"a {type(value).__name__} is no value")
+    if len(value) == 1:
+        tagged = _tagged(*next(iter(value.items())))
+        if tagged is not None:
+            return tagged[0]
+    return {"map": [[str(key), given(item)] for key, item in value.items()]}
+
+
+def _double_text(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _tagged(tag: str, body: Any) -> tuple[Exact] | None:
+    """What an object of one key stands for, if its body has the tag's form."""
+    return _in_form(tag, body) or _protobuf(tag, body)
+
+
+def _in_form(tag: str, body: Any) -> tuple[Exact] | None:
+    match tag, body:
+        case "uint", int() if not isinstance(body, bool) and 0 <= body <= _UINT_MAX:
+            return ({tag: body},)
+        case "double", _ if (text := _read_double(body)) is not None:
+            return ({tag: text},)
+        case "bytes", str() if _is_base64(body):
+            return ({tag: body},)
+        case "map", list() if all(isinstance(one, list) and len(one) == 2 for one in body):
+            return ({tag: [[given(key), given(value)] for key, value in body]},)
+        case "optional", list() if len(body) <= 1:
+            return ({tag: [given(item) for item in body]},)
+        case "type", str() if body in _TYPES:
+            return ({tag: body},)
+        case "timestamp", str() if _TIME.match(body):
+            return ({tag: body},)
+        case "duration", str() if _DURATION.match(body):
+            return ({tag: body},)
+        case "quantity", str() if _QUANTITY.match(body):
+            return ({tag: body},)
+        case "selector", str():
+            return ({tag: body},)
+    return None
+
+
+def _read_double(body: Any) -> str | None:
+    if isinstance(body, bool) or not isinstance(body, (int, float, str)):
+        return None
+    try:
+        return _double_text(float(body))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _is_base64(body: str) -> bool:
+    try:
+        base64.b64decode(body, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _protobuf(tag: str, body: Any) -> tuple[Exact] | None:
+    """A `cel.expr.Value` as protobuf writes it in JSON."""
+    match tag, body:
+        case "nullValue", _:
+            return (None,)
+        case ("boolValue", bool()) | ("stringValue", str()):
+            return (body,)
+        case ("int64Value", int() | str()) | ("uint64Value", int() | str()):
+            return _integer(tag, body)
+        case "doubleValue", _:
+            return _in_form("double", body)
+        case "bytesValue", str():
+            return _in_form("bytes", body)
+        case "typeValue", str():
+            return ({"type": body},)
+        case "listValue", Mapping():
+            return ([given(item) for item in body.get("values", [])],)
+        case "mapValue", Mapping():
+            entries = body.get("entries", [])
+            return ({"map": [[given(one["key"]), given(one["value"])] for one in entries]},)
+        case "objectValue", {"@type": str(url), "value": str(text)}:
+            kind = url.rpartition(".")[2].lower()
+            return _in_form(kind, text) if kind in ("timestamp", "duration") else None
+    return None
+
+
+def _integer(tag: str, body: int | str) -> tuple[Exact] | None:
+    try:
+        number = int(body)
+    except ValueError:
+        return None
+    return (number,) if tag == "int64Value" else _in_form("uint", number)
+
+
+# As an expression.
+
+
+def written(exact: Exact) -> str:
+    """The value as CEL writes it."""
+    if exact is None:
+        return "null"
+    if isinstance(exact, bool):
+        return "true" if exact else "false"
+    if isinstance(exact, int):
+        return str(exact)
+    if isinstance(exact, str):
+        return _quoted(exact)
+    if isinstance(exact, list):
+        return f"[{', '.join(map(written, exact))}]"
+    ((tag, body),) = exact.items()
+    match tag:
+        case "uint":
+            return f"{body}u"
+        case "double":
+            return f"double({_quoted(body)})" if body in _NOT_FINITE else str(body)
+        case "bytes":
+            return "b" + _bytes_quoted(base64.b64decode(body))
+        case "map":
+            return f"{{{', '.join(f'{written(k)}: {written(v)}' for k, v in body)}}}"
+        case "optional":
+            return f"optional.of({written(body[0])})" if body else "optional.none()"
+        case "type" | "object":
+            return str(body)
+    return f"{tag}({_quoted(body)})"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else _escape(c) for c in escaped) + '"'
+
+
+def _escape(character: str) -> str:
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character)
+    return short or (f"\\u{ord(character):04x}" if ord(character) < 2**16 else
+                     f"\\U{ord(character):08x}")  # fmt: skip
+
+
+def _bytes_quoted(data: bytes) -> str:
+    shown = (chr(b) if 32 <= b < 127 and b not in b'\\"' else f"\\x{b:02x}" for b in data)
+    return '"' + "".join(shown) + '"'

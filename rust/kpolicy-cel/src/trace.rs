@@ -1,0 +1,96 @@
+//! What each node of an expression gave during one evaluation, for people who ask why.
+//!
+//! Owns [`Trace`]. Assumes that a node of a loop is reached many times: the first outcomes are kept,
+//! the others counted. Must not know where an expression came from.
+
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use crate::scalar::{Observer, Outcome};
+use crate::value::to_json;
+
+/// Outcomes kept of one node; a reader of a loop looks at the first few.
+const OUTCOMES_MAX: usize = 16;
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    outcomes: Vec<Outcome>,
+    count: u64,
+}
+
+/// Outcomes by node of the verified expression.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    nodes: Vec<Seen>,
+}
+
+impl Observer for Trace {
+    fn note(&mut self, node: u32, outcome: &Outcome) {
+        let index = node as usize;
+        if self.nodes.len() <= index {
+            self.nodes.resize(index + 1, Seen::default());
+        }
+        if let Some(seen) = self.nodes.get_mut(index) {
+            seen.count += 1;
+            if seen.outcomes.len() < OUTCOMES_MAX {
+                seen.outcomes.push(outcome.clone());
+            }
+        }
+    }
+}
+
+impl Trace {
+    /// By node that was reached: how often, and the first outcomes.
+    pub fn to_json(&self) -> Json {
+        let mut nodes = JsonMap::new();
+        for (index, seen) in self.nodes.iter().enumerate().filter(|(_, seen)| seen.count > 0) {
+            let outcomes: Vec<Json> = seen.outcomes.iter().map(outcome_json).collect();
+            nodes.insert(index.to_string(), json!({"count": seen.count, "outcomes": outcomes}));
+        }
+        nodes.into()
+    }
+}
+
+/// `{"value", "type"}` or `{"error": {"kind", "message", "node"}}`.
+pub(crate) fn outcome_json(outcome: &Outcome) -> Json {
+    match outcome {
+        Ok(value) => json!({"value": to_json(value), "type": value.type_name()}),
+        Err(error) => json!({"error": {
+            "kind": error.kind.name(),
+            "message": *error.message,
+            "node": error.node,
+        }}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Trace;
+    use crate::{Budget, Expression, NoFacts};
+
+    #[test]
+    fn a_node_that_was_not_reached_is_not_there_and_loops_are_counted() {
+        let ir = json!({"format": 1, "constants": [1, 2, 3, true], "root": 7, "nodes": [
+            {"op": "constant", "type": "int", "constant": 0},
+            {"op": "constant", "type": "int", "constant": 1},
+            {"op": "constant", "type": "int", "constant": 2},
+            {"op": "list", "type": ["list", "int"], "args": [0, 1, 2]},
+            {"op": "slot", "type": "int", "slot": 0},
+            {"op": "call", "type": "bool", "overload": "greater_int64", "args": [4, 0]},
+            {"op": "loop", "type": "bool", "kind": "exists", "slots": [0], "args": [3, 5]},
+            {"op": "or", "type": "bool", "args": [6, 8]}, ]});
+        let mut nodes = ir["nodes"].as_array().unwrap().clone();
+        nodes.insert(7, json!({"op": "constant", "type": "bool", "constant": 3}));
+        nodes[8]["args"] = json!([6, 7]);
+        let ir = json!({"format": 1, "constants": ir["constants"], "root": 8, "nodes": nodes});
+        let expression = Expression::verify(&ir).unwrap();
+        let mut trace = Trace::default();
+        expression.evaluate_traced(&NoFacts, &mut Budget::new(100), &mut trace).unwrap();
+        let told = trace.to_json();
+        assert_eq!(told["5"]["count"], 2, "1 > 1 and 2 > 1, which decides");
+        assert_eq!(told["5"]["outcomes"][1], json!({"value": true, "type": "bool"}));
+        assert_eq!(told["3"]["outcomes"][0]["value"], json!([1, 2, 3]));
+        assert!(told.get("7").is_none(), "the second operand of || is not reached");
+    }
+}

@@ -1,0 +1,75 @@
+//! One expression, evaluated for a pod and a node of the snapshot.
+//!
+//! Owns which facts are known when not both are given. The answers are those that rules get. Must
+//! not decide anything.
+
+use kpolicy_cel::{Answer, Facts, Read, answer_json};
+use serde_json::{Value, json};
+
+use crate::rules::expression::{ClusterWorld, NodeWorld, PodWorld};
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+/// Code of the refusal of a pod or node that is not there.
+const UNKNOWN_OBJECT: &str = "EV101";
+
+/// What is asked: IR and variables as in `kpolicy_cel`, and whose facts are read.
+pub struct Asked<'a> {
+    pub ir: &'a Value,
+    pub variables: &'a Value,
+    /// `namespace/name`.
+    pub pod: Option<&'a str>,
+    pub node: Option<&'a str>,
+    pub traced: bool,
+}
+
+struct World<'a> {
+    cluster: &'a Cluster,
+    pod: Option<&'a Pod>,
+    node: Option<NodeView<'a>>,
+    /// Facts of nodes that rest on no pod are read with any.
+    anybody: Pod,
+}
+
+impl Facts for World<'_> {
+    fn read(&self, read: &Read) -> Answer {
+        let rests_on_pod = read.fact.starts_with("pod.")
+            || read.fact.starts_with("namespaceObject.")
+            || &*read.fact == "node.fits";
+        if self.pod.is_none() && rests_on_pod {
+            return Answer::Unknown;
+        }
+        let pod = self.pod.unwrap_or(&self.anybody);
+        let world = ClusterWorld(PodWorld { pod, cluster: self.cluster });
+        match self.node {
+            Some(node) => NodeWorld { world, node }.read(read),
+            None => world.read(read),
+        }
+    }
+}
+
+pub fn answer(asked: &Asked<'_>, cluster: &Cluster) -> Value {
+    let pod = match asked.pod {
+        Some(key) => {
+            let Some(entry) = cluster.pods().named(key) else {
+                return unknown(&format!("there is no pod {key}"));
+            };
+            Some(&*entry.pod)
+        }
+        None => None,
+    };
+    let node = match asked.node {
+        Some(name) => {
+            match cluster.nodes().find(name).and_then(|slot| cluster.nodes().view(slot)) {
+                Some(view) => Some(view),
+                None => return unknown(&format!("there is no node {name}")),
+            }
+        }
+        None => None,
+    };
+    let world = World { cluster, pod, node, anybody: Pod::blank() };
+    answer_json(asked.ir, asked.variables, &world, asked.traced)
+}
+
+fn unknown(message: &str) -> Value {
+    json!({"refused": {"code": UNKNOWN_OBJECT, "message": message, "node": null}})
+}

@@ -1,0 +1,30 @@
+//! A request to evaluate one expression, read before the engine is asked.
+
+use kpolicy_engine::evaluate::Asked;
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
+use serde_json::Value;
+
+pub struct Request {
+    document: Value,
+}
+
+pub fn read(request: &[u8]) -> PyResult<Request> {
+    let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
+    let document: Value =
+        serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
+    if document.is_object() { Ok(Request { document }) } else { Err(refuse("an object".into())) }
+}
+
+impl Request {
+    pub fn asked(&self) -> Asked<'_> {
+        let text = |name: &str| self.document.get(name).and_then(Value::as_str);
+        Asked {
+            ir: self.document.get("ir").unwrap_or(&Value::Null),
+            variables: self.document.get("variables").unwrap_or(&Value::Null),
+            pod: text("pod"),
+            node: text("node"),
+            traced: self.document.get("trace").and_then(Value::as_bool).unwrap_or(false),
+        }
+    }
+}
