@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kpolicy.offline.testing.results import PolicyTestRun
     from kpolicy.offline.testing.session import run_tests
     from kpolicy.policy.compile import Compiled, compile_policy
+    from kpolicy.policy.convert import Converted, convert_policy
     from kpolicy.policy.program import Program
     from kpolicy.policy.source import Source
 
@@ -50,11 +51,14 @@ _LAZY: Final = {
     "Compiled": "kpolicy.policy.compile",
     "Program": "kpolicy.policy.program",
     "Source": "kpolicy.policy.source",
+    "Converted": "kpolicy.policy.convert",
     "compile_policy": "kpolicy.policy.compile",
+    "convert_policy": "kpolicy.policy.convert",
 }
 
 __all__ = [
     "Compiled",
+    "Converted",
     "Diagnostic",
     "Evaluated",
     "Explained",
@@ -74,6 +78,7 @@ __all__ = [
     "Survey",
     "__version__",
     "compile_policy",
+    "convert_policy",
     "evaluate",
     "explain",
     "measure",

@@ -177,8 +177,8 @@ class Evaluating:
         with self._as_if_not_there(request.get("pod", "")):
             try:
                 answer = json.loads(self._engine.evaluate(encoded))
-            except (ValueError, RecursionError) as error:
-                return _failed(text, BAD_REQUEST, str(error))
+            except (ValueError, RecursionError) as why:
+                return _failed(text, BAD_REQUEST, str(why))
         assert compiled.ir is not None
         seen = steps(text, compiled.ir, answer["trace"]) if "trace" in answer else None
         spent = answer.get("spent", 0)

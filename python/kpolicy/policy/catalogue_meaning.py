@@ -216,4 +216,12 @@ MEANING_PAGES: Final = (
         "plugins: {queueSort: {enabled: [{name: Coscheduling}]}}",
         "plugins: {}",
     ),
+    Page(
+        "KP605",
+        ERROR,
+        "nothing to convert",
+        "The document is a SchedulingPolicy already; `kpolicy convert` reads what is not.",
+        "kpolicy convert policy.yaml",
+        "kpolicy convert scheduler.json",
+    ),
 )

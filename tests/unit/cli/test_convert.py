@@ -1,0 +1,142 @@
+"""`kpolicy convert`: readable text with what was chosen, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy import Source, compile_policy, convert_policy
+from kpolicy.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+POLICY = {
+    "kind": "Policy",
+    "apiVersion": "v1",
+    "predicates": [
+        {"name": "GeneralPredicates"},
+        {"name": "CheckNodeDiskPressure"},
+        {"name": "Zones", "argument": {"serviceAffinity": {"labels": ["zone"]}}},
+        {"name": "Region",
+         "argument": {"labelsPresence": {"labels": ["region"], "presence": True}}},
+    ],
+    "priorities": [
+        {"name": "BalancedResourceAllocation", "weight": 1},
+        {"name": "SSD", "weight": 3,
+         "argument": {"labelPreference": {"label": "ssd", "presence": True}}},
+    ],
+    "extenders": [
+        {"urlPrefix": "http://127.0.0.1:12346/scheduler", "filterVerb": "filter",
+         "prioritizeVerb": "prioritize", "weight": 5, "enableHttps": False,
+         "httpTimeout": 1500000000},
+    ],
+    "hardPodAffinitySymmetricWeight": 10,
+}  # fmt: skip
+CONVERTED = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata:
+  name: from-scheduler-json
+  annotations:
+    kpolicy.dev/converted-from: Policy/v1
+    kpolicy.dev/legacy-release: "1.9"
+spec:
+"""
+
+
+def converted(capsys: Capture, tmp_path: Path, data: Any, *flags: str) -> tuple[int, str, str]:
+    path = tmp_path / "scheduler.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    code = main(["convert", str(path), *flags])
+    captured = capsys.readouterr()
+    return code, captured.out.replace(f"{tmp_path}/", ""), captured.err
+
+
+def test_a_legacy_policy_reads_as_if_a_person_had_written_it(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, text, said = converted(capsys, tmp_path, POLICY, "--release", "1.9")
+    assert code == 0
+    head, _, body = text.partition("apiVersion")
+    assert head.startswith("# Converted by `kpolicy convert` from")
+    assert "read as release 1.9 did" in head.replace("\n# ", " ")
+    assert f"apiVersion{body}".startswith(CONVERTED)
+    expected = (
+        "    - name: Region\n      expression: ('region' in node.labels)\n",
+        "    - name: SSD\n      weight: 3\n      expression: \"'ssd' in node.labels ? 100 : 0\"\n",
+        "    # KP602: releases since 1.12 refuse `CheckNodeDiskPressure`;",
+        "    - urlPrefix: http://127.0.0.1:12346/scheduler\n      filterVerb: filter\n",
+        "      prioritizeVerb: prioritize\n      weight: 5\n      httpTimeout: 1.5s\n",
+        "  interPodAffinity:\n    hardPodAffinityWeight: 10\n",
+        "    - {builtin: NodeResourcesBalancedAllocation, weight: 1}\n",
+    )
+    assert [part for part in expected if part not in text] == []
+    assert not any(word in text for word in ("enableHTTPS", "evaluateAll", "preemption", "null"))
+    assert "KP602" in said
+
+
+def test_what_is_printed_compiles_without_errors_and_is_laid_out(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    _, text, _ = converted(capsys, tmp_path, POLICY)
+    compiled = compile_policy(Source("made.yaml", text))
+    assert compiled.program is not None
+    assert compiled.program.scheduler_names == ("default-scheduler",)
+
+
+def test_several_profiles_become_several_documents(tmp_path: Path, capsys: Capture) -> None:
+    configuration = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: one
+  - schedulerName: two
+    plugins:
+      score: {disabled: [{name: "*"}], enabled: [{name: ImageLocality, weight: 7}]}
+"""
+    code, text, _ = converted(capsys, tmp_path, configuration)
+    assert (code, text.count("\n---\n")) == (0, 1)
+    program = compile_policy(text).program
+    assert program is not None
+    assert program.scheduler_names == ("one", "two")
+    assert text.rstrip().endswith("priorities:\n    - {builtin: ImageLocality, weight: 7}")
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "message"),
+    [
+        ({**POLICY, "priorities": [{"name": "Own", "weight": 1}]}, "KP103", "priority `Own`"),
+        (
+            {**POLICY, "predicates": [{"name": "Zone", "argument": {"serviceAffinity": {}}}]},
+            "KP603", "needs `labels`",
+        ),
+        (
+            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+             "profiles": [{"plugins": {"filter": {"enabled": [{"name": "Coscheduling"}]}}}]},
+            "KP103", "no plugin `Coscheduling`",
+        ),
+        (
+            {"apiVersion": "kpolicy.dev/v1alpha1", "kind": "SchedulingPolicy",
+             "metadata": {"name": "a"}, "spec": {"profiles": [{"schedulerName": "a"}]}},
+            "KP605", "a SchedulingPolicy already",
+        ),
+        ("{", "KP101", ""),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_expressed_is_refused(
+    data: Any, code: str, message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    exit_code, text, said = converted(capsys, tmp_path, data)
+    assert (exit_code, text) == (1, "")
+    assert f"error[{code}]" in said
+    assert message in said
+
+
+def test_the_function_is_public_and_pure() -> None:
+    made = convert_policy(json.dumps(POLICY))
+    assert made.text is not None
+    assert made == convert_policy(json.dumps(POLICY))
+    assert convert_policy("a: 1").text is None
