@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kpolicy.policy.compile import Compiled, compile_policy
     from kpolicy.policy.convert import Converted, convert_policy
     from kpolicy.policy.program import Program
+    from kpolicy.policy.reformat import Reformatted, reformat
     from kpolicy.policy.source import Source
 
 __version__ = VERSION
@@ -50,10 +51,12 @@ _LAZY: Final = {
     "survey": "kpolicy.offline.survey",
     "Compiled": "kpolicy.policy.compile",
     "Program": "kpolicy.policy.program",
+    "Reformatted": "kpolicy.policy.reformat",
     "Source": "kpolicy.policy.source",
     "Converted": "kpolicy.policy.convert",
     "compile_policy": "kpolicy.policy.compile",
     "convert_policy": "kpolicy.policy.convert",
+    "reformat": "kpolicy.policy.reformat",
 }
 
 __all__ = [
@@ -68,6 +71,7 @@ __all__ = [
     "PolicyTestRun",
     "Problem",
     "Program",
+    "Reformatted",
     "Severity",
     "SimulatedPod",
     "Simulation",
@@ -82,6 +86,7 @@ __all__ = [
     "evaluate",
     "explain",
     "measure",
+    "reformat",
     "run_tests",
     "simulate",
     "survey",

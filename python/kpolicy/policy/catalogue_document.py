@@ -168,6 +168,15 @@ DOCUMENT_PAGES: Final = (
         'spec: {minEngine: "0.1"}',
     ),
     Page(
+        "KP119",
+        ERROR,
+        "cannot be laid out",
+        "`kpolicy fmt` writes a file only if values, comments and the compiled program stay the "
+        "same. Tags, complex keys and comments in odd places can prevent that.",
+        "? name\n: no-spot",
+        "name: no-spot",
+    ),
+    Page(
         "KP120",
         ERROR,
         "`extends` unknown or cyclic",
