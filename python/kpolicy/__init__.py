@@ -15,6 +15,7 @@ from kpolicy.version import VERSION
 if TYPE_CHECKING:
     from kpolicy.offline.bench.measure import Measured, measure
     from kpolicy.offline.bench.world import Size
+    from kpolicy.offline.diff import Diff, Difference, diff
     from kpolicy.offline.evaluate import Evaluated, evaluate
     from kpolicy.offline.explain import Explained, explain
     from kpolicy.offline.problem import Problem
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
+    "Diff": "kpolicy.offline.diff",
+    "Difference": "kpolicy.offline.diff",
     "Evaluated": "kpolicy.offline.evaluate",
     "Explained": "kpolicy.offline.explain",
     "Measured": "kpolicy.offline.bench.measure",
@@ -43,6 +46,7 @@ _LAZY: Final = {
     "Size": "kpolicy.offline.bench.world",
     "Snapshot": "kpolicy.offline.snapshot",
     "Survey": "kpolicy.offline.survey",
+    "diff": "kpolicy.offline.diff",
     "evaluate": "kpolicy.offline.evaluate",
     "explain": "kpolicy.offline.explain",
     "measure": "kpolicy.offline.bench.measure",
@@ -63,6 +67,8 @@ __all__ = [
     "Compiled",
     "Converted",
     "Diagnostic",
+    "Diff",
+    "Difference",
     "Evaluated",
     "Explained",
     "Measured",
@@ -83,6 +89,7 @@ __all__ = [
     "__version__",
     "compile_policy",
     "convert_policy",
+    "diff",
     "evaluate",
     "explain",
     "measure",

@@ -37,6 +37,8 @@ NAMES_COMPARED_MAX: Final = 20_000
 EXPLAINED_NODES_MAX: Final = 200_000
 # Pods decided in one call of simulate and bench: as many as the scheduler decides at once.
 BATCH_PODS: Final = 256
+# Differences of which `diff` asks for reasons: each takes two explanations of all nodes.
+REASONS_MAX: Final = 200
 
 # --- benchmarks ----------------------------------------------------------------------------------
 # Twice the largest size that the design speaks of.
