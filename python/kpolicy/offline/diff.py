@@ -124,7 +124,7 @@ def diff(
         pods += len(placed)
         counted[0] += sum(bool(one.old.node) for one in placed)
         counted[1] += sum(bool(one.new.node) for one in placed)
-    return Diff(tuple(found), pods, *counted, _by_rule(found))
+    return Diff(tuple(found), pods, counted[0], counted[1], _by_rule(found))
 
 
 def _by_rule(found: list[Difference]) -> Counter[str]:
@@ -202,7 +202,10 @@ def _with_reasons(
                 waiting = []
                 told[key].append(side.explained(key))
             waiting.append(pod)
-    reasons = {key: reason(*told[key], asked[key].old.node, asked[key].new.node) for key in asked}
+    reasons = {
+        key: reason(explained[0], explained[1], asked[key].old.node, asked[key].new.node)
+        for key, explained in told.items()
+    }
     return [replace(one, reason=reasons.get(one.pod)) for one in found]
 
 
