@@ -1,4 +1,4 @@
-"""`python -m benches [boundary|workloads|tests]` and `python -m benches peer`: the driver.
+"""`python -m benches [boundary|workloads|tests|startup]` and `python -m benches peer`: the driver.
 
 Owns the flags and the exit code. Assumes an optimised build of the engine (`make dev`). Must not
 measure.
@@ -12,19 +12,19 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-from benches import boundary, matrix, policy_tests
+from benches import boundary, matrix, policy_tests, startup
 from benches.peer import command as peer
 
 _FAILED: Final = 1
-_NAMES: Final = ("boundary", "workloads", "tests")
+_NAMES: Final = ("boundary", "workloads", "tests", "startup")
 
 
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
-        "and tests of policies. Without a name, all. `peer --help` is the comparison with "
-        "kube-scheduler.",
+        "tests of policies, and how long the command line takes to start. Without a name, all. "
+        "`peer --help` is the comparison with kube-scheduler.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(_NAMES), default=[])
@@ -62,6 +62,10 @@ def main(words: Sequence[str] | None = None) -> int:
             measured = policy_tests.measure()
             found[name] = measured.line()
             shown = policy_tests.table(measured)
+        elif name == "startup":
+            waited = startup.measure()
+            found[name] = [one.line() for one in waited]
+            shown = startup.table(waited)
         else:
             chosen = matrix.chosen(arguments.workload, is_full=arguments.full)
             rows = matrix.measure_all(chosen)

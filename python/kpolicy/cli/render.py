@@ -53,15 +53,16 @@ def summary(findings: Findings) -> str:
 
 def render(name: str, findings: Findings, *, is_color: bool = False) -> str:
     """The findings in the format `name`."""
-    from kpolicy.cli import render_machine, render_text
+    # Formats for machines need modules that take longer to load than a policy to check.
+    if name in ("full", "concise", "github"):
+        from kpolicy.cli import render_text
+
+        if name == "full":
+            return render_text.full(findings, is_color=is_color)
+        return render_text.concise(findings) if name == "concise" else render_text.github(findings)
+    from kpolicy.cli import render_machine
 
     match name:
-        case "full":
-            return render_text.full(findings, is_color=is_color)
-        case "concise":
-            return render_text.concise(findings)
-        case "github":
-            return render_text.github(findings)
         case "json":
             return render_machine.json_array(findings)
         case "jsonl":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benches import __main__ as driver
-from benches import boundary, matrix
+from benches import boundary, matrix, startup
 from benches.crossings import size
 from benches.placing import Run
 from kpolicy import compile_policy
@@ -111,3 +111,22 @@ class TestDriver:
             driver.main(words)
         assert stopped.value.code == 2
         assert capsys.readouterr().out == ""
+
+
+class TestStartup:
+    def test_four_figures_of_fresh_processes(self) -> None:
+        waited = startup.measure(runs=1)
+        assert len(waited) == 4
+        assert all(0 < one.least <= one.median for one in waited)
+        assert all(one.processor > 0 for one in waited)
+        lines = startup.table(waited)
+        assert [line.endswith((" 250 ms", " 150 ms")) for line in lines[1:]] == [
+            True, False, True, False,
+        ]  # fmt: skip
+
+    def test_the_file_has_fifty_rules_without_findings(self) -> None:
+        compiled = compile_policy(startup.policy(startup.RULES))
+        assert compiled.program is not None
+        assert compiled.diagnostics == ()
+        [profile] = json.loads(compiled.program.bytes)["profiles"]
+        assert len(profile["filters"]) + len(profile["scores"]) == startup.RULES

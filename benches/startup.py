@@ -1,0 +1,129 @@
+"""How long a person waits: for the command line to be there, and for the findings of a file.
+
+Owns the policy of fifty rules, and fresh processes to measure in. Each figure is of several
+processes: the least and the median, as other work on the machine only adds, and the processor's
+time in the least of them. Must not judge.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.offline.report.columns import columns
+
+RULES: Final = 50
+_RUNS: Final = 7
+# What the design allows, in milliseconds; printed beside what was measured.
+_ALLOWED_MS: Final = {"import of the command line": 250, "lint of 50 rules, first": 150}
+_RATIO: Final = "100.0 * ratio(node.requested('memory'), node.allocatable('memory'))"
+_LINT: Final = """\
+import json, sys, time
+source = sys.stdin.read()
+def now():
+    return time.perf_counter(), time.process_time()
+begin = now()
+from kpolicy.cli.render import Findings, render
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+imported = now()
+times = [(begin, imported)]
+for _ in range(5):
+    start = now()
+    sources = [Source("policy.yaml", source)]
+    compiled = compile_policy(sources)
+    assert compiled.program is not None, compiled.diagnostics
+    render("full", Findings.of(compiled.diagnostics, sources))
+    times.append((start, now()))
+print(json.dumps([[end[0] - start[0], end[1] - start[1]] for start, end in times]))
+"""
+_IMPORT: Final = """\
+import json, time
+wall, cpu = time.perf_counter(), time.process_time()
+import kpolicy.cli
+print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Milliseconds: on the clock, and of the processor."""
+
+    what: str
+    least: float
+    median: float
+    processor: float
+
+    def line(self) -> dict[str, object]:
+        line: dict[str, object] = {
+            "what": self.what,
+            "leastMs": round(self.least, 1),
+            "medianMs": round(self.median, 1),
+            "processorMs": round(self.processor, 1),
+        }
+        if self.what in _ALLOWED_MS:
+            line["allowedMs"] = _ALLOWED_MS[self.what]
+        return line
+
+
+def measure(runs: int = _RUNS) -> list[Waited]:
+    source = policy(RULES)
+    imports = [json.loads(_fresh(_IMPORT)) for _ in range(runs)]
+    lints = [json.loads(_fresh(_LINT, source)) for _ in range(runs)]
+    return [
+        _waited("import of the command line", imports),
+        _waited("import of what lint needs", [one[0] for one in lints]),
+        _waited("lint of 50 rules, first", [one[1] for one in lints]),
+        _waited("lint of 50 rules, again", [min(one[2:]) for one in lints]),
+    ]
+
+
+def _waited(what: str, seconds: Sequence[Sequence[float]]) -> Waited:
+    clock, processor = ([1000 * one[at] for one in seconds] for at in (0, 1))
+    return Waited(what, min(clock), statistics.median(clock), min(processor))
+
+
+def _fresh(code: str, stdin: str = "") -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=stdin, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def policy(rules: int) -> str:
+    """Half predicates and half priorities, each of some length, no two alike."""
+    lines = [
+        "apiVersion: kpolicy.dev/v1alpha1", "kind: SchedulingPolicy", "metadata: {name: fifty}",
+        "spec:", "  profiles: [{schedulerName: kpolicy}]", "  predicates:",
+    ]  # fmt: skip
+    for number in range(rules // 2):
+        lines += [
+            f"    - name: rule-{number}",
+            "      expression: |",
+            f"        !('pool-{number}' in node.labels)",
+            f"          || node.labels['pool-{number}'] == label(pod, 'team')",
+            f"          || (pod.priority >= {number} && node.free('cpu') > cpu('{number}00m'))",
+            f"      message: pool {number} is another team's",
+        ]
+    lines.append("  priorities:")
+    for number in range(rules - rules // 2):
+        lines += [
+            f"    - name: score-{number}",
+            f"      weight: {number + 1}",
+            f"      expression: \"label(node, 'zone') == 'z{number}' ? {_RATIO} : 0.0\"",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def table(waited: Sequence[Waited]) -> list[str]:
+    rows = [["", "least", "median", "processor", "allowed"]]
+    for one in waited:
+        figures = [f"{value:.1f} ms" for value in (one.least, one.median, one.processor)]
+        allowed = _ALLOWED_MS.get(one.what)
+        rows.append([one.what, *figures, f"{allowed} ms" if allowed else ""])
+    return columns(rows, right=(1, 2, 3, 4))
