@@ -15,7 +15,7 @@ from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from . import cost
 from .catalogue import Time
 from .check import check
-from .environment import Environment
+from .environment import COST_MAX, Environment
 from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from .parse import parse
 from .scope import Scope
@@ -118,11 +118,16 @@ def _too_costly(scope: Scope, tree: Tree, bound: int) -> None:
     worst = _worst_loop(tree)
     limit = scope.environment.cost_max
     scope.report(
-        "KP401",
-        f"may cost {bound:,} units, the limit is {limit:,}",
-        worst.span,
-        "count with a selector: `node.pods.count(selector(…))`, or raise `limits.costPerNode`",
+        "KP401", f"may cost {bound:,} units, the limit is {limit:,}", worst.span, _cheaper(limit)
     )
+
+
+def _cheaper(limit: int) -> str:
+    """A policy may only lower the limit: where it has, that can be taken back."""
+    hint = "count with a selector: `node.pods.count(selector(…))`"
+    if limit >= COST_MAX:
+        return hint
+    return f"{hint}; this policy lowers the limit by `limits.costPerNode`, from {COST_MAX:,}"
 
 
 def _worst_loop(tree: Tree) -> Tree:

@@ -41,3 +41,13 @@ def test_every_taint_against_the_pod_s_tolerations_is_within_what_is_recommended
     """The taint rule that people write first; 2,000 is the limit that the documents recommend."""
     text = "node.taints.all(t, t.effect == 'PreferNoSchedule' || pod.tolerates(t))"
     assert 64 * 5 <= cost(text) <= 2_000
+
+
+def test_the_hint_never_says_to_raise_what_may_only_be_lowered() -> None:
+    text = "node.pods.exists(p, node.pods.exists(q, q.priority > p.priority))"
+    [refused] = compile_expression(text).diagnostics
+    assert refused.hint == "count with a selector: `node.pods.count(selector(…))`"
+    [lowered] = compile_expression(text, environment=Environment(cost_max=100)).diagnostics
+    assert lowered.hint.endswith(
+        "this policy lowers the limit by `limits.costPerNode`, from 10,000"
+    )
