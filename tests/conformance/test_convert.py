@@ -13,6 +13,8 @@ from kpolicy.engine import Engine
 from kpolicy.policy.convert import decisions_of
 from tests.conformance import golden
 
+# Of the engine: the document names a built-in that it does not have.
+UNKNOWN_BUILTIN = "PR101"
 LEGACY = Path(__file__).parent / "policy-1.20"
 
 
@@ -20,7 +22,6 @@ LEGACY = Path(__file__).parent / "policy-1.20"
 class Counted:
     documents: int = 0
     refused: int = 0
-    # The engine lacks a built-in that the document names.
     undecided: int = 0
     clusters: int = 0
     pods: int = 0
@@ -48,7 +49,9 @@ def _compare(text: str, clusters: list[dict[str, Any]], counted: Counted) -> Non
     assert made is not None
     counted.documents += 1
     assert decisions_of(made) == decisions_of(original)
-    if Engine().load(original.bytes):
+    refusals = Engine().load(original.bytes)
+    if refusals:
+        assert {one.code for one in refusals} == {UNKNOWN_BUILTIN}
         counted.undecided += 1
         return
     for cluster in clusters:
@@ -78,6 +81,8 @@ def test_legacy_policies() -> None:
         policy = content["policy"]
         text = policy if isinstance(policy, str) else json.dumps(policy)
         _compare(text, [one["cluster"] for one in content["clusters"]], counted)
-    assert (counted.documents, counted.refused, counted.undecided) == (29, 12, 24)
+    assert (counted.documents, counted.refused) == (29, 12)
+    # The programs of those that cannot be decided have been compared all the same.
+    assert counted.undecided <= 24
     assert counted.clusters >= 5
     assert counted.pods >= 10

@@ -91,16 +91,16 @@ def _block(lead: str, text: str) -> list[str]:
 
 
 def _folded(text: str) -> list[str]:
-    """Broken at operators where they come, else at spaces; each break reads as one space."""
-    lines, line = [], ""
-    for word in re.split(r" (?=(?:&&|\|\||\?|:) )| (?=\S)", text):
-        is_operator = word in ("&&", "||", "?", ":")
-        if line and (len(line) + len(word) > _WIDTH - 24 or (is_operator and len(line) > 40)):
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    return [*lines, line]
+    """Broken before operators, and elsewhere only where that does not do; a break is a space."""
+    lines = [""]
+    for part in re.split(r" (?=(?:&&|\|\||\?|:) )", text):
+        if lines[-1] and len(lines[-1]) + len(part) > _WIDTH - 20:
+            lines.append("")
+        for word in part.split(" "):
+            if lines[-1] and len(lines[-1]) + len(word) > _WIDTH - 10:
+                lines.append("")
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
 
 
 def _flow(value: Any) -> str:
