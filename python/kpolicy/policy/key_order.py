@@ -16,7 +16,7 @@ _RULE: Final = (
 _CONDITION: Final = ("name", "expression")
 _SPEC: Final = (
     "profiles", "extends", "order", "minEngine", "compatibility", "shadow", "failurePolicy",
-    "matchConditions", "params", "paramsFrom", "limits", "variables", "predicateOrder", "implicit",
+    "params", "paramsFrom", "limits", "matchConditions", "variables", "predicateOrder", "implicit",
     "evaluateAll", "interPodAffinity", "predicates", "priorities", "percentageOfNodesToScore",
     "tieBreak", "preemption", "extenders",
 )  # fmt: skip
