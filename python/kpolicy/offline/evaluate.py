@@ -30,6 +30,8 @@ _COST_MAX: Final = 2**62
 # the kinds of `docs/internals/expressions.md`.
 BAD_REQUEST: Final = "bad_request"
 UNKNOWN_OBJECT: Final = "unknown_object"
+# Of the engine: a variable that no value has the form of.
+_UNREAD: Final = "IR000"
 _ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
 
 
@@ -191,7 +193,8 @@ class Evaluating:
         if "refused" in answer:
             refused = answer["refused"]
             is_object = refused["code"].startswith("EV")
-            code = UNKNOWN_OBJECT if is_object else refused["code"]
+            is_unread = refused["code"] == _UNREAD
+            code = UNKNOWN_OBJECT if is_object else BAD_REQUEST if is_unread else refused["code"]
             hint = self._near(refused["message"]) if is_object else ""
             return EvaluationError(code, refused["message"], hint)
         error = answer["error"]

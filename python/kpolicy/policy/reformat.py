@@ -50,6 +50,8 @@ def reformat(source: Source | str) -> Reformatted:
     text = text if text.endswith("\n") else f"{text}\n"
     read = read_documents(Source(named.name, text))
     laid_out = _laid_out(text, [root for root in read.roots if not _is_empty(root)])
+    if laid_out == read.text.text:
+        return Reformatted(laid_out)
     if laid_out is None or not _says_the_same(named.name, read, laid_out):
         message = "this file cannot be laid out without changing what it says"
         at = read.text.place(Span(0, 1))
