@@ -83,7 +83,7 @@ class Layout:
         if isinstance(node, Scalar) and node.style in ("|", ">"):
             if "+" in self._text[start:end].split("\n", 1)[0].split("#")[0]:
                 return end - 1 if self._text[end - 1 : end] == "\n" else end
-            return start + len(self._text[start:end].rstrip(" \t\n"))
+            return start + len(self._text[start:end].rstrip("\n"))
         if isinstance(node, Scalar) or self.is_flow(node):
             return end
         last = node.entries[-1].value if isinstance(node, Mapping) else node.items[-1]
@@ -252,7 +252,8 @@ class Layout:
             pad = " " * (indent + width)
         else:
             own, pad = (columns or [0])[0], " " * (indent + 2)
-        kept = [pad + line[own:] if line.strip() else line[own:] for line in content]
+        # Blanks at the end of a line, or on a line alone, are part of the text.
+        kept = [pad + line[own:] if len(line) > own else "" for line in content]
         return [f"{head} {header.rstrip()}", *kept]
 
 

@@ -219,9 +219,10 @@ def test_a_policy_of_fifty_rules_compiles_quickly() -> None:
 
 
 def _seconds(text: str) -> float:
-    start = time.perf_counter()
+    # The processor's time: other work on the machine must not fail a test.
+    start = time.process_time()
     compiled = compile_policy(text)
-    taken = time.perf_counter() - start
+    taken = time.process_time() - start
     assert len(profile(compiled)["filters"]) + len(profile(compiled)["scores"]) == 50
     return taken
 

@@ -138,7 +138,8 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize(
     "scalar",
-    ["|\n      a\n       b\n\n      c\n", "|-\n      a\n", "|+\n      a\n\n",
+    ["|\n      a\n       b\n\n      c\n", "|\n      a  \n",
+     "|\n      a\n         \n      b\n", "|-\n      a\n", "|+\n      a\n\n",
      ">\n      a\n      b\n",
      "|2\n        a\n      b\n", "|  # why\n      a\n", "'it''s\n      so'\n", '"a\\\n      b"\n'],
 )  # fmt: skip
