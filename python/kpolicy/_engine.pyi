@@ -43,9 +43,10 @@ _Applied: TypeAlias = tuple[
 ]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
-# filter_ns, score_ns, nominated_node, victims, rejected_by). verdict: 0 placed and assumed on
-# `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted, bound by
-# someone else, or unknown: drop it), 4 gated. victims: uids. rejected_by: names of rules.
+# filter_ns, score_ns, nominated_node, victims, rejected_by, displaced). verdict: 0 placed and
+# assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
+# bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of `choose`: filter again).
+# victims: uids. rejected_by: names of rules. displaced: uids of pods that lost their nomination.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -61,7 +62,12 @@ _Decision: TypeAlias = tuple[
     str,
     list[str],
     list[str],
+    list[str],
 ]
+
+# Nodes that one rule rejects for the same reasons: (rule, code, reasons, nodes), code as in
+# kube-scheduler, `Unschedulable` or `UnschedulableAndUnresolvable`.
+_RejectedNodes: TypeAlias = tuple[str, str, list[str], list[str]]
 
 class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might be a user's
     """A bug of ours: the engine broke off and cannot be used again."""
@@ -97,6 +103,22 @@ class Engine:
         """Decide and assume these pods in order, each seeing the ones before it.
 
         Gives (program hash, newest resourceVersion applied, decisions)."""
+
+    def filter(self, uid: str, now_ns: int) -> tuple[int, list[str], list[_RejectedNodes]]:
+        """The first step of a decision in two: (token, names of nodes that pass every filter, the
+        others by what rejects them). Nothing is assumed and nothing parked."""
+
+    def choose(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[tuple[str, int]],
+        refused: Sequence[tuple[str, str, bool]],
+        now_ns: int,
+    ) -> _Decision:
+        """The second step: decide and assume, among the kept nodes that still pass. kept: (node,
+        sum of score times weight, scores from 0 to 10); refused: (node, reason, whether evicting
+        pods cannot help)."""
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
         """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget

@@ -24,10 +24,14 @@ __all__ = [
     "Decision",
     "Engine",
     "EngineFault",
+    "Filtered",
+    "KeptNode",
     "Outcome",
     "PodChange",
     "PodState",
     "Refusal",
+    "RefusedNode",
+    "RejectedNodes",
     "Scheduled",
     "Unreadable",
     "Verdict",
@@ -53,6 +57,7 @@ class Verdict(IntEnum):
     FAILED = 2
     GONE = 3
     GATED = 4
+    STALE = 5
 
 
 class Outcome(IntEnum):
@@ -145,6 +150,40 @@ class Decision(NamedTuple):
     nominated_node: str
     victims: list[str]
     rejected_by: list[str]
+    # Uids of pods of lower priority that lost their nomination to `nominated_node`.
+    displaced: list[str]
+
+
+class RejectedNodes(NamedTuple):
+    """Nodes that one rule rejects for the same reasons; `code` is kube-scheduler's."""
+
+    rule: str
+    code: str
+    reasons: list[str]
+    nodes: list[str]
+
+
+class Filtered(NamedTuple):
+    """The first step of a decision in two. `token` goes into the second."""
+
+    token: int
+    feasible: list[str]
+    rejected: list[RejectedNodes]
+
+
+class KeptNode(NamedTuple):
+    """A node that extenders kept; `score`: what each gave, 0 to 10, times its weight, summed up."""
+
+    node: str
+    score: int = 0
+
+
+class RefusedNode(NamedTuple):
+    """A node that an extender refused."""
+
+    node: str
+    reason: str
+    is_unresolvable: bool = False
 
 
 class Scheduled(NamedTuple):
@@ -201,6 +240,24 @@ class Engine:
         """Decide and assume these pods in order, each seeing the ones before it."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
         return Scheduled(program_hash, resource_version, list(map(Decision._make, decisions)))
+
+    def filter(self, uid: str, now_ns: int) -> Filtered:
+        """Which nodes pass every filter, for those who ask others before they `choose`. Where none
+        passes, or the pod is not to be tried, `choose` with nothing kept says why."""
+        token, feasible, rejected = self._engine.filter(uid, now_ns)
+        return Filtered(token, feasible, list(map(RejectedNodes._make, rejected)))
+
+    def choose(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Decision:
+        """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
+        passes any more and something changed since `filter`, so filter again."""
+        return Decision._make(self._engine.choose(uid, token, kept, refused, now_ns))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""

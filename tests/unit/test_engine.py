@@ -15,10 +15,12 @@ from kpolicy.engine import (
     Applied,
     Decision,
     Engine,
+    KeptNode,
     Outcome,
     PodChange,
     PodState,
     Refusal,
+    RefusedNode,
     Scheduled,
     Unreadable,
     Verdict,
@@ -331,6 +333,66 @@ def test_the_same_seed_gives_the_same_placements() -> None:
 
     assert placements(1) == placements(1)
     assert placements(1) != placements(2)
+
+
+def test_a_decision_in_two_steps() -> None:
+    engine = Engine()
+    assert engine.load(encoded(PROGRAM)) == []
+    nodes = [node("big", cpu="8"), node("mid", cpu="4"), node("tiny", cpu="100m")]
+    engine.load_objects(encoded([*nodes, pod("a", cpu="1"), pod("b", cpu="1")]), "")
+    engine.load_objects(encoded([pod("c", cpu="1")]), "")
+    a, b, c = "default/a", "default/b", "default/c"
+    token, feasible, rejected = engine.filter(a, NOW_NS)
+    assert feasible == ["big", "mid"]
+    never = "UnschedulableAndUnresolvable"
+    assert rejected == [("NodeResourcesFit", never, ["Insufficient cpu"], ["tiny"])]
+    decision = engine.choose(a, token, [KeptNode("big"), KeptNode("mid", 3)], [], NOW_NS)
+    assert (decision.verdict, decision.node, decision.score) == (Verdict.PLACED, "mid", 30)
+    assert sizes(engine)["podsAssumed"] == 1
+    token = engine.filter(b, NOW_NS).token
+    refused = [RefusedNode("big", "no licence"), RefusedNode("mid", "no licence", True)]
+    decision = engine.choose(b, token, [], refused, NOW_NS)
+    assert (decision.verdict, decision.rejected_by) == (
+        Verdict.PARKED,
+        ["Extender", "NodeResourcesFit"],
+    )
+    message = "0/3 nodes are available: 1 Insufficient cpu, 2 no licence."
+    assert decision.message == engine.message(b) == message
+    token = engine.filter(c, NOW_NS).token
+    engine.watch("nodes", line("DELETED", nodes[1]), NOW_NS)
+    decision = engine.choose(c, token, [KeptNode("mid")], [], NOW_NS)
+    assert (decision.verdict, decision.node) == (Verdict.STALE, "")
+
+
+def test_who_loses_a_nomination_to_another_pod_is_told() -> None:
+    program = {**PROGRAM, "profiles": [{**PROGRAM["profiles"][0], "preemption": {}}]}
+    engine = Engine()
+    assert engine.load(encoded(program)) == []
+    there = pod("there", cpu="900m", priority=0)
+    there["spec"]["nodeName"] = "n"
+    waits = pod("waits", cpu="900m", priority=1)
+    waits["status"] = {"nominatedNodeName": "n"}
+    high = pod("high", cpu="900m", priority=2)
+    engine.load_objects(encoded([node("n", cpu="1"), there, waits, high]), "")
+    [decision] = engine.schedule(["default/high"], NOW_NS).decisions
+    assert (decision.nominated_node, decision.victims) == ("n", ["default/there"])
+    assert decision.displaced == ["default/waits"]
+    [decision] = engine.schedule(["default/waits"], NOW_NS).decisions
+    assert (decision.verdict, decision.nominated_node) == (Verdict.PARKED, "")
+
+
+def test_a_pod_on_a_node_is_explained_as_if_it_were_pending_and_stays_there() -> None:
+    engine = Engine()
+    assert engine.load(encoded(PROGRAM)) == []
+    engine.load_objects(encoded([node("n", cpu="1"), pod("a", cpu="1"), pod("b", cpu="1")]), "")
+    assert engine.schedule(["default/a"], NOW_NS).decisions[0].node == "n"
+    before = sizes(engine)
+    request = encoded({"pods": ["default/a", "default/b"]})
+    placed, pending = map(json.loads, engine.explain(request, NOW_NS).splitlines())
+    assert (placed["pod"], placed["selected"]) == ("default/a", "n")
+    assert "selected" not in pending
+    assert sizes(engine) == before
+    assert engine.schedule(["default/b"], NOW_NS).decisions[0].verdict == Verdict.PARKED
 
 
 def test_names_stand_for_every_field() -> None:

@@ -1,7 +1,8 @@
 """`explain`: everything that can be said of pods, each judged by itself against a snapshot.
 
-Owns which pods are asked about and in what order, and that a pod on a node is judged as if it were
-not there. The answers are the engine's (design §7 binds their shape), line by line.
+Owns which pods are asked about and in what order. The answers are the engine's (design §7 binds
+their shape), line by line; it judges a pod on a node as if that were not there. A pod that ended is
+nothing to the engine any more, so it is shown it as if it were pending.
 Must not decide.
 """
 
@@ -31,6 +32,7 @@ from kpolicy.policy.program import Program
 
 # No rule reads the time of an explanation.
 _NOW_NS: Final = 0
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Explaining:
             elif pod is not None:
                 yield from self._asked([key])
             elif key in placed:
-                yield from self._as_if_not_there(key, placed[key])
+                yield from self._placed(key, placed[key])
             else:
                 self.not_explained.append(unknown(self._snapshot, key))
 
@@ -111,15 +113,24 @@ class Explaining:
             request = json.dumps({"pods": keys[start : start + self._pods_a_call]})
             yield from self._engine.explain(request.encode(), _NOW_NS).splitlines()
 
-    def _as_if_not_there(self, key: str, pod: Json) -> Iterator[bytes]:
-        with unplaced(self._engine, pod):
-            lines = list(self._asked([key]))
+    def _placed(self, key: str, pod: Json) -> Iterator[bytes]:
+        lines = self._as_if_not_there(key, pod) if _has_ended(pod) else list(self._asked([key]))
         if not lines:
             self.not_explained.append(self._silent(key, pod))
         yield from lines
+
+    def _as_if_not_there(self, key: str, pod: Json) -> list[bytes]:
+        """A pod that has ended is nothing to the engine."""
+        with unplaced(self._engine, pod):
+            return list(self._asked([key]))
 
     def _silent(self, key: str, pod: Json) -> NotExplained:
         name = str((pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER)
         if EVERY_POD in self._served or name in self._served:
             return NotExplained(key, "it could not be read")
         return self._unserved(key, name)
+
+
+def _has_ended(pod: Json) -> bool:
+    status = pod.get("status")
+    return isinstance(status, dict) and status.get("phase") in _ENDED

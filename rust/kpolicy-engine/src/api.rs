@@ -15,6 +15,8 @@
 //! list_end(&mut self, kind: Kind, now_ns: i64, applied: &mut Applied)
 //! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
+//! filter(&mut self, uid: &Arc<str>) -> Filtered
+//! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Decision
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
 //! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
@@ -87,6 +89,8 @@ pub enum Verdict {
     /// Deleted, bound by someone else, served by no profile, or unknown.
     Gone,
     Gated,
+    /// Only of `choose`: nothing is decided, filter again.
+    Stale,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,9 +114,49 @@ pub struct Decision {
     pub nominated_node: Arc<str>,
     /// Uids of pods to evict, in order of importance.
     pub victims: Vec<Arc<str>>,
+    /// Uids of pods of lower priority that lose their nomination to `nominated_node`.
+    pub displaced: Vec<Arc<str>>,
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
+}
+
+/// The first step of a decision in two.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filtered {
+    /// To be given back with the second step.
+    pub token: u64,
+    /// Names of the nodes that pass, sorted.
+    pub feasible: Vec<Arc<str>>,
+    /// In the order of the rules.
+    pub rejected: Vec<RejectedNodes>,
+}
+
+/// Nodes that one rule rejects for the same reasons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedNodes {
+    pub rule: Arc<str>,
+    /// kube-scheduler's name of the status code.
+    pub code: &'static str,
+    pub reasons: Vec<String>,
+    /// Sorted.
+    pub nodes: Vec<Arc<str>>,
+}
+
+/// A node that extenders kept, and the sum of what they scored times their weights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptNode {
+    pub node: Arc<str>,
+    pub score: i64,
+}
+
+/// A node that an extender refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedNode {
+    pub node: Arc<str>,
+    pub reason: String,
+    /// Evicting pods cannot help.
+    pub is_unresolvable: bool,
 }
 
 /// Decisions of one call, and what they rest on.
@@ -160,6 +204,8 @@ pub struct Statistics {
     pub pods_on_nodes: usize,
     pub pods_assumed: usize,
     pub pods_on_unknown_nodes: usize,
+    /// Volumes and claims that stand as decided, before the API server says so.
+    pub objects_promised: usize,
     pub pods_parked: usize,
     pub pod_templates: usize,
     pub pod_identities: usize,

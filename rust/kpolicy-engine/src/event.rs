@@ -54,12 +54,61 @@ impl Events {
     pub fn contains(self, event: Event) -> bool {
         self.0 & event.bit() != 0
     }
+
+    /// Those in the set, in order.
+    pub fn iter(self) -> impl Iterator<Item = Event> {
+        let of_objects = Kind::ALL.into_iter().flat_map(Event::of_object);
+        OF_NODES_AND_PODS.into_iter().chain(of_objects).filter(move |event| self.contains(*event))
+    }
 }
+
+const OF_NODES_AND_PODS: [Event; 15] = [
+    Event::NodeAdd,
+    Event::NodeDelete,
+    Event::NodeAllocatable,
+    Event::NodeLabel,
+    Event::NodeTaint,
+    Event::NodeCondition,
+    Event::NodeAnnotation,
+    Event::NodeFeature,
+    Event::PodAdd,
+    Event::PodDelete,
+    Event::PodLabel,
+    Event::PodScaleDown,
+    Event::PodToleration,
+    Event::PodGatesGone,
+    Event::PodUpdate,
+];
 
 impl Event {
     /// Every event of one kind of object.
     pub fn of_object(kind: Kind) -> [Self; 3] {
         [Self::ObjectAdd(kind), Self::ObjectUpdate(kind), Self::ObjectDelete(kind)]
+    }
+
+    /// For people: what a pod waits for.
+    pub fn words(self) -> String {
+        let of_node_or_pod = match self {
+            Self::NodeAdd => "a node is added",
+            Self::NodeDelete => "a node is removed",
+            Self::NodeAllocatable => "what a node can allocate changes",
+            Self::NodeLabel => "a label of a node changes",
+            Self::NodeTaint => "a taint of a node changes, or it takes pods again",
+            Self::NodeCondition => "a condition of a node changes",
+            Self::NodeAnnotation => "an annotation of a node changes",
+            Self::NodeFeature => "a declared feature of a node changes",
+            Self::PodAdd => "a pod is placed on a node",
+            Self::PodDelete => "a pod leaves a node",
+            Self::PodLabel => "a label of a pod changes",
+            Self::PodScaleDown => "a pod comes to request less",
+            Self::PodToleration => "a toleration of the pod changes",
+            Self::PodGatesGone => "the pod's last scheduling gate is removed",
+            Self::PodUpdate => "the pod itself is changed",
+            Self::ObjectAdd(kind) => return format!("a {} is added", kind.name()),
+            Self::ObjectUpdate(kind) => return format!("a {} changes", kind.name()),
+            Self::ObjectDelete(kind) => return format!("a {} is removed", kind.name()),
+        };
+        of_node_or_pod.to_owned()
     }
 
     fn bit(self) -> u128 {
@@ -230,6 +279,8 @@ mod tests {
             let only = Events::of(&[*event]);
             assert_eq!(all.iter().filter(|other| only.contains(**other)).count(), 1, "{event:?}");
             assert!(!only.contains(Event::PodUpdate));
+            assert_eq!(only.iter().collect::<Vec<_>>(), [*event]);
         }
+        assert_eq!(Events::ALL.iter().count(), 60);
     }
 }

@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
 use crate::cycle::verdicts::outside;
-use crate::cycle::{Question, Tie, choose};
+use crate::cycle::{Question, Rejected, Tie, choose};
+use crate::event::{Event, Events};
 use crate::message::{self, Histogram, NO_NODES};
+use crate::parked::events_of;
 use crate::preemption::{self, Asked, Attempt, Candidate, Search};
 use crate::program::{Profile, Program};
 use crate::rules::expression::Witness;
@@ -43,8 +45,13 @@ pub fn line(
     object.insert("pod".into(), pod.key().into());
     if let Some(status) = scheduling_gates::gate(pod) {
         object.insert("preEnqueue".into(), told(scheduling_gates::NAME, &status));
+        let gates_gone = Events::of(&[Event::PodGatesGone]);
+        let waits = vec![waited_for(scheduling_gates::NAME, gates_gone, false)];
+        object.insert("waitsFor".into(), waits.into());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
+        let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), true)];
+        object.insert("waitsFor".into(), waits.into());
     } else {
         let question = Question { pod, program, profile: position, tie };
         judged(question, profile, cluster, detail, &mut object);
@@ -66,7 +73,8 @@ fn judged(
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
     }
-    let before = judgement.rejected.as_ref().and_then(|rejected| rejected.pre_filter.as_ref());
+    let rejected = &judgement.rejected;
+    let before = rejected.pre_filter.as_ref();
     if let Some((filter, status)) = before {
         object.insert("preFilter".into(), told(name_of(profile.filters.get(*filter)), status));
     }
@@ -74,10 +82,10 @@ fn judged(
         object.insert("message".into(), why.as_str().into());
         return;
     }
-    let Some(rejected) = &judgement.rejected else {
+    if !judgement.feasible.is_empty() {
         chosen(question, &judgement, cluster, object);
         return;
-    };
+    }
     let prepared = fresh.prepared();
     let histogram = match before {
         Some(_) => Histogram::default(),
@@ -86,6 +94,7 @@ fn judged(
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
     let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
     object.insert("message".into(), text.into());
+    object.insert("waitsFor".into(), waits(rejected, profile));
     if profile.preemption.is_some() {
         let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
         let attempt = preemption::attempt(asked, Search::Whole);
@@ -96,7 +105,7 @@ fn judged(
 /// What each expression rule and its parts gave: filters on every node that was looked at, scores on
 /// the feasible ones.
 fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
-    let is_before = judgement.rejected.as_ref().is_some_and(|one| one.pre_filter.is_some());
+    let is_before = judgement.rejected.pre_filter.is_some();
     let looked_at = judgement.nodes.iter().filter(|node| !is_before && !node.is_outside);
     let looked_at: Vec<NodeSlot> = looked_at.map(|node| node.slot).collect();
     let of_rule = |witness: &Witness| {
@@ -105,6 +114,24 @@ fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) 
         witness.seen(pod, cluster, views)
     };
     profile.witnesses.iter().map(of_rule).collect()
+}
+
+/// What each rejecting rule waits for. Clause: the pod is tried again at what any of them sees a
+/// chance in.
+fn waits(rejected: &Rejected, profile: &Profile) -> Value {
+    let rules = rejected.rules().into_iter();
+    let rules = rules.filter_map(|position| profile.filters.get(position));
+    rules.map(|rule| waited_for(&rule.name, events_of(rule), true)).collect()
+}
+
+/// `is_assigned`: of pods on nodes; otherwise of the waiting pod itself.
+fn waited_for(plugin: &str, events: Events, is_assigned: bool) -> Value {
+    let labels: Vec<&str> = events.iter().map(|event| event.label(is_assigned)).collect();
+    let words: Vec<String> = match events {
+        Events::ALL => vec!["anything changes".to_owned()],
+        some => some.iter().map(Event::words).collect(),
+    };
+    json!({"plugin": plugin, "events": labels, "words": words})
 }
 
 /// What came of looking for room on every node. Where victims would not help anywhere, that is
@@ -150,9 +177,9 @@ fn chosen(
 ) {
     let total_of = |slot: &NodeSlot| {
         let node = judgement.nodes.iter().find(|node| node.slot == *slot);
-        node.and_then(|node| i32::try_from(node.total).ok()).unwrap_or(i32::MIN)
+        node.map_or(i64::MIN, |node| node.total)
     };
-    let totals: Vec<i32> = judgement.feasible.iter().map(total_of).collect();
+    let totals: Vec<i64> = judgement.feasible.iter().map(total_of).collect();
     let highest = totals.iter().max();
     let best: Vec<Value> = judgement
         .feasible
@@ -183,7 +210,8 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
 /// rejected a node before it.
 fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
     let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
-    let mut named: BTreeSet<Arc<str>> = judgement.narrowed_by.iter().filter_map(name).collect();
+    let narrowed_by = &judgement.rejected.narrowed_by;
+    let mut named: BTreeSet<Arc<str>> = narrowed_by.iter().filter_map(name).collect();
     let mut lines: Vec<Value> = Vec::with_capacity(judgement.nodes.len());
     for node in &judgement.nodes {
         lines.push(node_line(node, &named, profile, cluster));

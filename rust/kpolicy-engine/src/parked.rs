@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::api::Wake;
+use crate::cycle::EXTENDER;
 use crate::event::{Event, Events, Occurrence};
 use crate::program::{Profile, Program};
 use crate::rules::FilterRule;
@@ -24,6 +25,12 @@ struct GroupKey {
     identity: u64,
     /// Positions of the rules that rejected, sorted; empty where there was no node at all.
     rules: Box<[usize]>,
+}
+
+impl GroupKey {
+    fn is_of_extender(&self) -> bool {
+        self.rules.contains(&EXTENDER)
+    }
 }
 
 #[derive(Debug)]
@@ -48,7 +55,7 @@ pub struct Parked {
 }
 
 /// The events that a rule waits for.
-fn events_of(rule: &FilterRule) -> Events {
+pub fn events_of(rule: &FilterRule) -> Events {
     let events = rule.rule.events();
     if events.contains(Event::NodeAdd) {
         events.with(Events::of(&[Event::NodeTaint]))
@@ -116,6 +123,8 @@ impl Parked {
     fn add(&mut self, key: GroupKey, program: &Program) -> usize {
         let rules = program.profiles.get(key.profile).map(|profile| rules_of(&key, profile));
         let events = match rules {
+            // Clause: what an extender may have made of it is not known, so anything wakes.
+            _ if key.is_of_extender() => Events::ALL,
             Some(rules) if !rules.is_empty() => {
                 rules.iter().fold(Events::NONE, |sum, rule| sum.with(events_of(rule)))
             }
@@ -209,7 +218,10 @@ impl Parked {
         let rules = rules_of(&group.key, profile);
         let helps =
             |event: &Event| rules.iter().any(|rule| wakes(rule, new, *event, occurrence, cluster));
-        let helping = occurrence.events().into_iter().find(helps);
+        let helping = match group.key.is_of_extender() {
+            true => occurrence.events().first().copied(),
+            false => occurrence.events().into_iter().find(helps),
+        };
         let (profile, positions) = (group.key.profile, group.key.rules.clone());
         let Some(message) = self.message(&new.uid) else { return };
         match helping {
@@ -242,6 +254,7 @@ impl Group {
         let rules = rules_of(&self.key, profile);
         let Some(waiting) = self.pods.values().next() else { return false };
         rules.is_empty()
+            || self.key.is_of_extender()
             || rules.iter().any(|rule| wakes(rule, &waiting.pod, event, occurrence, cluster))
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{file, list, watch};
-use kpolicy_engine::api::{Applied, Kind, Outcome};
+use kpolicy_engine::api::{Applied, KeptNode, Kind, Outcome, RefusedNode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -152,6 +152,44 @@ impl Engine {
         let batch =
             self.ask(py, |held| held.core.schedule(&uids, now_ns, &Monotonic::started()))?;
         tuples::batch(py, &batch)
+    }
+
+    /// The first step of a decision in two: (token, names of nodes that pass, the others by rule).
+    fn filter<'py>(
+        &self,
+        py: Python<'py>,
+        uid: &str,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let filtered = self.ask(py, |held| held.core.filter(&uid))?;
+        tuples::filtered(py, &filtered)
+    }
+
+    /// The second step: kept (node, score × weight summed up) and refused (node, reason, whether
+    /// evicting pods cannot help).
+    fn choose<'py>(
+        &self,
+        py: Python<'py>,
+        uid: &str,
+        token: u64,
+        kept: Vec<(String, i64)>,
+        refused: Vec<(String, String, bool)>,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let kept = kept.into_iter().map(|(node, score)| KeptNode { node: node.into(), score });
+        let kept: Vec<KeptNode> = kept.collect();
+        let refused: Vec<RefusedNode> = refused
+            .into_iter()
+            .map(|(node, reason, is_unresolvable)| RefusedNode {
+                node: node.into(),
+                reason,
+                is_unresolvable,
+            })
+            .collect();
+        let decision = self.ask(py, |held| held.core.choose(&uid, token, &kept, &refused))?;
+        tuples::decision(py, &decision)
     }
 
     /// What became of binds: (uid, outcome); 0 bound, 1 failed, 2 the pod is gone.

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
-use kpolicy_engine::api::{Applied, Batch, Decision, PodChange, PodState, Refusal, Verdict, Wake};
+use kpolicy_engine::api::{
+    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Wake,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{Bound, IntoPyObjectExt};
@@ -101,14 +103,23 @@ pub fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
     (&*batch.program_hash, &*batch.resource_version, decisions).into_pyobject(py)
 }
 
+pub fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
+    let rejected = list(py, &filtered.rejected, |py, rejected| {
+        (&*rejected.rule, rejected.code, &rejected.reasons, texts(py, &rejected.nodes)?)
+            .into_pyobject(py)
+    })?;
+    (filtered.token, texts(py, &filtered.feasible)?, rejected).into_pyobject(py)
+}
+
 /// Tuples of more than twelve fields have no conversion of their own.
-fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
+pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
     let verdict = match decision.verdict {
         Verdict::Placed => 0,
         Verdict::Parked => 1,
         Verdict::Failed => 2,
         Verdict::Gone => 3,
         Verdict::Gated => 4,
+        Verdict::Stale => 5,
     };
     let fields = [
         verdict.into_bound_py_any(py)?,
@@ -125,6 +136,7 @@ fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
         (&*decision.nominated_node).into_bound_py_any(py)?,
         texts(py, &decision.victims)?.into_any(),
         texts(py, &decision.rejected_by)?.into_any(),
+        texts(py, &decision.displaced)?.into_any(),
     ];
     PyTuple::new(py, fields)
 }

@@ -96,3 +96,24 @@ def test_many_pods_are_asked_about_in_several_calls(monkeypatch: pytest.MonkeyPa
 def test_a_name_asked_twice_is_explained_once() -> None:
     explanations, _ = asked(cluster(), "fits", "default/fits")
     assert len(explanations) == 1
+
+
+def test_what_a_pod_waits_for_is_told_where_it_waits() -> None:
+    gated = pod("gated")
+    gated["spec"]["schedulingGates"] = [{"name": "x/y"}]
+    huge = pod("huge", cpu="1000")
+    found = {
+        one["pod"]: one for one in explain(Snapshot.of([*cluster(), gated, huge])).explanations
+    }
+    assert "waitsFor" not in found["default/fits"]
+    [gone] = found["default/gated"]["waitsFor"]
+    assert gone["plugin"] == "SchedulingGates"
+    assert gone["words"] == ["the pod's last scheduling gate is removed"]
+    waits = {one["plugin"]: one for one in found["default/huge"]["waitsFor"]}
+    rejecting = {node["filter"]["plugin"] for node in found["default/huge"]["nodes"]}
+    assert set(waits) == rejecting
+    fit = waits["NodeResourcesFit"]
+    assert {"NodeAdd", "AssignedPodDelete"} <= set(fit["events"])
+    assert len(fit["events"]) == len(fit["words"])
+    [nobody] = explain(Snapshot.of([pod("alone")])).explanations[0]["waitsFor"]
+    assert (nobody["plugin"], nobody["events"]) == ("", ["NodeAdd"])

@@ -57,7 +57,7 @@ def decided(
     placed = verdict is Verdict.PLACED
     return Decision(
         verdict, uid, namespace, name or uid, node, message, 100 if placed else 0, nodes,
-        1 if placed else 0, filter_ns, score_ns, "", [], list(rejected_by),
+        1 if placed else 0, filter_ns, score_ns, "", [], list(rejected_by), [],
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ Owns the layout of one line of `explain --output json` for people. Must not deci
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.report.columns import columns, counted, listed
@@ -44,7 +44,19 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     lines += _preemption(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
+    if explained.get("waitsFor"):
+        lines.append(f"  waits until {waits_for(explained['waitsFor'])}")
     return lines
+
+
+def waits_for(waits: Sequence[Mapping[str, Any]]) -> str:
+    """What any of the rejecting rules waits for, each once, with the rules that do."""
+    rules: dict[str, list[str]] = {}
+    for one in waits:
+        for words in one["words"]:
+            rules.setdefault(words, []).append(one["plugin"])
+    told = [f"{words} ({', '.join(by)})" if any(by) else words for words, by in rules.items()]
+    return ", or ".join(told)
 
 
 def _told(status: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ mod store;
 mod totals;
 pub mod verdicts;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::Stopwatch;
@@ -31,8 +32,9 @@ use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 pub use argued::{Argued, Forks};
 pub use nominated::{ahead_of, behind};
+pub use sampling::Sampling;
 pub use select::{Tie, choose};
-pub use verdicts::{NodeRejection, PreparedFilters, Rejected};
+pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
 
 use run::Run;
 use shapes::{ShapeKey, Shapes};
@@ -67,12 +69,22 @@ pub struct Question<'a> {
     pub tie: Tie,
 }
 
+/// What extenders made of the nodes that passed the filters.
+#[derive(Debug, Clone, Default)]
+pub struct Extended {
+    /// Nodes that they kept, and what each gets on top of its total.
+    pub kept: BTreeMap<NodeSlot, i64>,
+    pub refused: Vec<NodeRejection>,
+    /// Something changed since they were asked.
+    pub is_stale: bool,
+}
+
 /// All that is kept from decision to decision. A new program starts with a new one.
 #[derive(Debug, Default)]
 pub struct Cycle {
     shapes: Shapes,
     key: ShapeKey,
-    sampling: sampling::Sampling,
+    sampling: Sampling,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -105,31 +117,94 @@ impl Cycle {
     ) -> (Timed, Option<R>) {
         let start = stopwatch.elapsed_ns();
         let mut filtered = start;
-        let Some(profile) = question.program.profiles.get(question.profile) else {
-            let outcome = Outcome::Failed("the profile is gone".to_owned());
-            return (Timed { outcome, filter_ns: 0, score_ns: 0 }, None);
-        };
-        self.key.set(question.profile, profile, question.pod);
-        let id = self.shapes.find(&self.key, profile, question.pod, cluster);
-        let Some((shape, stores)) = self.shapes.shape_and_stores(id) else {
-            let outcome = Outcome::Failed("the shape is gone".to_owned());
-            return (Timed { outcome, filter_ns: 0, score_ns: 0 }, None);
-        };
-        let mut run =
-            Run { question, profile, cluster, shape, stores, sampling: &mut self.sampling };
-        let outcome = run.decide(|| filtered = stopwatch.elapsed_ns());
-        let end = stopwatch.elapsed_ns();
-        let room = match &outcome {
-            Outcome::Rejected(rejected) => {
+        let decided = self.run(question, cluster, |run| {
+            let outcome = run.decide(|| filtered = stopwatch.elapsed_ns());
+            let end = stopwatch.elapsed_ns();
+            if matches!(outcome, Outcome::Rejected(_)) {
                 filtered = end;
-                Some(make_room(rejected, &run.shape.prepared(run.stores)))
             }
-            _ => None,
-        };
-        self.shapes.weigh(id);
+            (room(run, &outcome, make_room), outcome, end)
+        });
+        let (room, outcome, end) = decided.unwrap_or_else(|| (None, vanished(), start));
         let filter_ns = filtered.saturating_sub(start);
         (Timed { outcome, filter_ns, score_ns: end.saturating_sub(filtered) }, room)
     }
+
+    /// The first half of a decision, for extenders: nodes that pass every filter, in order of
+    /// names, and why the others do not.
+    pub fn filter(
+        &mut self,
+        question: Question<'_>,
+        cluster: &Cluster,
+        mut tell: impl FnMut(NodeSlot, usize, Status),
+    ) -> Vec<NodeSlot> {
+        let filtered = self.run(question, cluster, |run| {
+            let (feasible, rejected) = run.filter().ok()?;
+            let prepared = run.shape.prepared(run.stores);
+            for node in &rejected.nodes {
+                if let Some(status) = rejected.status(node, &prepared, cluster) {
+                    tell(node.slot, node.filter, status);
+                }
+            }
+            Some(feasible)
+        });
+        filtered.flatten().unwrap_or_default()
+    }
+
+    /// The second half: chooses among those that extenders kept. `None`: ask them again.
+    pub fn choose<R>(
+        &mut self,
+        question: Question<'_>,
+        cluster: &Cluster,
+        extended: &Extended,
+        make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
+    ) -> Option<(Outcome, Option<R>)> {
+        let chosen = self.run(question, cluster, |run| {
+            let outcome = run.choose_kept(extended)?;
+            Some((room(run, &outcome, make_room), outcome))
+        });
+        match chosen {
+            None => Some((vanished(), None)),
+            Some(chosen) => chosen.map(|(room, outcome)| (outcome, room)),
+        }
+    }
+
+    /// Where looking at only some of the nodes stands.
+    pub fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// Does `work` with the shape of the pod. `None` only if the profile is gone.
+    fn run<T>(
+        &mut self,
+        question: Question<'_>,
+        cluster: &Cluster,
+        work: impl FnOnce(&mut Run<'_>) -> T,
+    ) -> Option<T> {
+        let profile = question.program.profiles.get(question.profile)?;
+        self.key.set(question.profile, profile, question.pod);
+        let id = self.shapes.find(&self.key, profile, question.pod, cluster);
+        let (shape, stores) = self.shapes.shape_and_stores(id)?;
+        let sampling = &mut self.sampling;
+        let done = work(&mut Run { question, profile, cluster, shape, stores, sampling });
+        self.shapes.weigh(id);
+        Some(done)
+    }
+}
+
+fn room<R>(
+    run: &Run<'_>,
+    outcome: &Outcome,
+    make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
+) -> Option<R> {
+    match outcome {
+        Outcome::Rejected(rejected) => Some(make_room(rejected, &run.shape.prepared(run.stores))),
+        _ => None,
+    }
+}
+
+fn vanished() -> Outcome {
+    Outcome::Failed("the profile is gone".to_owned())
 }
 
 /// What the user reads where a filter could not judge.

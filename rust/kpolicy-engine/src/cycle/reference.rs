@@ -12,9 +12,11 @@ use crate::rules::{
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
+use super::sampling::Sampling;
+use super::select::choose;
 use super::stage::{self, Left};
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{filter_failure, nominated, pre_filter_failure, pre_score_failure};
+use super::{Outcome, Question, filter_failure, nominated, pre_filter_failure, pre_score_failure};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,14 +44,13 @@ pub struct NodeJudgement {
 /// Everything that can be said of a pod.
 #[derive(Debug)]
 pub struct Judgement {
-    pub rejected: Option<Rejected>,
+    /// What was rejected: all, where no node is feasible.
+    pub rejected: Rejected,
     /// Why the cycle fails, where a rule could not judge.
     pub failed: Option<String>,
     /// In order of names.
     pub nodes: Vec<NodeJudgement>,
     pub feasible: Vec<NodeSlot>,
-    /// Filters that left only some nodes to look at.
-    pub narrowed_by: Vec<usize>,
 }
 
 /// The rules of a profile, prepared for one pod by themselves.
@@ -73,8 +74,24 @@ impl Fresh {
     }
 }
 
+/// Every verdict and every score.
 pub fn judge(
     fresh: &mut Fresh,
+    pod: &Arc<Pod>,
+    program: &Program,
+    profile: &Profile,
+    cluster: &Cluster,
+) -> Judgement {
+    let mut judgement = filter(fresh, pod, program, profile, cluster);
+    if !judgement.feasible.is_empty() {
+        score(fresh, profile, cluster, &judgement.feasible, &mut judgement.nodes);
+    }
+    judgement
+}
+
+/// Every verdict; scores are left out.
+fn filter(
+    fresh: &Fresh,
     pod: &Arc<Pod>,
     program: &Program,
     profile: &Profile,
@@ -90,13 +107,8 @@ pub fn judge(
                 filter: status.clone(),
                 ..NodeJudgement::feasible(view.slot)
             }));
-            return Judgement {
-                failed: pre_filter_failure(profile, &rejected),
-                rejected: Some(rejected),
-                nodes,
-                feasible: Vec::new(),
-                narrowed_by: Vec::new(),
-            };
+            let failed = pre_filter_failure(profile, &rejected);
+            return Judgement { rejected, failed, nodes, feasible: Vec::new() };
         }
     };
     let mut rejected = Rejected::default();
@@ -121,14 +133,55 @@ pub fn judge(
         rejected.narrowed_by = narrowed_by;
     }
     let is_feasible = |node: &&NodeJudgement| node.filter.is_none() && !node.is_outside;
-    let feasible: Vec<NodeSlot> = nodes.iter().filter(is_feasible).map(|node| node.slot).collect();
-    let narrowed_by = rejected.narrowed_by.clone();
+    let feasible = nodes.iter().filter(is_feasible).map(|node| node.slot).collect();
     let failed = failure(fresh, pod, profile, cluster, &nodes);
+    Judgement { rejected, failed, nodes, feasible }
+}
+
+/// As [`super::Cycle::decide`]. `sampling` is where the cycle's stands; its own is not moved on.
+pub fn decide<R>(
+    question: Question<'_>,
+    cluster: &Cluster,
+    sampling: &Sampling,
+    make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
+) -> (Outcome, Option<R>) {
+    let (pod, program) = (question.pod, question.program);
+    let Some(profile) = program.profiles.get(question.profile) else {
+        return (Outcome::Failed(String::new()), None);
+    };
+    let mut fresh = Fresh::of(profile, pod, cluster);
+    let mut judgement = filter(&fresh, pod, program, profile, cluster);
+    let own = cluster.nominations().node_of(&pod.uid).and_then(|name| cluster.nodes().find(name));
+    let own = own.filter(|slot| judgement.feasible.contains(slot));
+    let feasible = if let Some(own) = own {
+        vec![own]
+    } else if let Some(why) = judgement.failed {
+        return (Outcome::Failed(why), None);
+    } else {
+        let percentage = profile.percentage_of_nodes_to_score;
+        let nodes = &judgement.rejected.nodes;
+        match judgement.rejected.narrowed_by.is_empty() {
+            true => {
+                let all = judgement.feasible.clone();
+                sampling.clone().sample(percentage, all, nodes, cluster.nodes())
+            }
+            false => judgement.feasible.clone(),
+        }
+    };
     if feasible.is_empty() {
-        return Judgement { rejected: Some(rejected), failed, nodes, feasible, narrowed_by };
+        let room = make_room(&judgement.rejected, &fresh.prepared());
+        return (Outcome::Rejected(judgement.rejected), Some(room));
     }
-    score(fresh, profile, cluster, &feasible, &mut nodes);
-    Judgement { rejected: None, failed, nodes, feasible, narrowed_by }
+    score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
+    let total_of = |slot: &NodeSlot| {
+        judgement.nodes.iter().find(|node| node.slot == *slot).map_or(0, |node| node.total)
+    };
+    let totals: Vec<i64> = feasible.iter().map(total_of).collect();
+    let outcome = match choose(&feasible, &totals, question.tie, cluster) {
+        Some((slot, total)) => Outcome::Chosen { slot, total, feasible: feasible.len() },
+        None => Outcome::Failed(String::new()),
+    };
+    (outcome, None)
 }
 
 /// Why the cycle fails. Clause: a feasible node that the pod is nominated to is taken before others

@@ -10,7 +10,15 @@ use super::shape::{Shape, Stores};
 use super::stage::{self, Left};
 use super::totals::INFEASIBLE;
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{Outcome, Question, filter_failure, pre_filter_failure};
+use super::{Extended, Outcome, Question, filter_failure, pre_filter_failure};
+
+/// What passed the filters.
+enum Passing {
+    /// What the shape says, and no more.
+    AsShown,
+    /// In order of names, and what rejected the others.
+    Told(Vec<NodeSlot>, Rejected),
+}
 
 /// One decision under way.
 pub struct Run<'a> {
@@ -24,46 +32,106 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     pub fn decide(&mut self, filtered: impl FnOnce()) -> Outcome {
+        let left = match self.left() {
+            Ok(left) => left,
+            Err(outcome) => return outcome,
+        };
+        if let Some(slot) = self.nominated_node(&left) {
+            filtered();
+            return self.choose_among(&[slot], &[]);
+        }
+        let is_narrowed = matches!(left, Left::Only { .. });
+        let passing = match self.passing(left) {
+            Ok(passing) => passing,
+            Err(failed) => return failed,
+        };
+        let percentage = self.profile.percentage_of_nodes_to_score;
+        if percentage == 100 && matches!(passing, Passing::AsShown) {
+            filtered();
+            return self.choose_among_all();
+        }
+        let (mut feasible, rejected) = self.listed(passing);
+        if !is_narrowed {
+            let nodes = self.cluster.nodes();
+            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
+        }
+        filtered();
+        if feasible.is_empty() {
+            return Outcome::Rejected(rejected);
+        }
+        self.choose_among(&feasible, &[])
+    }
+
+    /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
+    pub fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Outcome> {
+        let left = self.left()?;
+        let is_narrowed = matches!(left, Left::Only { .. });
+        let passing = self.passing(left)?;
+        let (mut feasible, rejected) = self.listed(passing);
+        if !is_narrowed {
+            let percentage = self.profile.percentage_of_nodes_to_score;
+            let nodes = self.cluster.nodes();
+            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
+        }
+        Ok((feasible, rejected))
+    }
+
+    /// Chooses among the nodes that extenders kept, with what they add to the totals. Clause: the
+    /// node that the pod is nominated to is it, if they kept it. `None`: no such node passes any
+    /// more.
+    pub fn choose_kept(&mut self, extended: &Extended) -> Option<Outcome> {
+        let left = match self.left() {
+            Ok(left) => left,
+            Err(outcome) => return Some(outcome),
+        };
+        let passing = match self.passing(left) {
+            Ok(passing) => passing,
+            Err(failed) => return Some(failed),
+        };
+        let (feasible, mut rejected) = self.listed(passing);
+        let is_kept = |slot: &&NodeSlot| extended.kept.contains_key(slot);
+        let mut kept: Vec<NodeSlot> = feasible.iter().filter(is_kept).copied().collect();
+        let own = self.cluster.nominations().node_of(&self.question.pod.uid);
+        if let Some(own) = own.and_then(|name| self.cluster.nodes().find(name))
+            && kept.contains(&own)
+        {
+            kept = vec![own];
+        }
+        if !kept.is_empty() {
+            let added: Vec<i64> =
+                kept.iter().map(|slot| extended.kept.get(slot).copied().unwrap_or(0)).collect();
+            return Some(self.choose_among(&kept, &added));
+        }
+        if extended.is_stale && !feasible.is_empty() {
+            return None;
+        }
+        let refused = extended.refused.iter();
+        rejected.nodes.extend(refused.filter(|node| feasible.contains(&node.slot)).cloned());
+        Some(Outcome::Rejected(rejected))
+    }
+
+    /// Nodes that are left to look at, or what the pod as a whole comes to.
+    fn left(&mut self) -> Result<Left, Outcome> {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         self.shape.follow_filters(profile, pod, cluster, self.stores);
-        let prepared = self.shape.prepared(self.stores);
-        let left = match stage::before_nodes(profile, &prepared, cluster) {
-            Ok(left) => left,
-            Err(rejected) => {
+        stage::before_nodes(profile, &self.shape.prepared(self.stores), cluster).map_err(
+            |rejected| {
                 let failure = pre_filter_failure(profile, &rejected);
-                return failure.map_or(Outcome::Rejected(rejected), Outcome::Failed);
-            }
-        };
-        if let Some(slot) = self.nominated_node(&prepared, &left) {
-            filtered();
-            return self.choose_among(&[slot]);
-        }
-        match left {
-            Left::Only { slots, narrowed_by } => {
-                let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
-                filtered();
-                if let Some(failed) = failure(&rejected, profile, cluster) {
-                    return failed;
-                }
-                if feasible.is_empty() {
-                    rejected.narrowed_by = narrowed_by;
-                    return Outcome::Rejected(rejected);
-                }
-                self.choose_among(&feasible)
-            }
-            Left::All => self.decide_among_all(filtered),
-        }
+                failure.map_or(Outcome::Rejected(rejected), Outcome::Failed)
+            },
+        )
     }
 
     /// Clause: the node that a pod is nominated to is tried first, and if it is feasible, it is it.
-    fn nominated_node(&self, prepared: &PreparedFilters<'_>, left: &Left) -> Option<NodeSlot> {
+    fn nominated_node(&self, left: &Left) -> Option<NodeSlot> {
         let nominations = self.cluster.nominations();
         let node = nominations.node_of(&self.question.pod.uid)?;
         let slot = self.cluster.nodes().find(node)?;
         if matches!(left, Left::Only { slots, .. } if !slots.contains(&slot)) {
             return None;
         }
-        self.rejection_of(slot, prepared).is_none().then_some(slot)
+        let prepared = self.shape.prepared(self.stores);
+        self.rejection_of(slot, &prepared).is_none().then_some(slot)
     }
 
     /// The verdict on one node, nominated pods included.
@@ -95,32 +163,54 @@ impl Run<'_> {
         (feasible, rejected)
     }
 
-    fn decide_among_all(&mut self, filtered: impl FnOnce()) -> Outcome {
+    /// Asks the nodes that are left. A failure of one is the end of it.
+    fn passing(&mut self, left: Left) -> Result<Passing, Outcome> {
+        let (profile, cluster) = (self.profile, self.cluster);
+        match left {
+            Left::All => self.passing_of_all(),
+            Left::Only { slots, narrowed_by } => {
+                let prepared = self.shape.prepared(self.stores);
+                let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
+                rejected.narrowed_by = narrowed_by;
+                match first_failure(&rejected.nodes, cluster) {
+                    Some(failure) => Err(failed_by(failure, profile)),
+                    None => Ok(Passing::Told(feasible, rejected)),
+                }
+            }
+        }
+    }
+
+    fn passing_of_all(&mut self) -> Result<Passing, Outcome> {
         let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
         self.shape.update_feasible(cluster, self.stores);
-        if let Some(failure) = self.shape.failure(cluster, self.stores) {
-            return self.failed(&failure);
-        }
         let prepared = self.shape.prepared(self.stores);
         let closed = nominated::rejections(pod, program, &prepared, cluster);
-        let percentage = self.profile.percentage_of_nodes_to_score;
-        let is_plain = closed.is_empty() && percentage == 100;
-        if is_plain && self.shape.feasible().count > 0 {
-            filtered();
-            return self.choose_among_all();
+        let is_open = |node: &NodeRejection| closed.iter().all(|other| other.slot != node.slot);
+        let failures = self.shape.failures(cluster, self.stores);
+        let failures = failures.iter().filter(|node| is_open(node));
+        if let Some(failure) = first_failure(failures.chain(&closed), cluster) {
+            return Err(self.failed(failure));
         }
-        let mut rejections = self.shape.rejections(cluster, self.stores);
-        if !closed.is_empty() {
-            rejections.retain(|have| closed.iter().all(|other| other.slot != have.slot));
-            rejections.extend(closed);
+        if closed.is_empty() && self.shape.feasible().count > 0 {
+            return Ok(Passing::AsShown);
         }
-        let feasible = self.feasible_slots(&rejections);
-        let feasible = self.sampling.sample(percentage, feasible, &rejections, cluster.nodes());
-        filtered();
-        if feasible.is_empty() {
-            return Outcome::Rejected(Rejected { nodes: rejections, ..Rejected::default() });
+        let mut nodes = self.shape.rejections(cluster, self.stores);
+        nodes.retain(is_open);
+        nodes.extend(closed);
+        let feasible = self.feasible_slots(&nodes);
+        Ok(Passing::Told(feasible, Rejected { nodes, ..Rejected::default() }))
+    }
+
+    /// One by one.
+    fn listed(&self, passing: Passing) -> (Vec<NodeSlot>, Rejected) {
+        match passing {
+            Passing::Told(feasible, rejected) => (feasible, rejected),
+            Passing::AsShown => {
+                let nodes = self.shape.rejections(self.cluster, self.stores);
+                let feasible = self.feasible_slots(&nodes);
+                (feasible, Rejected { nodes, ..Rejected::default() })
+            }
         }
-        self.choose_among(&feasible)
     }
 
     fn feasible_slots(&self, rejections: &[NodeRejection]) -> Vec<NodeSlot> {
@@ -137,13 +227,11 @@ impl Run<'_> {
     fn failed(&self, failure: &NodeRejection) -> Outcome {
         let prepared = self.shape.prepared(self.stores);
         let status = Rejected::default().status(failure, &prepared, self.cluster);
-        let mut told = failure.clone();
-        told.status = status;
-        failed_by(&told, self.profile)
+        Outcome::Failed(filter_failure(self.profile, failure.filter, status.as_ref()))
     }
 
-    /// Scores a few nodes and chooses; there is at least one.
-    fn choose_among(&mut self, slots: &[NodeSlot]) -> Outcome {
+    /// Scores a few nodes and chooses; there is at least one. `added` goes on top of their totals.
+    fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Outcome {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         let totals = self.shape.totals_of_only(slots, profile, pod, cluster, self.stores);
         // Clause: a single node is not scored.
@@ -152,6 +240,9 @@ impl Run<'_> {
         {
             return Outcome::Failed(why);
         }
+        let added = added.iter().copied().chain(std::iter::repeat(0));
+        let plus = |(total, added): (i32, i64)| added.saturating_add(i64::from(total));
+        let totals: Vec<i64> = totals.into_iter().zip(added).map(plus).collect();
         match choose(slots, &totals, self.question.tie, cluster) {
             Some((slot, total)) => Outcome::Chosen { slot, total, feasible: slots.len() },
             None => Outcome::Failed("no node could be chosen".to_owned()),
@@ -184,12 +275,13 @@ impl Run<'_> {
     }
 }
 
-/// The failure among rejections, if any: it fails the whole cycle.
-fn failure(rejected: &Rejected, profile: &Profile, cluster: &Cluster) -> Option<Outcome> {
-    let mut failures: Vec<&NodeRejection> =
-        rejected.nodes.iter().filter(|node| node.code.is_failure()).collect();
-    failures.sort_unstable_by_key(|failure| cluster.nodes().rank_of(failure.slot));
-    failures.first().map(|failure| failed_by(failure, profile))
+/// The failure of the node that is first by name.
+fn first_failure<'a>(
+    rejections: impl IntoIterator<Item = &'a NodeRejection>,
+    cluster: &Cluster,
+) -> Option<&'a NodeRejection> {
+    let failures = rejections.into_iter().filter(|node| node.code.is_failure());
+    failures.min_by_key(|failure| cluster.nodes().rank_of(failure.slot))
 }
 
 fn failed_by(failure: &NodeRejection, profile: &Profile) -> Outcome {

@@ -10,7 +10,7 @@ use super::verdicts::NodeRejection;
 const NODES_MIN: usize = 100;
 const PERCENTAGE_MIN: usize = 5;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sampling {
     next_start: usize,
 }

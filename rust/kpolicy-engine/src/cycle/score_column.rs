@@ -157,10 +157,13 @@ impl ScoreColumn {
         let Some(prepared) = &mut self.prepared else { return };
         match changes.map(|changes| (changes, prepared.refresh(changes, cluster))) {
             Some((changes, Refresh::Nodes)) => self.touch(changes, cluster),
-            Some((_, Refresh::All)) => self.rewrite(cluster, scratch),
+            Some((_, Refresh::All)) => {
+                self.forget_feasible();
+                self.rewrite(cluster, scratch);
+            }
             Some((_, Refresh::Again)) | None => {
                 self.prepared = rule.prepare(pod, cluster);
-                self.owes_feasible = self.reads_feasible();
+                self.forget_feasible();
                 self.rewrite(cluster, scratch);
             }
         }
@@ -251,7 +254,11 @@ impl ScoreColumn {
         }
         let reads = prepared.reads();
         for slot in changes.iter().filter_map(|change| touched(change, reads)) {
-            let Some(view) = cluster.nodes().view(slot) else { continue };
+            let Some(view) = cluster.nodes().view(slot) else {
+                // An extreme may have gone with the node.
+                self.is_tight = false;
+                continue;
+            };
             let value = prepared.raw(cluster, view);
             match &mut self.answers {
                 Answers::Ready(scores) => {

@@ -82,11 +82,11 @@ pub fn highest(totals: &[i32]) -> i32 {
 /// The best of some nodes.
 pub fn choose(
     slots: &[NodeSlot],
-    totals: &[i32],
+    totals: &[i64],
     tie: Tie,
     cluster: &Cluster,
 ) -> Option<(NodeSlot, i64)> {
-    let best = highest(totals);
+    let best = *totals.iter().max()?;
     let tied: Vec<NodeSlot> = slots
         .iter()
         .zip(totals)
@@ -97,7 +97,7 @@ pub fn choose(
     sorted.sort_unstable();
     let is_tied = |slot: NodeSlot| sorted.binary_search(&slot).is_ok();
     let slot = tie.break_among(cluster.nodes(), is_tied, || tied)?;
-    Some((slot, i64::from(best)))
+    Some((slot, best))
 }
 
 /// The finalizer of `SplitMix64`, after one step of its sequence.

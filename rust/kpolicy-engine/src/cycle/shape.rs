@@ -8,7 +8,7 @@ use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
 
 use super::filter_column::FilterColumn;
 use super::store::{ColumnId, Store};
-use super::totals::{ScoreStore, Totals, changes_since};
+use super::totals::{Moved, ScoreStore, Totals, changes_since};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Shape {
     feasible_count: usize,
     /// The feasible nodes are not those that the totals were worked out for.
     has_moved: bool,
+    /// Some of them moved that are not among the nodes that changed.
+    is_recast: bool,
     /// The generation judged last; `None` before the first time.
     seen: Option<u64>,
     totals: Totals,
@@ -38,6 +40,7 @@ impl Shape {
             feasible: Vec::new(),
             feasible_count: 0,
             has_moved: true,
+            is_recast: true,
             seen: None,
             totals,
         }
@@ -135,6 +138,7 @@ impl Shape {
         if self.feasible != feasible {
             self.feasible = feasible;
             self.has_moved = true;
+            self.is_recast = true;
         }
     }
 
@@ -164,16 +168,15 @@ impl Shape {
         cluster.nodes().iter().filter_map(|view| first(view.slot)).collect()
     }
 
-    /// The first node, by name, whose verdict could not be told.
-    pub fn failure(&self, cluster: &Cluster, stores: &Stores) -> Option<NodeRejection> {
+    /// Nodes whose verdict could not be told.
+    pub fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
         let prepared = self.prepared(stores);
         if !prepared.iter().flatten().any(|filter| PreparedFilter::can_fail(*filter)) {
-            return None;
+            return Vec::new();
         }
-        let rejections = self.rejections(cluster, stores).into_iter();
+        let mut rejections = self.rejections(cluster, stores);
+        rejections.retain(|rejection| rejection.code.is_failure());
         rejections
-            .filter(|rejection| rejection.code.is_failure())
-            .min_by_key(|failure| cluster.nodes().rank_of(failure.slot))
     }
 
     /// Why the nodes cannot be scored, as of the last time scores were brought up to date.
@@ -204,7 +207,8 @@ impl Shape {
     ) {
         self.totals.follow(profile, pod, cluster, &mut stores.scores);
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
-        self.totals.update(feasible, self.has_moved, cluster, &mut stores.scores);
-        self.has_moved = false;
+        let moved = Moved { feasible: self.has_moved, beyond_changes: self.is_recast };
+        self.totals.update(feasible, moved, cluster, &mut stores.scores);
+        (self.has_moved, self.is_recast) = (false, false);
     }
 }

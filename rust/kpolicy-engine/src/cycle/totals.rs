@@ -23,6 +23,15 @@ pub struct ScoreStore {
     pub scratch: Scratch,
 }
 
+/// What became of the feasible nodes since the totals were worked out last.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved {
+    /// They are not the same.
+    pub feasible: bool,
+    /// Also nodes came or went among them that did not change themselves.
+    pub beyond_changes: bool,
+}
+
 #[derive(Debug)]
 pub struct Totals {
     /// By position in the profile's scores.
@@ -100,19 +109,18 @@ impl Totals {
         totals
     }
 
-    /// Works out the total of every feasible node. `has_moved`: the feasible nodes are not those of
-    /// the last time.
+    /// Works out the total of every feasible node.
     pub fn update(
         &mut self,
         feasible: Feasible<'_>,
-        has_moved: bool,
+        moved: Moved,
         cluster: &Cluster,
         store: &mut ScoreStore,
     ) {
         let seen = self.seen.replace(cluster.generation());
-        let mut is_rewritten = false;
+        let mut is_rewritten = moved.beyond_changes;
         for score in &mut self.scores {
-            is_rewritten |= score.update(feasible, has_moved, seen, cluster, store);
+            is_rewritten |= score.update(feasible, moved.feasible, seen, cluster, store);
         }
         match changes_since(seen, cluster).filter(|_| !is_rewritten) {
             None => self.sum_all(feasible, store),

@@ -10,11 +10,16 @@ use crate::program::Profile;
 use crate::rules::{Code, PreparedFilter, Rejection, Status};
 use crate::snapshot::{Cluster, NodeSlot};
 
+/// Stands for extenders where a position in the profile's filters is wanted.
+pub const EXTENDER: usize = usize::MAX;
+/// What they are called together, as in kube-scheduler.
+const EXTENDER_NAME: &str = "Extender";
+
 /// The first filter that rejected a node.
 #[derive(Debug, Clone)]
 pub struct NodeRejection {
     pub slot: NodeSlot,
-    /// Position in the profile's filters.
+    /// Position in the profile's filters, or [`EXTENDER`].
     pub filter: usize,
     pub code: Code,
     /// Where the verdict rests on nominated pods, it is told in full.
@@ -97,7 +102,10 @@ impl Rejected {
 
     /// Names of the rules that rejected the pod or any node, sorted.
     pub fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
-        let name = |filter: usize| Some(Arc::clone(&profile.filters.get(filter)?.name));
+        let name = |filter: usize| match filter {
+            EXTENDER => Some(EXTENDER_NAME.into()),
+            position => Some(Arc::clone(&profile.filters.get(position)?.name)),
+        };
         let mut names: Vec<Arc<str>> = self.rules().into_iter().filter_map(name).collect();
         names.sort_unstable();
         names

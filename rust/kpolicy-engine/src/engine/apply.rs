@@ -177,8 +177,8 @@ impl Engine {
                 // The watch will confirm; until then the reservation stands.
                 Outcome::Bound => {}
                 Outcome::Failed => {
-                    let occurrence = self.cluster.forget(uid);
-                    self.hear(occurrence.as_slice(), &mut applied.wakes);
+                    let occurrences = self.cluster.forget(uid);
+                    self.hear(&occurrences, &mut applied.wakes);
                 }
                 Outcome::Gone => {
                     let occurrences = self.cluster.remove_pod(uid);

@@ -5,8 +5,9 @@
 
 mod apply;
 mod schedule;
+mod stepwise;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -32,6 +33,8 @@ pub struct Engine {
     lists: apply::Lists,
     seed: u64,
     decisions: u64,
+    /// How many programs were put in force.
+    loads: u64,
     resource_version: Arc<str>,
     empty: Arc<str>,
 }
@@ -54,6 +57,7 @@ impl Engine {
             lists: apply::Lists::default(),
             seed,
             decisions: 0,
+            loads: 0,
             resource_version: Arc::clone(&empty),
             empty,
         }
@@ -64,6 +68,7 @@ impl Engine {
     pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
         self.program = Program::load(document)?;
         self.cycle = Cycle::default();
+        self.loads += 1;
         self.parked.clear();
         Ok(())
     }
@@ -102,7 +107,8 @@ impl Engine {
     }
 
     /// JSON lines: what `kpolicy explain` prints of these pods (`namespace/name`), or of every
-    /// pending pod that a profile serves, in queue order.
+    /// pending pod that a profile serves, in queue order. A pod on a node is judged as if it were
+    /// pending, and not there.
     pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
         self.explained(pods, Detail::Decision)
     }
@@ -114,23 +120,29 @@ impl Engine {
 
     fn explained(&mut self, pods: Option<&[String]>, detail: Detail) -> Vec<u8> {
         self.cluster.settle_order();
-        let mut chosen: Vec<&PodEntry> = self
-            .cluster
-            .pods()
-            .in_order()
-            .into_iter()
-            .filter(|entry| match pods {
-                Some(keys) => keys.contains(&entry.pod.key()),
-                None => entry.node().is_none(),
-            })
-            .collect();
+        let keys: Option<BTreeSet<&str>> =
+            pods.map(|keys| keys.iter().map(String::as_str).collect());
+        let is_asked = |entry: &PodEntry| match &keys {
+            Some(keys) => keys.contains(entry.pod.key().as_str()),
+            None => entry.node().is_none(),
+        };
+        let entries = self.cluster.pods().in_order().into_iter();
+        let mut chosen: Vec<PodEntry> = entries.filter(|entry| is_asked(entry)).cloned().collect();
         chosen.sort_by(|left, right| {
             priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod))
         });
         let tie = self.tie();
         let mut lines = Vec::new();
         for entry in chosen {
-            explain::line(&entry.pod, &self.program, &self.cluster, tie, detail, &mut lines);
+            let lifted = self.cluster.lift(&entry.pod.uid);
+            let pod = match lifted {
+                Some(_) => Arc::new(entry.pod.unplaced()),
+                None => entry.pod,
+            };
+            explain::line(&pod, &self.program, &self.cluster, tie, detail, &mut lines);
+            if let Some(lifted) = lifted {
+                self.cluster.put_back(lifted);
+            }
         }
         lines
     }
@@ -149,6 +161,7 @@ impl Engine {
             pods_on_nodes: pods.len() - pods.pending(),
             pods_assumed: pods.assumed(),
             pods_on_unknown_nodes: pods.on_unknown_nodes(),
+            objects_promised: self.cluster.promises().len(),
             pods_parked: self.parked.len(),
             pod_templates: self.cluster.templates(),
             pod_identities: self.cluster.identities(),

@@ -4,17 +4,22 @@ use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::post_filter::{self, Room};
-use crate::cycle::{Outcome, PreparedFilters, Question, Rejected, behind};
+use crate::cycle::{Outcome, PreparedFilters, Question, Rejected, behind, reference};
 use crate::message::{self, NO_NODES};
 use crate::preemption::Asked;
 use crate::program::Program;
+use crate::rules::volume_binding::{self, Bindings};
 use crate::rules::{Stage, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::Engine;
 
+/// A pod that is to be judged, and the position of its profile.
+pub(super) type Ready = (Arc<Pod>, usize);
+
 /// Why a pod was parked, in full.
-struct Refusal {
+#[derive(Debug)]
+pub(super) struct Refusal {
     message: String,
     rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
@@ -34,51 +39,128 @@ impl Engine {
         }
     }
 
-    fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
-        let Some(pod) = self.pending_pod(uid) else { return self.unknown(uid) };
-        let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
-            return self.decision(&pod, Verdict::Gone);
-        };
+    pub(super) fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
         self.parked.remove(uid);
-        if let Some(status) = scheduling_gates::gate(&pod) {
-            let mut decision = self.decision(&pod, Verdict::Gated);
-            decision.message = status.message().into();
-            decision.rejected_by = vec![scheduling_gates::NAME.into()];
-            return decision;
-        }
-        if self.cluster.nodes().is_empty() {
-            self.decisions += 1;
-            let mut decision = self.decision(&pod, Verdict::Parked);
-            decision.message = NO_NODES.into();
-            self.parked.park(&pod, profile, &[], &self.program, &decision.message);
-            return decision;
-        }
-        self.judge(&pod, profile, stopwatch)
-    }
-
-    fn judge(&mut self, pod: &Arc<Pod>, profile: usize, stopwatch: &dyn Stopwatch) -> Decision {
-        let question = Question { pod, program: &self.program, profile, tie: self.tie() };
+        let (pod, profile) = match self.ready(uid) {
+            Ok(ready) => ready,
+            Err(answer) => return *answer,
+        };
+        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
         self.decisions += 1;
+        if self.cluster.nodes().is_empty() {
+            return self.carried_out(&pod, profile, &no_nodes(), Some(Refusal::without_nodes()));
+        }
         let cluster = &self.cluster;
         let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
             refuse(question, rejected, prepared, cluster)
         };
         let (timed, refusal) = self.cycle.decide(question, cluster, stopwatch, make_room);
-        let mut decision = match (timed.outcome, refusal) {
-            (Outcome::Chosen { slot, total, feasible }, _) => {
-                self.placed(pod, profile, slot, total, feasible)
-            }
-            (Outcome::Rejected(_), Some(refusal)) => self.parked(pod, profile, refusal),
-            (Outcome::Failed(why), _) => {
-                let mut decision = self.decision(pod, Verdict::Failed);
-                decision.message = why.into();
-                decision
-            }
-            (Outcome::Rejected(_), None) => self.decision(pod, Verdict::Failed),
-        };
+        let mut decision = self.carried_out(&pod, profile, &timed.outcome, refusal);
         decision.filter_ns = timed.filter_ns;
         decision.score_ns = timed.score_ns;
         decision
+    }
+
+    /// What [`Engine::schedule`] would answer for one pod, worked out with nothing kept from
+    /// before; nothing comes of it.
+    pub fn decide_from_scratch(&mut self, uid: &Arc<str>) -> Decision {
+        self.cluster.settle_order();
+        let (pod, profile) = match self.ready(uid) {
+            Ok(ready) => ready,
+            Err(answer) => return *answer,
+        };
+        if self.cluster.nodes().is_empty() {
+            return self.told(&pod, &no_nodes(), Some(&Refusal::without_nodes()));
+        }
+        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
+            refuse(question, rejected, prepared, &self.cluster)
+        };
+        let sampling = self.cycle.sampling();
+        let (outcome, refusal) = reference::decide(question, &self.cluster, sampling, make_room);
+        self.told(&pod, &outcome, refusal.as_ref())
+    }
+
+    /// The pod and its profile, if it is to be judged; the answer otherwise.
+    pub(super) fn ready(&self, uid: &Arc<str>) -> Result<Ready, Box<Decision>> {
+        let Some(pod) = self.pending_pod(uid) else { return Err(Box::new(self.unknown(uid))) };
+        let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
+            return Err(Box::new(self.decision(&pod, Verdict::Gone)));
+        };
+        if let Some(status) = scheduling_gates::gate(&pod) {
+            let mut decision = self.decision(&pod, Verdict::Gated);
+            decision.message = status.message().into();
+            decision.rejected_by = vec![scheduling_gates::NAME.into()];
+            return Err(Box::new(decision));
+        }
+        Ok((pod, profile))
+    }
+
+    /// The answer, and what follows from it in the snapshot and among the parked pods.
+    pub(super) fn carried_out(
+        &mut self,
+        pod: &Arc<Pod>,
+        profile: usize,
+        outcome: &Outcome,
+        refusal: Option<Refusal>,
+    ) -> Decision {
+        let decision = self.told(pod, outcome, refusal.as_ref());
+        match (outcome, refusal) {
+            (Outcome::Chosen { slot, .. }, _) => self.place(pod, profile, *slot),
+            (Outcome::Rejected(_), Some(refusal)) => {
+                if refusal.room.is_tried {
+                    self.nominate(pod, &decision);
+                }
+                self.parked.park(pod, profile, &refusal.rules, &self.program, &decision.message);
+            }
+            // Clause: a failure voids an earlier nomination.
+            (Outcome::Failed(_), _) | (Outcome::Rejected(_), None) => {
+                self.cluster.nominate(&pod.uid, &self.empty);
+            }
+        }
+        decision
+    }
+
+    /// What is answered, before anything comes of it.
+    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome, refusal: Option<&Refusal>) -> Decision {
+        match (outcome, refusal) {
+            (Outcome::Chosen { slot, total, feasible }, _) => {
+                let mut decision = self.decision(pod, Verdict::Placed);
+                decision.score = *total;
+                decision.nodes_feasible = *feasible;
+                decision.node = self.name_of(Some(*slot));
+                decision
+            }
+            (Outcome::Rejected(_), Some(refusal)) => self.told_of_refusal(pod, refusal),
+            (Outcome::Failed(why), _) => {
+                let mut decision = self.decision(pod, Verdict::Failed);
+                decision.message = why.as_str().into();
+                decision
+            }
+            (Outcome::Rejected(_), None) => self.decision(pod, Verdict::Failed),
+        }
+    }
+
+    /// Clause: pods of lower priority lose their claim to the node that is held for this one.
+    fn told_of_refusal(&self, pod: &Arc<Pod>, refusal: &Refusal) -> Decision {
+        let mut decision = self.decision(pod, Verdict::Parked);
+        decision.message = refusal.message.as_str().into();
+        decision.rejected_by.clone_from(&refusal.rejected_by);
+        decision.victims.clone_from(&refusal.room.victims);
+        decision.nominated_node = self.name_of(refusal.room.nominated);
+        if refusal.room.is_tried {
+            let node = &decision.nominated_node;
+            decision.displaced = behind(pod, node, &self.program, &self.cluster);
+        } else if let Some(node) = self.cluster.nominations().node_of(&pod.uid) {
+            decision.nominated_node = Arc::clone(node);
+        }
+        decision
+    }
+
+    /// Empty where there is none.
+    fn name_of(&self, slot: Option<NodeSlot>) -> Arc<str> {
+        let view = slot.and_then(|slot| self.cluster.nodes().view(slot));
+        view.map_or_else(|| Arc::clone(&self.empty), |view| Arc::clone(&view.node.name))
     }
 
     /// Asks the rules that only count whether they would have rejected the chosen node.
@@ -98,49 +180,31 @@ impl Engine {
         }
     }
 
-    fn placed(
-        &mut self,
-        pod: &Arc<Pod>,
-        profile: usize,
-        slot: NodeSlot,
-        total: i64,
-        feasible: usize,
-    ) -> Decision {
-        let mut decision = self.decision(pod, Verdict::Placed);
-        decision.score = total;
-        decision.nodes_feasible = feasible;
-        if let Some(view) = self.cluster.nodes().view(slot) {
-            decision.node = Arc::clone(&view.node.name);
-        }
+    fn place(&mut self, pod: &Arc<Pod>, profile: usize, slot: NodeSlot) {
         self.audit(pod, profile, slot);
+        let bindings = self.bindings(pod, profile, slot);
         self.cluster.assume(&pod.uid, slot);
-        decision
+        if let Some((bindings, node_name)) = bindings.filter(|(bindings, _)| !bindings.is_empty()) {
+            let objects = bindings.assumed(&node_name);
+            self.cluster.promise(&pod.uid, objects, &bindings.relied_on());
+        }
     }
 
-    fn parked(&mut self, pod: &Arc<Pod>, profile: usize, refusal: Refusal) -> Decision {
-        let mut decision = self.decision(pod, Verdict::Parked);
-        decision.message = refusal.message.into();
-        decision.rejected_by = refusal.rejected_by;
-        decision.victims = refusal.room.victims;
-        let nominated = refusal.room.nominated.and_then(|slot| self.cluster.nodes().view(slot));
-        if let Some(view) = nominated {
-            decision.nominated_node = Arc::clone(&view.node.name);
+    /// What is to be bound and provisioned for the pod on the node.
+    fn bindings(&self, pod: &Pod, profile: usize, slot: NodeSlot) -> Option<(Bindings, Arc<str>)> {
+        if pod.template.volumes.is_empty() || !self.program.profiles.get(profile)?.binds_volumes() {
+            return None;
         }
-        if refusal.room.is_tried {
-            self.nominate(pod, &decision.nominated_node);
-        } else if let Some(node) = self.cluster.nominations().node_of(&pod.uid) {
-            decision.nominated_node = Arc::clone(node);
-        }
-        self.parked.park(pod, profile, &refusal.rules, &self.program, &decision.message);
-        decision
+        let view = self.cluster.nodes().view(slot)?;
+        let bindings = volume_binding::decide(pod, &self.cluster, view).ok()?;
+        Some((bindings, Arc::clone(&view.node.name)))
     }
 
-    /// Clause: pods of lower priority lose their claim to the node.
-    fn nominate(&mut self, pod: &Arc<Pod>, node: &Arc<str>) {
-        for uid in behind(pod, node, &self.program, &self.cluster) {
-            self.cluster.nominate(&uid, &self.empty);
+    fn nominate(&mut self, pod: &Arc<Pod>, decision: &Decision) {
+        for uid in &decision.displaced {
+            self.cluster.nominate(uid, &self.empty);
         }
-        self.cluster.nominate(&pod.uid, node);
+        self.cluster.nominate(&pod.uid, &decision.nominated_node);
     }
 
     /// The pod, if it is there and waits.
@@ -150,12 +214,27 @@ impl Engine {
         waits.then(|| Arc::clone(&entry.pod))
     }
 
-    fn decision(&self, pod: &Pod, verdict: Verdict) -> Decision {
+    fn unknown(&self, uid: &Arc<str>) -> Decision {
+        match self.cluster.pods().get(uid) {
+            Some(entry) => self.decision(&entry.pod, Verdict::Gone),
+            None => {
+                let names = [uid, &self.empty, &self.empty].map(Arc::clone);
+                self.decision_on(names, Verdict::Gone)
+            }
+        }
+    }
+
+    pub(super) fn decision(&self, pod: &Pod, verdict: Verdict) -> Decision {
+        let names = [&pod.uid, &**pod.namespace(), &pod.name].map(Arc::clone);
+        self.decision_on(names, verdict)
+    }
+
+    fn decision_on(&self, [uid, namespace, name]: [Arc<str>; 3], verdict: Verdict) -> Decision {
         Decision {
             verdict,
-            uid: Arc::clone(&pod.uid),
-            namespace: Arc::clone(pod.namespace()),
-            name: Arc::clone(&pod.name),
+            uid,
+            namespace,
+            name,
             node: Arc::clone(&self.empty),
             message: Arc::clone(&self.empty),
             score: 0,
@@ -165,36 +244,27 @@ impl Engine {
             score_ns: 0,
             nominated_node: Arc::clone(&self.empty),
             victims: Vec::new(),
+            displaced: Vec::new(),
             rejected_by: Vec::new(),
-        }
-    }
-
-    fn unknown(&mut self, uid: &Arc<str>) -> Decision {
-        self.parked.remove(uid);
-        match self.cluster.pods().get(uid) {
-            Some(entry) => self.decision(&Arc::clone(&entry.pod), Verdict::Gone),
-            None => Decision {
-                verdict: Verdict::Gone,
-                uid: Arc::clone(uid),
-                namespace: Arc::clone(&self.empty),
-                name: Arc::clone(&self.empty),
-                node: Arc::clone(&self.empty),
-                message: Arc::clone(&self.empty),
-                score: 0,
-                nodes_total: self.cluster.nodes().len(),
-                nodes_feasible: 0,
-                filter_ns: 0,
-                score_ns: 0,
-                nominated_node: Arc::clone(&self.empty),
-                victims: Vec::new(),
-                rejected_by: Vec::new(),
-            },
         }
     }
 }
 
+impl Refusal {
+    /// Clause: where there are no nodes, an earlier nomination is void.
+    fn without_nodes() -> Self {
+        let room = Room { is_tried: true, ..Room::default() };
+        let message = NO_NODES.to_owned();
+        Self { message, rejected_by: Vec::new(), rules: Vec::new(), room }
+    }
+}
+
+fn no_nodes() -> Outcome {
+    Outcome::Rejected(Rejected::default())
+}
+
 /// Works out what the user reads of a pod that fits nowhere, and whether room can be made.
-fn refuse(
+pub(super) fn refuse(
     question: Question<'_>,
     rejected: &Rejected,
     prepared: &PreparedFilters<'_>,

@@ -9,7 +9,9 @@ use crate::rules::expression::{
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::tenths::{self, Tenths};
-use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
+use crate::rules::{
+    Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources, volume_binding,
+};
 
 use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
@@ -47,6 +49,11 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Whether volumes are bound for pods that it places.
+    pub fn binds_volumes(&self) -> bool {
+        self.filters.iter().any(|filter| filter.name.as_ref() == volume_binding::NAME)
+    }
+
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
     /// pod fits nowhere.
     pub fn dynamic_resources(&self) -> Option<usize> {

@@ -2,7 +2,7 @@
 //!
 //! Every change keeps loads, columns, census and log in step and tells what happened. Clauses: a
 //! terminal pod is as good as deleted; a pod on an unknown node waits for it; what the API server
-//! says of a pod's node supersedes an assumption.
+//! says of a pod's node supersedes an assumption, and what it says of an object a promise.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use super::node::{NodeParts, NodeSlot};
 use super::objects::Replaced;
 use super::pod::Pod;
 use super::pods::{Place, PodEntry};
+use super::promises::{key_of, object_of};
 
 impl Cluster {
     /// Puts names in order, so that choices among nodes can go by them.
@@ -68,9 +69,17 @@ impl Cluster {
             let was_on_node = old
                 .as_ref()
                 .is_some_and(|entry| matches!(entry.place, Place::On { is_assumed: false, .. }));
+            let is_elsewhere =
+                |entry: &PodEntry| entry.node().is_some_and(|node| **node != *new.node_name);
+            let is_moved = old.as_ref().is_some_and(is_elsewhere);
             self.set_pod_on_node(Arc::clone(&new), old);
+            let mut occurrences = match is_moved {
+                true => self.break_promises(&new.uid),
+                false => Vec::new(),
+            };
             let old = old_pod.filter(|_| was_on_node);
-            vec![Occurrence::Pod { old, new: Some(new), is_assigned: true }]
+            occurrences.push(Occurrence::Pod { old, new: Some(new), is_assigned: true });
+            occurrences
         }
     }
 
@@ -108,6 +117,7 @@ impl Cluster {
             Some(entry) => {
                 if entry.node().is_some() {
                     self.take_off(&entry);
+                    occurrences.extend(self.break_promises(&new.uid));
                     let old = Some(Arc::clone(&entry.pod));
                     occurrences.push(Occurrence::Pod { old, new: None, is_assigned: true });
                 }
@@ -156,7 +166,9 @@ impl Cluster {
         let was_nominated = self.nominations.remove(uid);
         let is_assigned = was_nominated || entry.node().is_some();
         self.take_held(&entry);
-        vec![Occurrence::Pod { old: Some(entry.pod), new: None, is_assigned }]
+        let mut occurrences = self.break_promises(uid);
+        occurrences.push(Occurrence::Pod { old: Some(entry.pod), new: None, is_assigned });
+        occurrences
     }
 
     /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded.
@@ -176,14 +188,37 @@ impl Cluster {
     }
 
     /// Gives up the room of an assumed pod, which is pending again.
-    pub fn forget(&mut self, uid: &str) -> Option<Occurrence> {
-        let entry = self.pods.get(uid).filter(|entry| entry.is_assumed())?.clone();
+    pub fn forget(&mut self, uid: &str) -> Vec<Occurrence> {
+        let Some(entry) = self.pods.get(uid).filter(|entry| entry.is_assumed()).cloned() else {
+            return Vec::new();
+        };
         self.take_off(&entry);
+        let mut occurrences = self.break_promises(uid);
         let pod = Arc::clone(&entry.pod);
         if !pod.nominated_node_name.is_empty() {
             self.nominations.set(&pod, &pod.nominated_node_name);
         }
-        Some(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true })
+        occurrences.push(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true });
+        occurrences
+    }
+
+    /// Takes a pod off its node to judge it as if it were not there; to be put back before anything
+    /// else happens.
+    pub fn lift(&mut self, uid: &str) -> Option<PodEntry> {
+        let entry = self.pods.get(uid).filter(|entry| entry.node().is_some())?.clone();
+        self.take_off(&entry);
+        Some(entry)
+    }
+
+    /// Undoes [`Cluster::lift`].
+    pub fn put_back(&mut self, entry: PodEntry) {
+        if let Place::On { node, held, .. } = &entry.place {
+            match self.nodes.find(node) {
+                Some(slot) => self.put_on(slot, Arc::clone(held)),
+                None => self.pods.wait(node, Arc::clone(held)),
+            }
+        }
+        self.pods.set(entry);
     }
 
     /// Holds a node for a pending pod while preemption makes room; an empty name lets go.
@@ -199,12 +234,22 @@ impl Cluster {
 
     /// Keeps an object of another kind than pods and nodes.
     pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
+        let key = (!self.promises.is_empty()).then(|| key_of(object.kind(), object.meta()));
         let replaced = self.objects.set(object)?;
+        if let Some((told, key)) = key.and_then(|key| Some((self.promises.told(&key)?, key))) {
+            if replaced.new.as_ref() == Some(told) {
+                // Said before: the promise stands.
+                replaced.old.as_ref().and_then(object_of).and_then(|own| self.objects.set(own));
+                return None;
+            }
+            self.promises.end(&key);
+        }
         (replaced.old != replaced.new).then(|| self.note_object(replaced))
     }
 
     pub fn remove_object(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Occurrence> {
         let replaced = self.objects.remove(kind, namespace, name)?;
+        self.promises.end(&(kind, namespace.into(), name.into()));
         Some(self.note_object(replaced))
     }
 
@@ -218,7 +263,7 @@ impl Cluster {
         }
     }
 
-    fn note_object(&mut self, replaced: Replaced) -> Occurrence {
+    pub(super) fn note_object(&mut self, replaced: Replaced) -> Occurrence {
         self.log.push(Change::Object(replaced.kind));
         self.objects.note_change(replaced.kind, self.log.generation());
         Occurrence::Object(replaced)

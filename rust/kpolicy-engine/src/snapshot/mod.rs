@@ -13,6 +13,7 @@ pub mod nodes;
 pub mod objects;
 pub mod pod;
 pub mod pods;
+pub mod promises;
 
 mod changes;
 
@@ -31,6 +32,7 @@ pub use pods::{Nominations, Place, PodEntry, Pods};
 
 use node::NodeTables;
 use pod::PodTables;
+use promises::Promises;
 
 #[derive(Debug, Default)]
 pub struct Cluster {
@@ -39,6 +41,7 @@ pub struct Cluster {
     census: Census,
     nominations: Nominations,
     objects: Objects,
+    promises: Promises,
     log: Log,
     names: Interner<Arc<str>>,
     pod_tables: PodTables,
@@ -64,6 +67,11 @@ impl Cluster {
 
     pub fn objects(&self) -> &Objects {
         &self.objects
+    }
+
+    /// Objects that stand as decided, not as the API server has them yet.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
     }
 
     pub fn log(&self) -> &Log {

@@ -147,6 +147,18 @@ impl Pod {
             && self.is_terminating == other.is_terminating
     }
 
+    /// As it would be if it had been placed nowhere.
+    #[must_use]
+    pub fn unplaced(&self) -> Self {
+        let nowhere: Arc<str> = "".into();
+        Self {
+            node_name: Arc::clone(&nowhere),
+            nominated_node_name: nowhere,
+            start_seconds: None,
+            ..self.clone()
+        }
+    }
+
     /// `namespace/name`, as people write it.
     pub fn key(&self) -> String {
         format!("{}/{}", &**self.namespace(), self.name)

@@ -53,6 +53,18 @@ def test_preemption_says_who_would_go_and_where() -> None:
     assert text(explained)[-1] == "  preemption: No preemption victims found."
 
 
+def test_what_a_pod_waits_for_is_said_once_with_the_rules_that_do() -> None:
+    waits = [
+        {"plugin": "NodeName", "events": ["NodeAdd"], "words": ["a node is added"]},
+        {"plugin": "NodePorts", "events": [], "words": ["a node is added", "a pod leaves a node"]},
+    ]
+    explained = {"pod": "a/b", "nodes": [], "message": "0/0.", "waitsFor": waits}
+    line = "  waits until a node is added (NodeName, NodePorts), or a pod leaves a node (NodePorts)"
+    assert text(explained)[-1] == line
+    nobody = [{"plugin": "", "events": ["NodeAdd"], "words": ["a node is added"]}]
+    assert text(explained | {"waitsFor": nobody})[-1] == "  waits until a node is added"
+
+
 def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
     node = {"name": "n", "raw": {"a": 7.5}, "weighted": {"a": 15, "b": 0}, "total": 15}
     explained = {"pod": "a/b", "nodes": [node], "best": ["n"], "selected": "n"}

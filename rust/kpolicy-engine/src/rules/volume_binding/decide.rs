@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Labels, Object, PersistentVolume, PersistentVolumeClaim};
+use crate::model::{Kind, Labels, Meta, Object, PersistentVolume, PersistentVolumeClaim};
 use crate::rules::{Code, Rejection, Status};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -147,6 +147,14 @@ fn code(reasons: u16) -> Code {
 impl Bindings {
     pub fn is_empty(&self) -> bool {
         self.bind.is_empty() && self.provision.is_empty()
+    }
+
+    /// Volumes and claims that must stay as they are until the pod is bound.
+    pub fn relied_on(&self) -> Vec<(Kind, &Meta)> {
+        let volumes =
+            self.bind.iter().map(|binding| (Kind::PersistentVolume, &binding.volume.meta));
+        let claims = self.provision.iter().map(|claim| (Kind::PersistentVolumeClaim, &claim.meta));
+        volumes.chain(claims).collect()
     }
 
     /// The objects as they are to be written: volumes that name their claim, claims that name their

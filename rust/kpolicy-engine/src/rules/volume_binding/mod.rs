@@ -5,7 +5,8 @@
 //! first consumer takes the smallest volume that fits, or is provisioned there; any other unbound
 //! claim keeps the pod from being placed at all. Scoring is behind an alpha gate and absent.
 //! Reads: claims, volumes, classes, `CSINode`s, `CSIDriver`s, storage capacities, node labels. What is
-//! decided for other pods counts once it is in the snapshot (see [`Bindings::assumed`]).
+//! decided for other pods counts, because what is promised to them is in the snapshot (see
+//! [`Bindings::assumed`]).
 
 mod bound;
 mod candidates;

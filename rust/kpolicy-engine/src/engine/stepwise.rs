@@ -1,0 +1,121 @@
+//! A decision in two steps, for those who ask others in between: first which nodes pass, then the
+//! choice among the nodes that were kept.
+//!
+//! Owns the two calls, which decide by the same code as `schedule`. Between them the cluster may
+//! change: the second step judges every node again and chooses only among kept nodes that still
+//! pass. Must not know who is asked in between, nor how.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Still, Verdict};
+use crate::cycle::{EXTENDER, Extended, NodeRejection, PreparedFilters, Question, Rejected};
+use crate::rules::{Code, Rejection, Status};
+
+use super::Engine;
+use super::schedule::refuse;
+
+/// Clause: extenders score from 0 to 10, rules up to 100.
+const EXTENDER_SCALE: i64 = 10;
+const CHANGED: &str = "the cluster changed while extenders were asked";
+
+impl Engine {
+    /// Nodes that pass every filter, in order of names, and the others by what rejects them. Where
+    /// no node passes, or the pod is not to be tried at all, [`Engine::choose`] says why. Nothing is
+    /// assumed and nothing parked.
+    pub fn filter(&mut self, uid: &Arc<str>) -> Filtered {
+        self.cluster.settle_order();
+        let token = self.token();
+        let Ok((pod, profile)) = self.ready(uid) else {
+            return Filtered { token, ..Filtered::default() };
+        };
+        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let mut rejected: BTreeMap<(usize, Rejection, Vec<String>), Vec<Arc<str>>> =
+            BTreeMap::new();
+        let (cluster, nodes) = (&self.cluster, self.cluster.nodes());
+        let feasible = self.cycle.filter(question, cluster, |slot, filter, status| {
+            let reasons = status.reasons.iter().map(ToString::to_string).collect();
+            let alike = rejected.entry((filter, status.rejection, reasons)).or_default();
+            alike.extend(nodes.view(slot).map(|view| Arc::clone(&view.node.name)));
+        });
+        let filters = self.program.profiles.get(profile).map_or(&[][..], |own| &own.filters);
+        let told = |((filter, rejection, reasons), mut nodes): (_, Vec<Arc<str>>)| {
+            let (filter, rejection): (usize, Rejection) = (filter, rejection);
+            nodes.sort_unstable();
+            let rule = filters.get(filter).map_or_else(|| "".into(), |rule| Arc::clone(&rule.name));
+            RejectedNodes { rule, code: rejection.name(), reasons, nodes }
+        };
+        let rejected = rejected.into_iter().map(told).collect();
+        let name = |slot| nodes.view(slot).map(|view| Arc::clone(&view.node.name));
+        let feasible = feasible.into_iter().filter_map(name).collect();
+        Filtered { token, feasible, rejected }
+    }
+
+    /// Decides and assumes, among the kept nodes. If none of them passes any more and something
+    /// changed since `token`, the verdict is [`Verdict::Stale`]: filter again. Otherwise, without a
+    /// kept node that passes, the pod is parked, and any event may wake it.
+    pub fn choose(
+        &mut self,
+        uid: &Arc<str>,
+        token: u64,
+        kept: &[KeptNode],
+        refused: &[RefusedNode],
+    ) -> Decision {
+        self.cluster.settle_order();
+        if self.cluster.nodes().is_empty() {
+            return self.decide(uid, &Still);
+        }
+        self.parked.remove(uid);
+        let (pod, profile) = match self.ready(uid) {
+            Ok(ready) => ready,
+            Err(answer) => return *answer,
+        };
+        let extended = self.extended(token, kept, refused);
+        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let cluster = &self.cluster;
+        let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
+            refuse(question, rejected, prepared, cluster)
+        };
+        match self.cycle.choose(question, cluster, &extended, make_room) {
+            Some((outcome, refusal)) => {
+                self.decisions += 1;
+                self.carried_out(&pod, profile, &outcome, refusal)
+            }
+            None => {
+                let mut decision = self.decision(&pod, Verdict::Stale);
+                decision.message = CHANGED.into();
+                decision
+            }
+        }
+    }
+
+    /// Changes with everything that a decision rests on, and never comes back.
+    fn token(&self) -> u64 {
+        self.cluster.generation() + self.loads
+    }
+
+    fn extended(&self, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Extended {
+        let find = |name: &str| self.cluster.nodes().find(name);
+        let added =
+            |kept: &KeptNode| Some((find(&kept.node)?, kept.score.saturating_mul(EXTENDER_SCALE)));
+        let rejection = |refused: &RefusedNode| {
+            let rejection = match refused.is_unresolvable {
+                true => Rejection::Unresolvable,
+                false => Rejection::Unschedulable,
+            };
+            let status = Status { rejection, reasons: vec![refused.reason.clone().into()] };
+            let slot = find(&refused.node)?;
+            Some(NodeRejection {
+                slot,
+                filter: EXTENDER,
+                code: Code::reject(1),
+                status: Some(status),
+            })
+        };
+        Extended {
+            kept: kept.iter().filter_map(added).collect(),
+            refused: refused.iter().filter_map(rejection).collect(),
+            is_stale: token != self.token(),
+        }
+    }
+}

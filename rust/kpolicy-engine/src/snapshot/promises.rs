@@ -1,0 +1,126 @@
+//! Objects that decisions count on before the API server says so: volumes promised to claims, claims
+//! promised to nodes.
+//!
+//! Owns which objects are promised, for which pods, and what the API server said of each last. The
+//! object in the snapshot is the promised one. A promise ends when the API server says anything new
+//! of the object, or when the last pod that holds it gives it up; it never ends by time. Must not know
+//! why anything is promised.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::Occurrence;
+use crate::model::{Kind, Meta, Object};
+
+use super::Cluster;
+use super::objects::{Kept, Replaced};
+
+/// Kind, namespace and name.
+pub(super) type ObjectKey = (Kind, Box<str>, Box<str>);
+
+pub(super) fn key_of(kind: Kind, meta: &Meta) -> ObjectKey {
+    (kind, meta.namespace.clone(), meta.name.clone())
+}
+
+#[derive(Debug)]
+struct Promise {
+    /// As the API server showed it last.
+    told: Kept,
+    holders: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Promises {
+    by_object: BTreeMap<ObjectKey, Promise>,
+}
+
+impl Promises {
+    pub fn len(&self) -> usize {
+        self.by_object.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_object.is_empty()
+    }
+
+    /// One holder more, if the object is promised.
+    pub(super) fn join(&mut self, key: &ObjectKey, uid: &Arc<str>) -> bool {
+        let Some(promise) = self.by_object.get_mut(key) else { return false };
+        if !promise.holders.contains(uid) {
+            promise.holders.push(Arc::clone(uid));
+        }
+        true
+    }
+
+    pub(super) fn make(&mut self, key: ObjectKey, told: Kept, uid: &Arc<str>) {
+        self.by_object.insert(key, Promise { told, holders: vec![Arc::clone(uid)] });
+    }
+
+    pub(super) fn told(&self, key: &ObjectKey) -> Option<&Kept> {
+        self.by_object.get(key).map(|promise| &promise.told)
+    }
+
+    pub(super) fn end(&mut self, key: &ObjectKey) {
+        self.by_object.remove(key);
+    }
+
+    /// What the API server said of the objects that nobody holds any more.
+    pub(super) fn give_up(&mut self, uid: &str) -> Vec<Kept> {
+        let mut freed = Vec::new();
+        self.by_object.retain(|_, promise| {
+            promise.holders.retain(|holder| **holder != *uid);
+            if promise.holders.is_empty() {
+                freed.push(promise.told.clone());
+            }
+            !promise.holders.is_empty()
+        });
+        freed
+    }
+}
+
+impl Cluster {
+    /// Lets objects stand as they are going to be once a pod is bound, so that other pods see them
+    /// so. `relied_on` are those that must stay as they are, promised or not.
+    pub fn promise(&mut self, uid: &Arc<str>, objects: Vec<Object>, relied_on: &[(Kind, &Meta)]) {
+        for (kind, meta) in relied_on {
+            self.promises.join(&key_of(*kind, meta), uid);
+        }
+        for object in objects {
+            let key = key_of(object.kind(), object.meta());
+            if self.promises.join(&key, uid) {
+                continue;
+            }
+            let Some(replaced) = self.objects.set(object) else { continue };
+            if let Some(told) = replaced.old.clone().filter(|_| replaced.old != replaced.new) {
+                self.promises.make(key, told, uid);
+                self.note_object(replaced);
+            }
+        }
+    }
+
+    /// Gives up what was promised to a pod: objects that no other pod counts on are again as the API
+    /// server has them.
+    pub(super) fn break_promises(&mut self, uid: &str) -> Vec<Occurrence> {
+        if self.promises.is_empty() {
+            return Vec::new();
+        }
+        let freed = self.promises.give_up(uid);
+        let restored = freed.iter().filter_map(object_of);
+        let replaced: Vec<Replaced> =
+            restored.filter_map(|object| self.objects.set(object)).collect();
+        replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
+    }
+}
+
+/// A kept object as one to keep; only of kinds that are promised.
+pub(super) fn object_of(kept: &Kept) -> Option<Object> {
+    match kept {
+        Kept::PersistentVolume(volume) => {
+            Some(Object::PersistentVolume(Box::new(volume.as_ref().clone())))
+        }
+        Kept::PersistentVolumeClaim(claim) => {
+            Some(Object::PersistentVolumeClaim(Box::new(claim.as_ref().clone())))
+        }
+        _ => None,
+    }
+}

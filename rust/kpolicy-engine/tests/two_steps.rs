@@ -1,0 +1,187 @@
+//! Decisions in two steps: filter, ask others, choose.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+
+mod support;
+
+use std::sync::Arc;
+
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Decision, Filtered, KeptNode, RefusedNode, Verdict};
+use serde_json::{Value, json};
+
+fn node(name: &str, cpu: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"}}})
+}
+
+fn pod(name: &str, priority: i32, node: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "d", "uid": name},
+        "spec": {"nodeName": node, "priority": priority, "containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}})
+}
+
+fn engine(objects: &[Value]) -> Engine {
+    let mut program = support::default_program();
+    program["tieBreak"] = json!("name");
+    let mut engine = support::loaded(7, &program);
+    objects.iter().for_each(|object| {
+        support::apply(&mut engine, object);
+    });
+    engine
+}
+
+/// A large, a middling and a small node, and one that is too small.
+fn four() -> Engine {
+    let cpus = [("n1", "8"), ("n2", "4"), ("n3", "2"), ("n4", "500m")];
+    let nodes = cpus.iter().map(|(name, cpu)| node(name, cpu));
+    engine(&nodes.chain([pod("p", 5, "")]).collect::<Vec<_>>())
+}
+
+fn kept(nodes: &[(&str, i64)]) -> Vec<KeptNode> {
+    let kept = nodes.iter().map(|(node, score)| KeptNode { node: (*node).into(), score: *score });
+    kept.collect()
+}
+
+fn refused(nodes: &[(&str, bool)]) -> Vec<RefusedNode> {
+    let refused = nodes.iter().map(|(node, is_unresolvable)| RefusedNode {
+        node: (*node).into(),
+        reason: "no licence".to_owned(),
+        is_unresolvable: *is_unresolvable,
+    });
+    refused.collect()
+}
+
+fn filter(engine: &mut Engine) -> Filtered {
+    engine.filter(&Arc::from("p"))
+}
+
+fn choose(engine: &mut Engine, token: u64, nodes: &[(&str, i64)]) -> Decision {
+    engine.choose(&Arc::from("p"), token, &kept(nodes), &[])
+}
+
+#[test]
+fn the_first_step_tells_who_passes_and_why_others_do_not() {
+    let mut engine = four();
+    let filtered = filter(&mut engine);
+    assert_eq!(filtered.feasible, ["n1", "n2", "n3"].map(Arc::from));
+    let [rejected] = &filtered.rejected[..] else { panic!("{filtered:?}") };
+    assert_eq!(rejected.rule.as_ref(), "NodeResourcesFit");
+    assert_eq!(rejected.code, "UnschedulableAndUnresolvable");
+    assert_eq!(rejected.reasons, ["Insufficient cpu".to_owned()]);
+    assert_eq!(rejected.nodes, [Arc::from("n4")]);
+    let statistics = engine.statistics();
+    assert_eq!((statistics.pods_assumed, statistics.pods_parked, statistics.decisions), (0, 0, 0));
+}
+
+#[test]
+fn without_others_having_a_say_it_is_the_decision_in_one_step() {
+    let whole = four().decide_from_scratch(&Arc::from("p"));
+    let mut engine = four();
+    let token = filter(&mut engine).token;
+    let decision = choose(&mut engine, token, &[("n3", 0), ("n1", 0), ("n2", 0)]);
+    assert_eq!(decision, whole);
+    assert_eq!((decision.verdict, decision.node.as_ref()), (Verdict::Placed, "n1"));
+    assert_eq!(engine.statistics().pods_assumed, 1);
+}
+
+#[test]
+fn what_others_score_counts_tenfold() {
+    let totals = |score: i64| {
+        let mut engine = four();
+        let token = filter(&mut engine).token;
+        let decision = choose(&mut engine, token, &[("n1", 0), ("n2", score)]);
+        (decision.node.to_string(), decision.score)
+    };
+    let (node, plain) = totals(0);
+    assert_eq!(node, "n1");
+    let (node, raised) = totals(7);
+    assert_eq!(node, "n2");
+    assert!(raised > plain && raised < plain + 70, "{plain} {raised}");
+    assert_eq!(totals(8).1, raised + 10);
+    assert_eq!(totals(i64::MAX).0, "n2", "no score is too much");
+    assert_eq!(totals(i64::MIN).0, "n1", "nor too little");
+}
+
+#[test]
+fn a_node_that_does_not_pass_any_more_is_never_chosen() {
+    let mut engine = four();
+    let token = filter(&mut engine).token;
+    support::apply(&mut engine, &node("n2", "100m"));
+    let decision = choose(&mut engine, token, &[("n2", 10), ("n3", 0)]);
+    assert_eq!((decision.verdict, decision.node.as_ref()), (Verdict::Placed, "n3"));
+}
+
+#[test]
+fn where_none_of_the_kept_passes_any_more_others_are_to_be_asked_again() {
+    let mut engine = four();
+    let token = filter(&mut engine).token;
+    support::apply(&mut engine, &node("n2", "100m"));
+    let decision = choose(&mut engine, token, &[("n2", 10)]);
+    assert_eq!((decision.verdict, decision.node.as_ref()), (Verdict::Stale, ""));
+    assert_eq!(engine.statistics().pods_parked, 0);
+    let token = filter(&mut engine).token;
+    assert_eq!(choose(&mut engine, token, &[("n3", 0)]).verdict, Verdict::Placed);
+    // Another program is a change too.
+    let mut engine = four();
+    let token = filter(&mut engine).token;
+    engine.load(&support::default_program()).expect("the program is good");
+    assert_eq!(choose(&mut engine, token, &[]).verdict, Verdict::Stale);
+}
+
+#[test]
+fn a_pod_that_others_refuse_everywhere_is_parked_and_anything_wakes_it() {
+    let mut engine = four();
+    let token = filter(&mut engine).token;
+    let all = refused(&[("n1", true), ("n2", true), ("n3", false)]);
+    let decision = engine.choose(&Arc::from("p"), token, &[], &all);
+    assert_eq!(decision.verdict, Verdict::Parked);
+    let told = "0/4 nodes are available: 1 Insufficient cpu, 3 no licence.";
+    assert!(decision.message.starts_with(told), "{}", decision.message);
+    assert_eq!(decision.rejected_by, ["Extender", "NodeResourcesFit"].map(Arc::from));
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
+    let applied = support::apply(&mut engine, &namespace);
+    assert_eq!(applied.wakes.len(), 1);
+    assert_eq!(applied.wakes[0].event, "NamespaceAdd");
+}
+
+#[test]
+fn a_node_that_is_refused_for_good_is_not_made_room_on() {
+    let crowd = |is_unresolvable: bool| {
+        let mut engine = engine(&[node("n1", "2"), pod("low", 0, "n1"), pod("p", 5, "")]);
+        let token = filter(&mut engine).token;
+        let refused = refused(&[("n1", is_unresolvable)]);
+        engine.choose(&Arc::from("p"), token, &[], &refused).victims
+    };
+    assert_eq!(crowd(true), Vec::<Arc<str>>::new());
+    // Nothing of ours is in the way, so that nobody need go either.
+    assert_eq!(crowd(false), Vec::<Arc<str>>::new());
+}
+
+#[test]
+fn pods_that_are_not_to_be_tried_get_their_answer_in_the_second_step() {
+    let mut gated = pod("p", 0, "");
+    gated["spec"]["schedulingGates"] = json!([{"name": "x/y"}]);
+    for (objects, verdict) in [
+        (vec![node("n1", "1"), gated], Verdict::Gated),
+        (vec![node("n1", "1")], Verdict::Gone),
+        (vec![pod("p", 0, "")], Verdict::Parked),
+        (vec![node("n1", "100m"), pod("p", 0, "")], Verdict::Parked),
+    ] {
+        let mut engine = engine(&objects);
+        let filtered = filter(&mut engine);
+        assert!(filtered.feasible.is_empty());
+        assert_eq!(choose(&mut engine, filtered.token, &[]).verdict, verdict, "{objects:?}");
+    }
+}
+
+#[test]
+fn a_nominated_node_that_others_keep_is_it() {
+    let mut nominated = pod("p", 5, "");
+    nominated["status"] = json!({"nominatedNodeName": "n3"});
+    let mut engine = four();
+    support::apply(&mut engine, &nominated);
+    let token = filter(&mut engine).token;
+    assert_eq!(choose(&mut engine, token, &[("n1", 10), ("n3", 0)]).node.as_ref(), "n3");
+}
