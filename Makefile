@@ -49,6 +49,11 @@ control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when c
 cluster: control-plane ## Run a real control plane for yourself until ctrl-C
 	@$(PYTHON) -m tests.cluster run --nodes 20
 
+WORLDS ?= 10000
+.PHONY: worlds
+worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with one from scratch
+	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
+
 .PHONY: bench
 bench: dev ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches

@@ -1,0 +1,195 @@
+//! A world from a seed. What is drawn does not depend on what the engine decides.
+
+use kpolicy_engine::api::{Kind, Outcome};
+use serde_json::Value;
+
+use crate::lots::Lots;
+use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
+use crate::programs::program;
+use crate::storage;
+use crate::world::{Step, World};
+
+/// Beyond what the change log remembers.
+const FLOOD_CHANGES: usize = 17_000;
+
+struct Draw {
+    lots: Lots,
+    steps: Vec<Step>,
+    pods: usize,
+    /// Names of pods that may still be there, by number.
+    there: Vec<usize>,
+    /// Pods drawn so far, to have more of their kind.
+    kinds: Vec<Value>,
+}
+
+pub fn world(seed: u64) -> World {
+    let mut lots = Lots::of(seed);
+    let programs = (0..=lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
+    // Most worlds are short, because there are many; some are long, because caches have a past.
+    let length = if lots.one_in(10) { 160 } else { 20 + lots.below(40) };
+    let mut draw =
+        Draw { lots, steps: vec![Step::Load(0)], pods: 0, there: Vec::new(), kinds: Vec::new() };
+    draw.beginning();
+    let floods = draw.lots.one_in(300);
+    for step in 0..length {
+        if floods && step == length / 2 {
+            draw.steps.push(Step::Flood(FLOOD_CHANGES));
+        }
+        draw.step(programs.len());
+    }
+    World { seed, programs, steps: draw.steps }
+}
+
+impl Draw {
+    fn apply(&mut self, make: impl FnOnce(&mut Lots) -> Value) {
+        let object = make(&mut self.lots);
+        self.steps.push(Step::Apply(object));
+    }
+
+    fn beginning(&mut self) {
+        for index in 0..3 + self.lots.below(NODES - 3) {
+            self.apply(|lots| node(lots, index));
+        }
+        for _ in 0..self.lots.below(8) {
+            self.new_pod(true);
+        }
+        for _ in 0..self.lots.below(6) {
+            self.apply(selecting);
+        }
+        if self.lots.one_in(2) {
+            for _ in 0..4 {
+                self.apply(storage::class);
+                self.apply(storage::volume);
+                self.apply(storage::claim);
+            }
+        }
+    }
+
+    fn new_pod(&mut self, is_placed: bool) -> String {
+        let index = self.pods;
+        self.pods += 1;
+        self.there.push(index);
+        // Also on nodes that are not there.
+        let on = is_placed.then(|| node_name(self.lots.below(NODES + 1)));
+        let object = match self.kinds.is_empty() || self.lots.one_in(3) {
+            true => pod(&mut self.lots, index, on),
+            false => {
+                // As a controller makes them: what is known of a shape is asked for again.
+                let like = self.kinds.len().saturating_sub(1 + self.lots.below(4));
+                another(&self.kinds[like], index, on)
+            }
+        };
+        self.kinds.push(object.clone());
+        self.steps.push(Step::Apply(object));
+        format!("u{index}")
+    }
+
+    /// Any pod that may be there; sometimes one that is not.
+    fn any_pod(&mut self) -> String {
+        let index = match self.there.is_empty() {
+            true => 0,
+            false => *self.lots.pick(&self.there),
+        };
+        format!("u{index}")
+    }
+
+    fn step(&mut self, programs: usize) {
+        match self.lots.below(40) {
+            0..=13 => {
+                let uid = self.new_pod(false);
+                self.steps.push(Step::Try(uid));
+            }
+            14..=17 => {
+                let uid = self.any_pod();
+                self.steps.push(Step::Try(uid));
+            }
+            18 => {
+                let uids = (0..2 + self.lots.below(4)).map(|_| self.new_pod(false)).collect();
+                self.steps.push(Step::Batch(uids));
+            }
+            19 => {
+                let uid = self.new_pod(false);
+                let nth = 1 + self.lots.below(4);
+                let gone = self.lots.one_in(3).then(|| node_name(self.lots.below(NODES)));
+                self.steps.push(Step::TwoSteps(uid, nth, gone));
+            }
+            20..=22 => {
+                let index = self.lots.below(NODES);
+                self.apply(|lots| node(lots, index));
+            }
+            23 => {
+                let name = node_name(self.lots.below(NODES));
+                self.steps.push(Step::Remove(Kind::Node, String::new(), name, String::new()));
+            }
+            24 | 25 => {
+                self.new_pod(true);
+            }
+            26 | 27 => self.pod_goes(),
+            28 => self.pod_changes(),
+            29 | 30 => {
+                let uid = self.any_pod();
+                let outcome = *self.lots.pick(&[
+                    Outcome::Failed,
+                    Outcome::Failed,
+                    Outcome::Bound,
+                    Outcome::Gone,
+                ]);
+                self.steps.push(Step::Settle(uid, outcome));
+            }
+            31 | 32 => {
+                let uid = self.any_pod();
+                self.steps.push(Step::Confirm(uid));
+            }
+            33 => {
+                let uid = self.any_pod();
+                let at_once = self.lots.one_in(2);
+                self.steps.push(Step::Evict(uid, at_once));
+            }
+            34 | 35 => self.apply(selecting),
+            36 => self.apply(storage::any),
+            37 => self.object_goes(),
+            38 => {
+                let kind =
+                    *self.lots.pick(&[Kind::Node, Kind::Pod, Kind::Namespace, Kind::Service]);
+                let missing = match kind {
+                    Kind::Node => node_name(self.lots.below(NODES)),
+                    Kind::Pod => self.any_pod(),
+                    _ => (*self.lots.pick(&NAMESPACES)).to_owned(),
+                };
+                self.steps.push(Step::Relist(kind, missing));
+            }
+            _ => {
+                let program = self.lots.below(programs);
+                self.steps.push(Step::Load(program));
+            }
+        }
+    }
+
+    fn pod_goes(&mut self) {
+        let uid = self.any_pod();
+        self.there.retain(|index| format!("u{index}") != uid);
+        self.steps.push(Step::Remove(Kind::Pod, String::new(), String::new(), uid));
+    }
+
+    /// A pod is another one under the same uid: pending, or on a node.
+    fn pod_changes(&mut self) {
+        if self.there.is_empty() {
+            return;
+        }
+        let index = *self.lots.pick(&self.there);
+        let on = self.lots.one_in(2).then(|| node_name(self.lots.below(NODES + 1)));
+        self.apply(|lots| pod(lots, index, on));
+    }
+
+    fn object_goes(&mut self) {
+        let object = match self.lots.below(2) {
+            0 => selecting(&mut self.lots),
+            _ => storage::any(&mut self.lots),
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == object["kind"]);
+        let kind = kind.expect("the kind is known");
+        let (namespace, name) = (&object["metadata"]["namespace"], &object["metadata"]["name"]);
+        self.steps.push(Step::Remove(kind, text(namespace), text(name), String::new()));
+    }
+}

@@ -1,0 +1,190 @@
+//! Every decision equals one from scratch: random worlds, random changes in between, random programs.
+//!
+//! `KPOLICY_WORLDS` says how many worlds, `KPOLICY_WORLD_FIRST` the seed of the first one; `make
+//! worlds` runs ten thousand. A world that shows a difference is made small and written to a file;
+//! `KPOLICY_WORLD_FILE` lives through such a file again. `KPOLICY_WORLDS_TOLD` is for this test alone:
+//! where another process of it writes what it decided.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+
+mod afterwards;
+mod draw;
+mod lots;
+mod objects;
+mod programs;
+mod run;
+mod shrink;
+mod storage;
+#[path = "../support/mod.rs"]
+mod support;
+mod world;
+
+use std::process::Command;
+use std::str::FromStr;
+use std::{env, fs, panic};
+
+use kpolicy_engine::Engine;
+use run::{Difference, Fault, Seen, live};
+use world::World;
+
+/// About twenty seconds' worth without optimisation.
+const WORLDS: u64 = 1200;
+const THREADS: u8 = 2;
+
+fn number<T: FromStr>(name: &str, default: T) -> T {
+    match env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number")),
+        Err(_) => default,
+    }
+}
+
+fn report(world: &World, found: &Difference) -> String {
+    let small = shrink::shrink(world, Fault::None);
+    let what = live(&small, Fault::None).err().unwrap_or_else(|| found.clone());
+    let text = small.text();
+    let path = env::temp_dir().join(format!("kpolicy-world-{}.jsonl", world.seed));
+    let _ = fs::write(&path, &text);
+    format!(
+        "world {} differs at step {}: {}\nmade small, it differs at step {}: {}\n{text}\
+         again: KPOLICY_WORLD_FILE={} cargo test -p kpolicy-engine --test worlds every\n\
+         as drawn: KPOLICY_WORLD_FIRST={} KPOLICY_WORLDS=1 cargo test -p kpolicy-engine --test worlds every",
+        world.seed,
+        found.step,
+        found.what,
+        what.step,
+        what.what,
+        path.display(),
+        world.seed
+    )
+}
+
+fn live_through(seeds: impl Iterator<Item = u64>) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    for seed in seeds {
+        let world = draw::world(seed);
+        for program in &world.programs {
+            if let Err(refusals) = Engine::new(0).load(program) {
+                return Err(format!("programs.rs draws what is refused: {refusals:#?}"));
+            }
+        }
+        match live(&world, Fault::None) {
+            Ok((some, _)) => seen.add(&some),
+            Err(found) => return Err(report(&world, &found)),
+        }
+    }
+    Ok(seen)
+}
+
+/// Differences that are panics are caught and told, not printed one by one.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let done = work();
+    panic::set_hook(told);
+    done
+}
+
+#[test]
+fn every_decision_equals_one_from_scratch() {
+    if let Ok(path) = env::var("KPOLICY_WORLD_FILE") {
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let (seen, told) = live(&World::read(&text), Fault::None)
+            .unwrap_or_else(|found| panic!("step {}: {}", found.step, found.what));
+        println!("{told}");
+        println!("{seen:?}");
+        return;
+    }
+    let worlds = number("KPOLICY_WORLDS", WORLDS);
+    let first = number("KPOLICY_WORLD_FIRST", 1);
+    let last: u64 = first + worlds;
+    let found = quietly(|| {
+        std::thread::scope(|scope| {
+            let of = |thread: u8| (first + u64::from(thread)..last).step_by(THREADS.into());
+            let running: Vec<_> =
+                (0..THREADS).map(|thread| scope.spawn(move || live_through(of(thread)))).collect();
+            running.into_iter().map(|each| each.join().expect("a thread ends")).collect::<Vec<_>>()
+        })
+    });
+    let mut seen = Seen::default();
+    for part in found {
+        seen.add(&part.unwrap_or_else(|report| panic!("{report}")));
+    }
+    println!("{seen:#?}");
+    let worlds = usize::try_from(worlds).expect("it is a count");
+    assert_eq!(seen.worlds, worlds);
+    // That there was enough of everything to see.
+    for (what, count, at_least_in_ten_worlds) in [
+        ("steps", seen.steps, 400),
+        ("decisions", seen.decisions, 100),
+        ("placed", seen.placed, 30),
+        ("parked", seen.parked, 30),
+        ("preempting", seen.preempting, 2),
+        ("in batches", seen.in_batches, 10),
+        ("in two steps", seen.in_two_steps, 5),
+        ("promised", seen.promised, 1),
+        ("rebuilt", seen.rebuilt, 10),
+    ] {
+        let wanted = at_least_in_ten_worlds * worlds / 10;
+        assert!(worlds < 100 || count >= wanted, "{what}: {count}, wanted {wanted}");
+    }
+}
+
+/// Few enough to be lived through twice, with programs of every sort.
+const TOLD: u64 = 60;
+const TOLD_TO: &str = "KPOLICY_WORLDS_TOLD";
+
+fn told() -> String {
+    let tell = |seed| match live(&draw::world(seed), Fault::None) {
+        Ok((_, told)) => told,
+        Err(found) => panic!("world {seed}: {}", found.what),
+    };
+    (1..=TOLD).map(tell).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_in_another_process() {
+    if let Ok(path) = env::var(TOLD_TO) {
+        fs::write(path, told()).expect("what is told can be written");
+        return;
+    }
+    let path = env::temp_dir().join(format!("kpolicy-told-{}", std::process::id()));
+    let program = env::current_exe().expect("this program has a path");
+    let ran = Command::new(program)
+        .args(["--exact", "the_same_seed_gives_the_same_bytes_in_another_process"])
+        .env(TOLD_TO, &path)
+        .output()
+        .expect("it can be run again");
+    assert!(ran.status.success(), "{ran:?}");
+    let other = fs::read_to_string(&path).expect("the other process told something");
+    let _ = fs::remove_file(&path);
+    let own = told();
+    assert_eq!(own, told(), "twice in one process");
+    assert_eq!(own, other, "in another process");
+    let decisions = own.lines().count();
+    assert!(decisions > 1000, "{decisions}");
+}
+
+#[test]
+fn a_planted_fault_is_found_and_made_small() {
+    let fault = Fault::MissesNodes;
+    let (mut found, mut lived) = (Vec::new(), 0);
+    quietly(|| {
+        for seed in 1..=40 {
+            lived += 1;
+            let world = draw::world(seed);
+            if live(&world, fault).is_err() {
+                found.push(world);
+            }
+        }
+    });
+    assert!(found.len() >= lived / 4, "found in {} of {lived}", found.len());
+    for world in found.iter().take(2) {
+        let small = quietly(|| shrink::shrink(world, fault));
+        let again = World::read(&small.text());
+        assert_eq!(again.steps, small.steps, "what is printed is what there was");
+        assert_eq!(again.seed, world.seed);
+        assert!(live(&again, fault).is_err() && live(&again, Fault::None).is_ok());
+        // A program, a node, its change, a pod, and looking at it.
+        assert!(again.steps.len() <= 6, "{}", small.text());
+    }
+}

@@ -1,0 +1,162 @@
+//! Random programs: which rules, with which arguments, weights and conditions.
+//!
+//! Built-ins are drawn from the engine's own catalogue, so that a new one is tried without anybody
+//! thinking of it; arguments of those that have any are drawn here.
+
+use std::sync::OnceLock;
+
+use kpolicy_engine::rules::catalog;
+use serde_json::{Value, json};
+
+use crate::lots::Lots;
+use crate::support::{FILTERS, SCORES};
+
+fn expressions() -> &'static Value {
+    static RULES: OnceLock<Value> = OnceLock::new();
+    RULES.get_or_init(|| {
+        serde_json::from_str(include_str!("rules.json")).expect("the rules are JSON")
+    })
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn resources(lots: &mut Lots) -> Value {
+    let mut resources = vec![json!({"name": "cpu", "weight": 1 + lots.below(3)})];
+    if lots.one_in(2) {
+        resources.push(json!({"name": "memory", "weight": 1 + lots.below(3)}));
+    }
+    if lots.one_in(3) {
+        resources.push(json!({"name": "example.com/gpu", "weight": 1 + lots.below(5)}));
+    }
+    json!(resources)
+}
+
+/// Of a filter or a score; the same for both where a built-in has both.
+fn args(lots: &mut Lots, name: &str) -> Value {
+    match name {
+        "NodeResourcesFit" => {
+            let strategy =
+                lots.pick(&["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]);
+            let mut strategy = json!({"type": strategy, "resources": resources(lots)});
+            if strategy["type"] == "RequestedToCapacityRatio" {
+                let (low, high) = (lots.below(11), lots.below(11));
+                strategy["requestedToCapacityRatio"] = json!({"shape": [
+                    {"utilization": 0, "score": low}, {"utilization": 60, "score": high},
+                    {"utilization": 100, "score": 10 - low}]});
+            }
+            let mut args = json!({"scoringStrategy": strategy});
+            if lots.one_in(4) {
+                args["ignoredResources"] = json!(["example.com/gpu"]);
+            }
+            if lots.one_in(4) {
+                args["ignoredResourceGroups"] = json!(["example.com"]);
+            }
+            args
+        }
+        "NodeResourcesBalancedAllocation" => json!({"resources": resources(lots)}),
+        "NodeAffinity" if lots.one_in(2) => json!({"addedAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "rank", "operator": "Exists"}]}]},
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 30, "preference":
+                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["hdd"]}]}}]}}),
+        "InterPodAffinity" => json!({"hardPodAffinityWeight": lots.below(101),
+            "ignorePreferredTermsOfExistingPods": lots.one_in(2)}),
+        "PodTopologySpread" if lots.one_in(2) => json!({"defaultingType": "List",
+            "defaultConstraints": [
+                {"maxSkew": 1 + lots.below(2), "topologyKey": "topology.kubernetes.io/zone",
+                 "whenUnsatisfiable": lots.pick(&["DoNotSchedule", "ScheduleAnyway"])},
+                {"maxSkew": 1 + lots.below(3), "topologyKey": "kubernetes.io/hostname",
+                 "whenUnsatisfiable": "ScheduleAnyway"}]}),
+        "ServiceAffinity" => json!({"affinityLabels": ["topology.kubernetes.io/zone"],
+            "antiAffinityLabelsPreference": ["disk"]}),
+        "NodeLabel" => json!({"presentLabels": ["rank"], "absentLabels": ["gone"],
+            "presentLabelsPreference": ["disk"], "absentLabelsPreference": ["closed"]}),
+        "RequestedToCapacityRatio" => json!({"resources": resources(lots), "shape": [
+            {"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}),
+        _ => json!({}),
+    }
+}
+
+/// Rules of the default profile are in more often than not, the others now and then. With few rules
+/// a fault of one is not hidden by another that makes the cycle start over.
+fn is_in(lots: &mut Lots, is_usual: bool, is_sparse: bool) -> bool {
+    match (is_sparse, is_usual) {
+        (true, _) => lots.one_in(7),
+        (false, true) => !lots.one_in(8),
+        (false, false) => lots.one_in(4),
+    }
+}
+
+fn condition(lots: &mut Lots) -> Option<Value> {
+    let with_conditions: Vec<&Value> = list(&expressions()["filters"])
+        .iter()
+        .filter(|rule| !list(&rule["match"]).is_empty())
+        .collect();
+    lots.one_in(12).then(|| lots.pick(&with_conditions)["match"].clone())
+}
+
+pub fn program(lots: &mut Lots) -> Value {
+    let is_plain = lots.one_in(4);
+    let is_sparse = !is_plain && lots.one_in(2);
+    let (mut filters, mut scores) = (Vec::new(), Vec::new());
+    // Rules that filter and score share their arguments.
+    let mut drawn: Vec<(&str, Value)> = Vec::new();
+    let mut args_of = |lots: &mut Lots, name: &'static str| -> Value {
+        if is_plain {
+            return json!({});
+        }
+        if let Some((_, args)) = drawn.iter().find(|(have, _)| *have == name) {
+            return args.clone();
+        }
+        let args = args(lots, name);
+        drawn.push((name, args.clone()));
+        args
+    };
+    let usual = FILTERS.iter().copied();
+    let others = catalog::filter_names().into_iter().filter(|name| !FILTERS.contains(name));
+    for name in usual.chain(others) {
+        let is_usual = FILTERS.contains(&name);
+        if (is_plain && is_usual) || (!is_plain && is_in(lots, is_usual, is_sparse)) {
+            let mut rule = json!({"name": name, "builtin": name, "args": args_of(lots, name)});
+            if let (false, Some(condition)) = (is_plain, condition(lots)) {
+                rule["match"] = condition;
+            }
+            filters.push(rule);
+        }
+    }
+    for name in catalog::score_names() {
+        let usual = SCORES.iter().find(|(have, _)| *have == name);
+        if (is_plain && usual.is_some()) || (!is_plain && is_in(lots, usual.is_some(), is_sparse)) {
+            let weight = match usual {
+                Some((_, weight)) if is_plain => *weight,
+                _ => i64::try_from(lots.below(6)).expect("it is small"),
+            };
+            let mut rule = json!({"name": name, "builtin": name, "weight": weight, "args": args_of(lots, name)});
+            if let (false, Some(condition)) = (is_plain, condition(lots)) {
+                rule["match"] = condition;
+            }
+            scores.push(rule);
+        }
+    }
+    if !is_plain && lots.one_in(2) {
+        let share = if is_sparse { 8 } else { 2 + lots.below(6) };
+        let mut drawn = |rules: &Value| -> Vec<Value> {
+            list(rules).iter().filter(|_| lots.one_in(share)).cloned().collect()
+        };
+        filters.extend(drawn(&expressions()["filters"]));
+        scores.extend(drawn(&expressions()["scores"]));
+    }
+    let percentage = if is_plain || !lots.one_in(12) { 100 } else { lots.below(101) };
+    let mut profile = json!({"schedulerName": "default-scheduler",
+        "percentageOfNodesToScore": percentage, "filters": filters, "scores": scores});
+    if is_plain || !lots.one_in(6) {
+        let policy = if lots.one_in(8) { "Never" } else { "LowerPriority" };
+        let (share, absolute) = if lots.one_in(6) { (20, 1) } else { (10, 100) };
+        profile["preemption"] = json!({"policy": policy, "minCandidateNodesPercentage": share,
+                                       "minCandidateNodesAbsolute": absolute});
+    }
+    json!({"format": 1, "hash": "sha256:test", "policies": expressions()["policies"],
+           "tieBreak": lots.pick(&["random", "random", "name", "leastPods"]), "profiles": [profile]})
+}

@@ -1,0 +1,389 @@
+//! Living through a world: every decision is compared with the one from scratch, and what is kept
+//! with what can be worked out anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use kpolicy_codec::file;
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{
+    Applied, Decision, Event, KeptNode, Kind, Outcome, RefusedNode, Still, Verdict,
+};
+use kpolicy_engine::model::Meta;
+use kpolicy_engine::program::Preemption;
+use serde_json::{Value, json};
+
+use crate::world::{Step, World};
+
+/// What there was to see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub worlds: usize,
+    pub steps: usize,
+    pub decisions: usize,
+    pub placed: usize,
+    pub parked: usize,
+    pub failed: usize,
+    pub preempting: usize,
+    pub displacing: usize,
+    pub in_two_steps: usize,
+    pub in_batches: usize,
+    pub promised: usize,
+    pub rebuilt: usize,
+}
+
+impl Seen {
+    pub fn add(&mut self, other: &Self) {
+        self.worlds += other.worlds;
+        self.steps += other.steps;
+        self.decisions += other.decisions;
+        self.placed += other.placed;
+        self.parked += other.parked;
+        self.failed += other.failed;
+        self.preempting += other.preempting;
+        self.displacing += other.displacing;
+        self.in_two_steps += other.in_two_steps;
+        self.in_batches += other.in_batches;
+        self.promised += other.promised;
+        self.rebuilt += other.rebuilt;
+    }
+}
+
+/// Where and how the engine was at odds with itself.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    pub step: usize,
+    pub what: String,
+}
+
+pub type Agreed = Result<(), String>;
+
+pub struct Run<'w> {
+    fault: Fault,
+    told: String,
+    pub world: &'w World,
+    pub engine: Engine,
+    /// Fed the same, decides one by one what the other decides in a batch.
+    twin: Engine,
+    /// Every object as shown last, by kind and name (pods by uid).
+    pub shown: BTreeMap<(Kind, String), Value>,
+    victims: BTreeMap<String, Vec<Arc<str>>>,
+    /// Pods as they were when they were placed: what their nodes hold until a bind is confirmed.
+    pub placed: BTreeMap<String, Value>,
+    pub seen: Seen,
+}
+
+/// A fault that is planted, to see that it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// One of the two engines does not hear of changes of nodes that it knows.
+    MissesNodes,
+}
+
+/// What was seen, and every decision as text.
+pub fn live(world: &World, fault: Fault) -> Result<(Seen, String), Difference> {
+    let mut run = Run {
+        fault,
+        told: String::new(),
+        world,
+        engine: Engine::new(world.seed),
+        twin: Engine::new(world.seed),
+        shown: BTreeMap::new(),
+        victims: BTreeMap::new(),
+        placed: BTreeMap::new(),
+        seen: Seen { worlds: 1, ..Seen::default() },
+    };
+    for (position, step) in world.steps.iter().enumerate() {
+        run.seen.steps += 1;
+        guarded(|| run.step(step)).map_err(|what| Difference { step: position, what })?;
+    }
+    guarded(|| run.rebuild()).map_err(|what| Difference { step: world.steps.len(), what })?;
+    guarded(|| run.end()).map_err(|what| Difference { step: world.steps.len(), what })?;
+    Ok((run.seen, run.told))
+}
+
+/// A panic is a difference too.
+fn guarded(work: impl FnOnce() -> Agreed) -> Agreed {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("a panic: {}", text.unwrap_or_default()))
+    })
+}
+
+pub fn feed(engine: &mut Engine, object: &Value) {
+    let mut applied = Applied::default();
+    let body = object.to_string();
+    let unreadable =
+        file::objects(body.as_bytes(), &mut |event| engine.apply(event, 0, &mut applied));
+    assert!(unreadable.is_empty(), "{unreadable:?}: {object}");
+}
+
+fn key(object: &Value) -> Option<(Kind, String)> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == object["kind"])?;
+    let meta = &object["metadata"];
+    let own = match kind {
+        Kind::Pod => meta["uid"].as_str()?.to_owned(),
+        _ => {
+            format!("{}/{}", meta["namespace"].as_str().unwrap_or_default(), meta["name"].as_str()?)
+        }
+    };
+    Some((kind, own))
+}
+
+pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, have: &T, want: &T) -> Agreed {
+    match have == want {
+        true => Ok(()),
+        false => Err(format!("{what}\n  have {have:?}\n  want {want:?}")),
+    }
+}
+
+impl Run<'_> {
+    fn step(&mut self, step: &Step) -> Agreed {
+        match step {
+            Step::Apply(object) => self.apply(object.clone()),
+            Step::Remove(kind, namespace, name, uid) => self.remove(*kind, namespace, name, uid),
+            Step::Relist(kind, missing) => self.relist(*kind, missing),
+            Step::Try(uid) => self.decide(uid).map(|_| ())?,
+            Step::Batch(uids) => self.batch(uids)?,
+            Step::TwoSteps(uid, nth, gone) => self.two_steps(uid, *nth, gone.as_deref())?,
+            Step::Settle(uid, outcome) => self.settle(uid, *outcome),
+            Step::Confirm(uid) => self.confirm(uid),
+            Step::Evict(uid, at_once) => self.evict(uid, *at_once),
+            Step::Load(program) => self.load(*program),
+            Step::Flood(changes) => self.flood(*changes),
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, object: Value) {
+        let Some(key) = key(&object) else { return };
+        feed(&mut self.engine, &object);
+        let is_missed = self.fault == Fault::MissesNodes
+            && key.0 == Kind::Node
+            && self.shown.contains_key(&key);
+        if !is_missed {
+            feed(&mut self.twin, &object);
+        }
+        self.shown.insert(key, object);
+    }
+
+    fn both(&mut self, mut work: impl FnMut(&mut Engine, &mut Applied)) {
+        for engine in [&mut self.engine, &mut self.twin] {
+            work(engine, &mut Applied::default());
+        }
+    }
+
+    pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str, uid: &str) {
+        let meta = Meta {
+            namespace: namespace.into(),
+            name: name.into(),
+            uid: uid.into(),
+            ..Meta::default()
+        };
+        self.both(|engine, applied| {
+            engine.apply(Event::Gone(kind, Box::new(meta.clone())), 0, applied);
+        });
+        let own = if kind == Kind::Pod { uid.to_owned() } else { format!("{namespace}/{name}") };
+        self.shown.remove(&(kind, own));
+    }
+
+    fn relist(&mut self, kind: Kind, missing: &str) {
+        let missing = if kind == Kind::Pod { missing.to_owned() } else { format!("/{missing}") };
+        self.shown.remove(&(kind, missing));
+        let listed = self.shown.iter().filter(|((have, _), _)| *have == kind);
+        let listed: Vec<Value> = listed.map(|(_, object)| object.clone()).collect();
+        self.both(|engine, applied| {
+            engine.list_begin(kind);
+            listed.iter().for_each(|object| feed(engine, object));
+            engine.list_end(kind, 0, applied);
+        });
+    }
+
+    fn settle(&mut self, uid: &str, outcome: Outcome) {
+        let outcomes = [(Arc::from(uid), outcome)];
+        self.both(|engine, applied| engine.settle(&outcomes, 0, applied));
+        if outcome == Outcome::Gone {
+            self.shown.remove(&(Kind::Pod, uid.to_owned()));
+        }
+    }
+
+    fn confirm(&mut self, uid: &str) {
+        let entry = self.engine.cluster().pods().get(uid);
+        let Some(entry) = entry.filter(|entry| entry.is_assumed()) else { return };
+        let node = entry.node().map(ToString::to_string);
+        let Some(mut pod) = self.shown.get(&(Kind::Pod, uid.to_owned())).cloned() else { return };
+        pod["spec"]["nodeName"] = json!(node);
+        pod["status"] = json!({"startTime": "2026-01-01T00:01:00Z"});
+        self.apply(pod);
+    }
+
+    fn evict(&mut self, uid: &str, at_once: bool) {
+        for victim in self.victims.remove(uid).unwrap_or_default() {
+            let shown = self.shown.get(&(Kind::Pod, victim.to_string())).cloned();
+            match shown.filter(|_| !at_once) {
+                Some(mut pod) => {
+                    pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
+                    pod["status"]["conditions"] = json!([{"type": "DisruptionTarget",
+                        "status": "True", "reason": "PreemptionByScheduler"}]);
+                    self.apply(pod);
+                }
+                None => self.remove(Kind::Pod, "", "", &victim),
+            }
+        }
+    }
+
+    fn load(&mut self, program: usize) {
+        let Some(document) = self.world.programs.get(program) else { return };
+        for engine in [&mut self.engine, &mut self.twin] {
+            // Shrinking also makes some that are refused; of drawn ones none is.
+            let _ = engine.load(document);
+        }
+    }
+
+    fn flood(&mut self, changes: usize) {
+        for change in 0..changes {
+            let labels = json!({"team": if change % 2 == 0 { "web" } else { "db" }});
+            let object = json!({"apiVersion": "v1", "kind": "Namespace",
+                                "metadata": {"name": "green", "labels": labels}});
+            feed(&mut self.engine, &object);
+            feed(&mut self.twin, &object);
+        }
+    }
+
+    /// Decides on one pod in both engines.
+    fn decide(&mut self, uid: &str) -> Result<Decision, String> {
+        let uid: Arc<str> = uid.into();
+        let want = self.engine.decide_from_scratch(&uid);
+        self.explained(&want)?;
+        let have = one(&mut self.engine, &uid);
+        same("not as from scratch", &have, &want)?;
+        let twin = one(&mut self.twin, &uid);
+        same("two engines that were told the same", &twin, &have)?;
+        self.note(&have);
+        Ok(have)
+    }
+
+    fn note(&mut self, decision: &Decision) {
+        let _ = writeln!(self.told, "{decision:?}");
+        let seen = &mut self.seen;
+        seen.decisions += 1;
+        seen.placed += usize::from(decision.verdict == Verdict::Placed);
+        seen.parked += usize::from(decision.verdict == Verdict::Parked);
+        seen.failed += usize::from(decision.verdict == Verdict::Failed);
+        seen.preempting += usize::from(!decision.victims.is_empty());
+        seen.displacing += usize::from(!decision.displaced.is_empty());
+        let promised = self.engine.statistics().objects_promised;
+        seen.promised += usize::from(promised > 0);
+        let uid = decision.uid.to_string();
+        if decision.verdict == Verdict::Placed
+            && let Some(pod) = self.shown.get(&(Kind::Pod, uid.clone()))
+        {
+            self.placed.insert(uid, pod.clone());
+        }
+        if !decision.victims.is_empty() {
+            self.victims.insert(decision.uid.to_string(), decision.victims.clone());
+        }
+    }
+
+    /// `explain` says the same in other words.
+    fn explained(&mut self, want: &Decision) -> Agreed {
+        let (sampled, enough) = match self.engine.program().profiles.first() {
+            Some(profile) => {
+                let enough = |own: Preemption| own.min_candidate_nodes_absolute >= 100;
+                (profile.percentage_of_nodes_to_score < 100, profile.preemption.is_some_and(enough))
+            }
+            None => return Ok(()),
+        };
+        if !matches!(want.verdict, Verdict::Placed | Verdict::Parked) || sampled {
+            return Ok(());
+        }
+        let key = format!("{}/{}", want.namespace, want.name);
+        let lines = self.engine.explain(Some(&[key]));
+        let told: Value = serde_json::from_slice(&lines).expect("a line is JSON");
+        if want.verdict == Verdict::Placed {
+            return same("explain selects", &told["selected"], &json!(&*want.node));
+        }
+        let message = told["message"].as_str().unwrap_or_default();
+        if !want.message.starts_with(message) || !told["selected"].is_null() {
+            return Err(format!("explain says {message:?}, decided is {:?}", want.message));
+        }
+        if !want.victims.is_empty() && enough {
+            let victims = &told["preemption"]["candidates"][&*want.nominated_node];
+            let victims = victims.as_array().map_or(0, Vec::len);
+            same("explain's victims", &victims, &want.victims.len())?;
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, uids: &[String]) -> Agreed {
+        let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(uid.as_str())).collect();
+        let have = self.engine.schedule(&uids, 0, &Still).decisions;
+        let mut want = Vec::new();
+        for uid in &uids {
+            let scratch = self.twin.decide_from_scratch(uid);
+            want.push(one(&mut self.twin, uid));
+            same("not as from scratch", &want[want.len() - 1], &scratch)?;
+        }
+        same("a batch is not as one by one", &have, &want)?;
+        have.iter().for_each(|decision| self.note(decision));
+        self.seen.in_batches += have.len();
+        Ok(())
+    }
+
+    /// With nothing refused and nothing changed it is the decision in one step. Otherwise the choice
+    /// is among what was kept and still passes, by the scores of those alone.
+    fn two_steps(&mut self, uid: &str, nth: usize, gone: Option<&str>) -> Agreed {
+        let uid: Arc<str> = uid.into();
+        let whole = self.engine.decide_from_scratch(&uid);
+        let sampled = |run: &Self| {
+            let profile = run.engine.program().profiles.first();
+            profile.is_none_or(|profile| profile.percentage_of_nodes_to_score < 100)
+        };
+        let filtered = self.engine.filter(&uid);
+        let same_filtered = self.twin.filter(&uid);
+        same("filtering in two engines", &filtered, &same_filtered)?;
+        let nth = nth.max(1);
+        let is_kept = |position: &usize| nth == 1 || !position.is_multiple_of(nth);
+        let (mut kept, mut refused) = (Vec::new(), Vec::new());
+        for (position, node) in filtered.feasible.iter().enumerate() {
+            let node = Arc::clone(node);
+            if is_kept(&position) {
+                kept.push(KeptNode { node, score: 0 });
+            } else {
+                let reason = "the extender minds".to_owned();
+                refused.push(RefusedNode { node, reason, is_unresolvable: position % 2 == 0 });
+            }
+        }
+        if let Some(gone) = gone {
+            self.remove(Kind::Node, "", gone, "");
+        }
+        let have = self.engine.choose(&uid, filtered.token, &kept, &refused);
+        let twin = self.twin.choose(&uid, filtered.token, &kept, &refused);
+        same("choosing in two engines", &twin, &have)?;
+        if gone.is_none() && refused.is_empty() && !sampled(self) {
+            same("two steps are not as one", &have, &whole)?;
+        }
+        if have.verdict == Verdict::Placed && !kept.iter().any(|kept| kept.node == have.node) {
+            return Err(format!("{} was not kept", have.node));
+        }
+        if have.verdict == Verdict::Stale && gone.is_none() {
+            return Err("stale without a change".to_owned());
+        }
+        let is_refused = !refused.is_empty() && kept.is_empty() && gone.is_none();
+        if is_refused && !have.rejected_by.contains(&Arc::from("Extender")) {
+            return Err(format!("who refused? {have:?}"));
+        }
+        self.seen.in_two_steps += 1;
+        self.note(&have);
+        Ok(())
+    }
+}
+
+fn one(engine: &mut Engine, uid: &Arc<str>) -> Decision {
+    let mut decisions = engine.schedule(std::slice::from_ref(uid), 0, &Still).decisions;
+    decisions.pop().expect("one pod, one decision")
+}

@@ -1,0 +1,22 @@
+"""The compiled rules are those that are written."""
+
+from __future__ import annotations
+
+import json
+
+from tests.worlds.rules import COMPILED, compiled
+
+
+def test_the_compiled_rules_are_up_to_date() -> None:
+    assert COMPILED.read_text() == compiled(), "run `python -m tests.worlds`"
+
+
+def test_there_are_rules_of_every_kind() -> None:
+    rules = json.loads(COMPILED.read_text())
+    filters, scores = rules["filters"], rules["scores"]
+    assert (len(filters), len(scores)) == (15, 8)
+    assert {one["onError"] for one in filters} == {"accept", "reject"}
+    assert {one["enforcement"] for one in filters} == {"deny", "audit"}
+    assert {one["failurePolicy"] for one in filters} == {"Fail", "Ignore"}
+    assert any(one["messageExpression"] for one in filters)
+    assert {one["normalize"]["method"] for one in scores} == {"none", "max", "reverse", "minmax"}
