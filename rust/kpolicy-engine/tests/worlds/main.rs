@@ -21,9 +21,14 @@ mod world;
 
 use std::process::Command;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::{env, fs, panic};
 
 use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Applied, Outcome, Still};
+use serde_json::json;
+
+use lots::Lots;
 use run::{Difference, Fault, Seen, live};
 use world::World;
 
@@ -187,4 +192,39 @@ fn a_planted_fault_is_found_and_made_small() {
         // A program, a node, its change, a pod, and looking at it.
         assert!(again.steps.len() <= 6, "{}", small.text());
     }
+}
+
+/// More kinds of pods than the cycle keeps answers for.
+const KINDS: usize = 4_200;
+
+#[test]
+fn answers_that_were_dropped_are_worked_out_again() {
+    let mut engine = support::loaded(3, &support::default_program());
+    for index in 0..3 {
+        support::apply(&mut engine, &objects::node(&mut Lots::of(7), index));
+    }
+    let decide = |engine: &mut Engine, index: usize| {
+        let name = format!("p{index}");
+        let requests =
+            json!({"cpu": format!("{}m", 1 + index / 4), "memory": format!("{}Mi", index % 4)});
+        support::apply(
+            engine,
+            &json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": name, "namespace": "d", "uid": name},
+                "spec": {"containers": [{"name": "c", "image": "i",
+                                         "resources": {"requests": requests}}]}}),
+        );
+        let uid = Arc::from(name);
+        let want = engine.decide_from_scratch(&uid);
+        let have = engine.schedule(std::slice::from_ref(&uid), 0, &Still);
+        assert_eq!(have.decisions, [want]);
+        engine.settle(&[(uid, Outcome::Gone)], 0, &mut Applied::default());
+    };
+    (0..KINDS).for_each(|index| decide(&mut engine, index));
+    let full = engine.statistics();
+    assert!(full.cached_shapes < KINDS, "{}", full.cached_shapes);
+    assert_eq!(full.shape_misses, KINDS as u64);
+    (0..KINDS).step_by(50).for_each(|index| decide(&mut engine, index));
+    let after = engine.statistics();
+    assert!(after.shape_misses > full.shape_misses && after.shape_hits > full.shape_hits);
 }
