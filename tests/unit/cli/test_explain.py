@@ -40,6 +40,16 @@ default/giant: fits none of 4 nodes
 
   0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, \
 2 Insufficient cpu.
+
+  tried again when
+    a node is added                                    \
+NodeUnschedulable, TaintToleration, NodeResourcesFit
+    a taint of a node changes, or it takes pods again  \
+NodeUnschedulable, TaintToleration, NodeResourcesFit
+    a toleration of the pod changes                    NodeUnschedulable, TaintToleration
+    what a node can allocate changes                   NodeResourcesFit
+    a pod leaves a node                                NodeResourcesFit
+    a pod comes to request less                        NodeResourcesFit
 """
 CROWDED = """\
 default/high: fits none of 2 nodes
@@ -52,6 +62,13 @@ default/high: fits none of 2 nodes
     n2  evicts default/low3, default/low2
 
   0/2 nodes are available: 2 Insufficient cpu.
+
+  tried again when
+    a node is added                                    NodeResourcesFit
+    what a node can allocate changes                   NodeResourcesFit
+    a taint of a node changes, or it takes pods again  NodeResourcesFit
+    a pod leaves a node                                NodeResourcesFit
+    a pod comes to request less                        NodeResourcesFit
 """
 
 

@@ -44,19 +44,19 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     lines += _preemption(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
-    if explained.get("waitsFor"):
-        lines.append(f"  waits until {waits_for(explained['waitsFor'])}")
-    return lines
+    return lines + _waits_for(explained.get("waitsFor", ()))
 
 
-def waits_for(waits: Sequence[Mapping[str, Any]]) -> str:
+def _waits_for(waits: Sequence[Mapping[str, Any]]) -> list[str]:
     """What any of the rejecting rules waits for, each once, with the rules that do."""
     rules: dict[str, list[str]] = {}
     for one in waits:
         for words in one["words"]:
             rules.setdefault(words, []).append(one["plugin"])
-    told = [f"{words} ({', '.join(by)})" if any(by) else words for words, by in rules.items()]
-    return ", or ".join(told)
+    if not rules:
+        return []
+    rows = [[words, ", ".join(filter(None, by))] for words, by in rules.items()]
+    return ["", "  tried again when", *columns(rows, indent="    ")]
 
 
 def _told(status: Mapping[str, Any]) -> str:

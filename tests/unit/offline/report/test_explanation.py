@@ -59,10 +59,17 @@ def test_what_a_pod_waits_for_is_said_once_with_the_rules_that_do() -> None:
         {"plugin": "NodePorts", "events": [], "words": ["a node is added", "a pod leaves a node"]},
     ]
     explained = {"pod": "a/b", "nodes": [], "message": "0/0.", "waitsFor": waits}
-    line = "  waits until a node is added (NodeName, NodePorts), or a pod leaves a node (NodePorts)"
-    assert text(explained)[-1] == line
+    lines = [
+        "  tried again when",
+        "    a node is added      NodeName, NodePorts",
+        "    a pod leaves a node  NodePorts",
+    ]
+    assert text(explained)[-3:] == lines
     nobody = [{"plugin": "", "events": ["NodeAdd"], "words": ["a node is added"]}]
-    assert text(explained | {"waitsFor": nobody})[-1] == "  waits until a node is added"
+    assert text(explained | {"waitsFor": nobody})[-2:] == [
+        "  tried again when",
+        "    a node is added",
+    ]
 
 
 def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
