@@ -7,7 +7,7 @@ program.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -16,7 +16,7 @@ from kpolicy.policy.catalogue import remark
 from kpolicy.policy.documents import placed
 from kpolicy.policy.limits import WEIGHTS_MAX
 from kpolicy.policy.naming import camel_case
-from kpolicy.policy.policies import Policy, WrittenRules
+from kpolicy.policy.policies import Policy
 from kpolicy.policy.resolve import Resolution, Served
 from kpolicy.policy.tree import dotted, find, scalars
 from kpolicy.version import VERSION
@@ -29,9 +29,7 @@ _QUALIFIED: Final = re.compile(
 )
 
 
-def check_policies(
-    policies: Sequence[Policy], rules: Mapping[str, WrittenRules], resolution: Resolution
-) -> list[Diagnostic]:
+def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[Diagnostic]:
     return list(
         chain(
             chain.from_iterable(_versions(policy) for policy in policies),
@@ -39,7 +37,6 @@ def check_policies(
             chain.from_iterable(_weights(name, s) for name, s in resolution.profiles.items()),
             chain.from_iterable(_messages(policy) for policy in policies),
             chain.from_iterable(_unused(policy, policies) for policy in policies),
-            chain.from_iterable(_doubled(rules[policy.name]) for policy in policies),
             _extenders(policies),
             chain.from_iterable(_without_effect(policy) for policy in policies),
         )
@@ -115,20 +112,6 @@ def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
                 "KP121", message, policy.span(path), field=dotted(path), severity=Severity.WARNING
             )
             yield placed(policy.text, said)
-
-
-def _doubled(rules: WrittenRules) -> Iterator[Diagnostic]:
-    for listed in (rules.predicates, rules.priorities):
-        seen: dict[tuple[str, str], str] = {}
-        for rule in listed:
-            expression = rule.rule.expression
-            if expression is None:
-                continue
-            conditions = str([one.expression for one in rule.rule.match_conditions])
-            first = seen.setdefault((expression.strip(), conditions), rule.name)
-            if first != rule.name:
-                message = f"the same expression as `{first}`"
-                yield rule.policy.remark("KP306", message, (*rule.path, "expression"))
 
 
 def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:

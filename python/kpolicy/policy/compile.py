@@ -18,6 +18,7 @@ from kpolicy.policy.checks import check_policies
 from kpolicy.policy.documents import find_documents
 from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.limits import DIAGNOSTICS_MAX
+from kpolicy.policy.lint import check_rules
 from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written_rules
 from kpolicy.policy.program import Program, encode
 from kpolicy.policy.resolve import Resolution, Served, effective, lineages, resolve
@@ -152,7 +153,8 @@ class _Work:
         effectives = [effective(lines[policy.name], self._rules) for policy in policies]
         self.resolution: Resolution = resolve(effectives)
         self.diagnostics += self.resolution.diagnostics
-        self.diagnostics += check_policies(policies, self._rules, self.resolution)
+        self.diagnostics += check_policies(policies, self.resolution)
+        self.diagnostics += check_rules(policies, self._expressions, self.resolution)
         self._policies = policies
         self._everyone = everyone
 

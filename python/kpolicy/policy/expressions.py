@@ -19,6 +19,7 @@ from kpolicy.policy.cel import (
     compile_expression,
     parse_type,
 )
+from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.documents import placed
 from kpolicy.policy.params import ParamValue, param_values
 from kpolicy.policy.policies import Policy
@@ -59,6 +60,21 @@ class Expressions:
         """The IR of the expression at `path`; None where it could not be compiled."""
         compiled = self._compiled.get(path)
         return compiled.ir if compiled is not None else None
+
+    def compiled(self, path: Path) -> CompiledExpression | None:
+        """What became of the expression at `path`."""
+        return self._compiled.get(path)
+
+    def tree(self, path: Path) -> Tree | None:
+        """The checked tree of a sound expression."""
+        compiled = self._compiled.get(path)
+        return compiled.tree if compiled is not None and compiled.ir is not None else None
+
+    def said(self, path: Path, diagnostic: Diagnostic) -> Diagnostic:
+        """A finding with spans in the text of the expression at `path`, placed in the file."""
+        node = find(self._policy.tree, path)
+        assert isinstance(node, Scalar), "what has been compiled is a scalar"
+        return next(iter(self._in_file(node, path, (diagnostic,))))
 
     def unmatched(self) -> Any:
         """The IR of: this document's `matchConditions` do not all hold."""

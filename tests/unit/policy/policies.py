@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kpolicy.diagnostics import Diagnostic
+from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.compile import Compiled
 
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n"
@@ -42,3 +42,7 @@ def said(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, str]]:
         (one.code, f"{one.place.line}:{one.place.column}" if one.place else "")
         for one in diagnostics
     ]
+
+
+def errors(compiled: Compiled) -> list[Diagnostic]:
+    return [one for one in compiled.diagnostics if one.severity is Severity.ERROR]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
-from tests.unit.policy.policies import document, names, policy, profile, said
+from tests.unit.policy.policies import document, errors, names, policy, profile, said
 
 BASE = policy(
     """
@@ -67,7 +67,7 @@ def test_extends_runs_neither_in_circles_nor_too_deep() -> None:
 
 
 def test_an_unknown_base_names_the_nearest() -> None:
-    (one,) = compile_policy([BASE, policy("extends: bsae", "child")]).diagnostics
+    (one,) = errors(compile_policy([BASE, policy("extends: bsae", "child")]))
     assert (one.code, one.hint) == ("KP120", "did you mean `base`?")
 
 
@@ -104,7 +104,7 @@ priorities: [{name: flat, expression: '50'}]
 """,
         profile="",
     )
-    (one,) = compile_policy(text).diagnostics
+    (one,) = errors(compile_policy(text))
     assert (one.code, one.hint) == ("KP122", "did you mean `flat`?")
 
 

@@ -111,7 +111,10 @@ def _parameter(scope: Scope, node: ast.Select) -> Tree:
         return scope.report("KP201", f"there is no parameter `{node.name}`", node.name_span, hint)
     if found.value is not None:
         size = len(found.value) if isinstance(found.value, str | list | tuple | dict) else 1
-        return Tree("constant", found.type, node.span, value=found.value, size=size, cost=0)
+        name = f"params.{node.name}"
+        return Tree(
+            "constant", found.type, node.span, value=found.value, size=size, cost=0, name=name
+        )
     return Tree("fact", found.type, node.span, name=f"params.{node.name}", time=Time.PARAMS)
 
 

@@ -1,0 +1,138 @@
+"""How large a score can get.
+
+Owns the range of numbers, by what is known of facts: amounts are never negative and have no upper
+bound, a share is about one. Where nothing is known there is no range, and nobody is warned.
+Must not know rules.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from kpolicy.policy.cel.tree import Tree
+
+_INF: Final = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    low: float
+    high: float
+
+    def joined(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+
+_AMOUNT: Final = Range(0, _INF)
+_SHARE: Final = Range(0, 1)
+# Last parts of the names of facts and members.
+_FACTS: Final = {
+    **dict.fromkeys(
+        ("free", "allocatable", "capacity", "requested", "podCount", "podLimit", "nodeCount",
+         "request", "limit", "domains", "count", "sum", "size"),
+        _AMOUNT,
+    ),
+    "utilization": _SHARE,
+    "priority": Range(-_INF, _INF),
+}  # fmt: skip
+_NUMBERS: Final = frozenset({"int", "uint", "double"})
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Of the trees of one policy; a variable is looked at once."""
+
+    _known: dict[int, tuple[Tree, Range | None]] = field(default_factory=dict)
+
+    def of(self, tree: Tree) -> Range | None:
+        known = self._known.get(id(tree))
+        if known is None:
+            known = (tree, self._range(tree))
+            self._known[id(tree)] = known
+        return known[1]
+
+    def _range(self, tree: Tree) -> Range | None:
+        if tree.type.name not in _NUMBERS:
+            return None
+        if tree.op == "constant":
+            value = tree.value
+            is_number = isinstance(value, (int, float)) and not math.isnan(value)
+            return Range(value, value) if is_number else None
+        if tree.op in ("fact", "member"):
+            return _FACTS.get(tree.name.rpartition(".")[2])
+        if tree.op == "variable":
+            return self.of(tree.args[0])
+        if tree.op == "bind":
+            return self.of(tree.args[1])
+        if tree.op == "conditional":
+            return self._either(tree.args[1], tree.args[2])
+        return self._call(tree) if tree.op == "call" else None
+
+    def _either(self, yes: Tree, no: Tree) -> Range | None:
+        """One branch without a bound is enough; one that is not understood hides nothing else."""
+        ranges = [found for found in (self.of(yes), self.of(no)) if found is not None]
+        if len(ranges) == 2:
+            return ranges[0].joined(ranges[1])
+        return ranges[0] if ranges and math.isinf(ranges[0].high) else None
+
+    def _call(self, tree: Tree) -> Range | None:
+        name, args = tree.name, tree.args
+        if name.startswith("ratio"):
+            return _SHARE
+        if name.startswith("linear"):
+            ends = self.of(args[3]), self.of(args[4])
+            return ends[0].joined(ends[1]) if ends[0] and ends[1] else None
+        ranges = [self.of(arg) for arg in args]
+        if name.startswith("clamp"):
+            _, low, high = ranges
+            return Range(low.low, high.high) if low and high else None
+        if name in ("math_least_list", "math_greatest_list"):
+            return self._extreme(tree)
+        sound = [found for found in ranges if found is not None]
+        if len(sound) < len(ranges) or not sound:
+            return None
+        return _combined(name.partition("_")[0], name, sound)
+
+    def _extreme(self, tree: Tree) -> Range | None:
+        """The smallest bound of all that have one."""
+        items = tree.args[0]
+        if items.op != "list" or not items.args:
+            return None
+        ranges = [self.of(item) for item in items.args]
+        if any(found is None for found in ranges):
+            return None
+        sound = [found for found in ranges if found is not None]
+        pick = min if tree.name == "math_least_list" else max
+        return Range(pick(one.low for one in sound), pick(one.high for one in sound))
+
+
+def _combined(family: str, name: str, ranges: list[Range]) -> Range | None:
+    if name in ("to_int_int64", "to_int_double", "to_int_uint64") or family == "to":
+        return ranges[0]
+    first = ranges[0]
+    if family == "negate":
+        return Range(-first.high, -first.low)
+    if len(ranges) != 2:
+        return None
+    second = ranges[1]
+    if family == "add":
+        return Range(first.low + second.low, first.high + second.high)
+    if family == "subtract":
+        return Range(first.low - second.high, first.high - second.low)
+    if family == "multiply":
+        ends = [_product(a, b) for a in (first.low, first.high) for b in (second.low, second.high)]
+        return Range(min(ends), max(ends))
+    if family == "divide" and second.low == second.high and second.low != 0:
+        ends = [first.low / second.low, first.high / second.low]
+        return Range(min(ends), max(ends))
+    if family == "modulo" and second.low == second.high:
+        most = abs(second.low)
+        return Range(-most if first.low < 0 else 0, most)
+    # One amount by another is a share, of which nothing is said.
+    return None
+
+
+def _product(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b

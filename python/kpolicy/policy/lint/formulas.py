@@ -1,0 +1,237 @@
+"""Bool expressions as cases, to prove that two of them cannot both hold.
+
+Owns turning a tree into a disjunction of cases, each a set of constraints on terms that all hold;
+a case that contradicts itself is dropped. No case left means: never true. What is not understood is
+a term of its own. Beyond a bound of cases nothing is proved. Must not know rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.lint import domains
+from kpolicy.policy.lint.domains import Domain, Interval, Values
+from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
+
+Case: TypeAlias = dict[object, Domain]
+# None: too many to tell.
+Cases: TypeAlias = list[Case] | None
+
+CASES_MAX: Final = 48
+STEPS_MAX: Final = 20_000
+_TRUE: Final = Values(frozenset({True}))
+_ORDER: Final = {
+    "less": domains.LESS,
+    "less_equals": domains.LESS | domains.EQUAL,
+    "greater": domains.GREATER,
+    "greater_equals": domains.GREATER | domains.EQUAL,
+    "equals": domains.EQUAL,
+    "not_equals": domains.LESS | domains.GREATER,
+}
+_TURNED: Final = {"<": ">", ">": "<", "=": "="}
+_NUMBERS: Final = frozenset({"int", "uint"})
+
+
+@dataclass(slots=True)
+class Formulas:
+    terms: Terms
+    steps_left: int = STEPS_MAX
+    _known: dict[tuple[int, bool, str], tuple[Tree, Cases]] = field(default_factory=dict)
+
+    def cases(self, tree: Tree, value: bool = True, within: str = "") -> Cases:
+        """The cases in which `tree` is `value`."""
+        key = (id(tree), value, within)
+        known = self._known.get(key)
+        if known is None:
+            self.steps_left -= 1
+            known = (tree, self._cases(tree, value, within) if self.steps_left > 0 else None)
+            self._known[key] = known
+        return known[1]
+
+    def _cases(self, tree: Tree, value: bool, within: str) -> Cases:
+        if is_literal(tree) and isinstance(tree.value, bool):
+            return [{}] if tree.value is value else []
+        if tree.op == "variable" and tree.args[0].op != "constant":
+            return self.cases(tree.args[0], value, f"variables.{tree.name}")
+        if tree.op == "call" and tree.name == "not_bool":
+            return self.cases(tree.args[0], not value, within)
+        if tree.op in ("and", "or"):
+            parts = [self.cases(arg, value, within) for arg in tree.args]
+            return conjunction(parts) if value is (tree.op == "and") else disjunction(parts)
+        if tree.op == "conditional":
+            test, yes, no = tree.args
+            return disjunction(
+                conjunction([self.cases(test, holds, within), self.cases(part, value, within)])
+                for part, holds in ((yes, True), (no, False))
+            )
+        if tree.op == "call" and len(tree.args) == 2:
+            return self._compared(tree, value, within)
+        return self._opaque(tree, value, within)
+
+    def _opaque(self, tree: Tree, value: bool, within: str) -> Cases:
+        number = self.terms.presence(tree, within)
+        if number is not None and not is_lookup(tree):
+            return [{("there", number): Values(frozenset({value}))}]
+        case: Case = {("bool", self.terms.number(tree, within)): Values(frozenset({value}))}
+        return conjunction([[case], self._there(tree, within)])
+
+    def _there(self, tree: Tree, within: str) -> Cases:
+        """What is looked up has been there."""
+        if tree.op in ("and", "or", "conditional", "loop", "or_value", "variable"):
+            return [{}]
+        case: Case = {}
+        pending = [tree]
+        while pending:
+            part = pending.pop()
+            number = self.terms.presence(part, within) if is_lookup(part) else None
+            if number is not None:
+                case["there", number] = _TRUE
+            if part.op in ("fact", "member", "call", "field"):
+                pending.extend(part.args)
+        return [case]
+
+    # Comparisons.
+
+    def _compared(self, tree: Tree, value: bool, within: str) -> Cases:
+        left, right = tree.args
+        for side, index in ((left, 0), (right, 1)):
+            if side.op == "conditional" and is_literal(tree.args[1 - index]):
+                return self._of_branches(tree, index, value, within)
+        if tree.name == "in_list":
+            return self._listed(tree, value, within)
+        family = tree.name.rpartition("_")[0]
+        if family not in _ORDER or not _is_steady(tree):
+            return self._opaque(tree, value, within)
+        orders = _ORDER[family] if value else domains.ORDERS - _ORDER[family]
+        if is_literal(left) and is_literal(right):
+            return self._opaque(tree, value, within)
+        if is_literal(left):
+            orders, left, right = _turned(orders), right, left
+        if is_literal(right) and left.type.name == right.type.name == "bool":
+            return self.cases(left, right.value is ("=" in orders), within)
+        there = self._there(tree, within)
+        if is_literal(right):
+            domain = _domain(orders, left, right)
+            if domain is None:
+                return self._opaque(tree, value, within)
+            found: Cases = [{("value", self.terms.number(left, within)): one} for one in domain]
+            return conjunction([found, there])
+        if family in ("equals", "not_equals") and left.type != right.type:
+            return self._opaque(tree, value, within)
+        first, second = (self.terms.number(side, within) for side in (left, right))
+        if first == second:
+            holds = "=" in orders
+            return there if holds else []
+        if first > second:
+            first, second, orders = second, first, _turned(orders)
+        return conjunction([[{("pair", first, second): Values(orders)}], there])
+
+    def _of_branches(self, tree: Tree, index: int, value: bool, within: str) -> Cases:
+        """`(c ? a : b) == k` is `c ? a == k : b == k`."""
+        test, yes, no = tree.args[index].args
+        found: list[Cases] = []
+        for branch, holds in ((yes, True), (no, False)):
+            args = tuple(branch if at == index else arg for at, arg in enumerate(tree.args))
+            inside = self._decided(replace(tree, args=args), value, within)
+            found.append(conjunction([self.cases(test, holds, within), inside]))
+        return disjunction(found)
+
+    def _decided(self, tree: Tree, value: bool, within: str) -> Cases:
+        """A comparison; of two literals the answer is known."""
+        left, right = tree.args
+        if tree.name in ("equals_any", "not_equals_any") and is_literal(left) and is_literal(right):
+            is_equal = left.type.name == right.type.name and left.value == right.value
+            return [{}] if is_equal is (value is (tree.name == "equals_any")) else []
+        return self.cases(tree, value, within)
+
+    def _listed(self, tree: Tree, value: bool, within: str) -> Cases:
+        item, list_ = tree.args
+        literals = list_.op == "list" and not list_.optional and all(map(is_literal, list_.args))
+        if item.type.name != "string" or not literals or is_literal(item):
+            return self._opaque(tree, value, within)
+        values = Values(frozenset(one.value for one in list_.args), is_one_of=value)
+        case: Case = {("value", self.terms.number(item, within)): values}
+        return conjunction([[case], self._there(tree, within)])
+
+
+def conjunction(parts: Iterable[Cases]) -> Cases:
+    """Every case of one with every case of the others, without contradictions."""
+    joined: list[Case] = [{}]
+    is_told = True
+    for part in parts:
+        if part is None:
+            # Fewer constraints: what contradicts itself without this part does so with it.
+            is_told = False
+            continue
+        joined = [met for a in joined for b in part if (met := _met(a, b)) is not None]
+        if len(joined) > CASES_MAX:
+            return None
+    return joined if is_told or not joined else None
+
+
+def disjunction(parts: Iterable[Cases]) -> Cases:
+    joined: list[Case] = []
+    for part in parts:
+        if part is None:
+            return None
+        joined += part
+    return joined if len(joined) <= CASES_MAX else None
+
+
+def _met(a: Case, b: Case) -> Case | None:
+    met = dict(a)
+    for term, domain in b.items():
+        before = met.get(term)
+        found = domain if before is None else domains.meet(before, domain)
+        if found is None:
+            return None
+        met[term] = found
+    return met
+
+
+def _turned(orders: frozenset[str]) -> frozenset[str]:
+    return frozenset(_TURNED[order] for order in orders)
+
+
+def _is_steady(tree: Tree) -> bool:
+    """Doubles that are never NaN, which would be neither less nor greater."""
+    return all(
+        arg.type.name in ("int", "uint", "string", "bool")
+        or (arg.type.name == "double" and (arg.op == "fact" or is_literal(arg)))
+        for arg in tree.args
+    )
+
+
+def _domain(orders: frozenset[str], left: Tree, right: Tree) -> list[Domain] | None:
+    """The constraint on `left`, as alternatives."""
+    value = right.value
+    if right.type.name == "string" and left.type.name == "string":
+        if orders == domains.EQUAL:
+            return [Values(frozenset({value}))]
+        if orders == domains.ORDERS - domains.EQUAL:
+            return [Values(frozenset({value}), is_one_of=False)]
+        return None
+    if right.type.name not in (*_NUMBERS, "double") or left.type.name not in (*_NUMBERS, "double"):
+        return None
+    if abs(value) > 2**53:
+        return None  # beyond what a double holds exactly
+    if orders == domains.EQUAL:
+        return [Interval(value, value)]
+    if orders == domains.ORDERS - domains.EQUAL:
+        return [Interval(without=frozenset({value}))]
+    return [_half_line(orders, value, is_whole=left.type.name in _NUMBERS)]
+
+
+def _half_line(orders: frozenset[str], value: float, *, is_whole: bool) -> Interval:
+    """Whole numbers above 4 are 5 and more."""
+    is_open = "=" not in orders
+    if ">" in orders:
+        if is_open and is_whole and float(value).is_integer():
+            return Interval(low=value + 1)
+        return Interval(low=value, is_low_open=is_open)
+    if is_open and is_whole and float(value).is_integer():
+        return Interval(high=value - 1)
+    return Interval(high=value, is_high_open=is_open)

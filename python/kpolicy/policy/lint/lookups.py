@@ -1,0 +1,191 @@
+"""Lookups that nothing guards: `node.labels['zone']` where the label may be absent.
+
+Owns which lookups surely have their key, given that the parts around them had the value that makes
+them count: `'k' in m && m['k'] == 'v'`, `!('k' in m) || …`, `'k' in m ? … : …`, in any order, and
+by way of variables and conditions. A lookup is reported once, at its first place. What is not
+understood counts as a guard that is not there only if it says nothing of the key at all.
+Must not know what an error does to a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
+
+# Numbers of what is there; None where the case cannot be: everything holds.
+Present: TypeAlias = frozenset[int] | None
+NOTHING: Final[frozenset[int]] = frozenset()
+
+_LOGIC: Final = ("and", "or")
+STEPS_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """`within` is the variable in whose text `tree` stands; empty for the expression itself."""
+
+    tree: Tree
+    within: str
+
+
+def both(a: Present, b: Present) -> Present:
+    return None if a is None or b is None else a | b
+
+
+def either(a: Present, b: Present) -> Present:
+    if a is None:
+        return b
+    return a if b is None else a & b
+
+
+@dataclass(slots=True)
+class Guards:
+    """What follows from values, for the trees numbered by `terms`."""
+
+    terms: Terms
+    # Variables of variables could be walked without end; what is left after this is not looked at.
+    steps_left: int = STEPS_MAX
+    _implied: dict[tuple[int, bool, str], tuple[Tree, Present]] = field(default_factory=dict)
+    _evaluated: dict[tuple[int, str], tuple[Tree, frozenset[int]]] = field(default_factory=dict)
+
+    def implied(self, tree: Tree, value: bool, within: str = "") -> Present:
+        """What is there if `tree` is `value`; errors aside, which are told where they arise."""
+        key = (id(tree), value, within)
+        known = self._implied.get(key)
+        if known is None:
+            known = (tree, self._of(tree, value, within))
+            self._implied[key] = known
+        return known[1]
+
+    def _of(self, tree: Tree, value: bool, within: str) -> Present:
+        if is_literal(tree) and isinstance(tree.value, bool):
+            return NOTHING if tree.value is value else None
+        if tree.op == "variable":
+            return self.implied(tree.args[0], value, f"variables.{tree.name}")
+        if tree.op == "call" and tree.name == "not_bool":
+            return self.implied(tree.args[0], not value, within)
+        if tree.op in _LOGIC:
+            return self._logic(tree, value, within)
+        if tree.op == "conditional":
+            test, yes, no = tree.args
+            return either(
+                both(self.implied(test, True, within), self.implied(yes, value, within)),
+                both(self.implied(test, False, within), self.implied(no, value, within)),
+            )
+        if tree.op in ("present", "present_member", "has") or tree.name == "in_map":
+            number = self.terms.presence(tree, within)
+            return frozenset((number,)) if value and number is not None else NOTHING
+        return self._comparison(tree, value, within)
+
+    def _logic(self, tree: Tree, value: bool, within: str) -> Present:
+        """All operands of `&&` are true, or one is false; `||` the other way round."""
+        parts = [self.implied(arg, value, within) for arg in tree.args]
+        joined = parts[0]
+        for part in parts[1:]:
+            is_all = value is (tree.op == "and")
+            joined = both(joined, part) if is_all else either(joined, part)
+        return joined
+
+    def _comparison(self, tree: Tree, value: bool, within: str) -> Present:
+        """`label(x, 'k') == 'v'`: of the two branches only one can be equal."""
+        if tree.name not in ("equals_any", "not_equals_any") or len(tree.args) != 2:
+            return NOTHING
+        is_equal = value is (tree.name == "equals_any")
+        for side, other in (tree.args, tree.args[::-1]):
+            if side.op != "conditional" or not is_literal(other):
+                continue
+            test, yes, no = side.args
+            cases: Present = None
+            for branch, holds in ((yes, True), (no, False)):
+                if is_literal(branch) and (branch.value == other.value) is not is_equal:
+                    continue
+                cases = either(cases, self.implied(test, holds, within))
+            return cases
+        return NOTHING
+
+    def evaluated(self, tree: Tree, within: str = "") -> frozenset[int]:
+        """What was looked up with success if `tree` has a value at all."""
+        known = self._evaluated.get((id(tree), within))
+        if known is None:
+            known = (tree, self._looked_up(tree, within))
+            self._evaluated[id(tree), within] = known
+        return known[1]
+
+    def _looked_up(self, tree: Tree, within: str) -> frozenset[int]:
+        if tree.op == "variable":
+            return self.evaluated(tree.args[0], f"variables.{tree.name}")
+        if tree.op in _LOGIC or tree.op in ("loop", "or_value", "or_optional"):
+            return NOTHING
+        if tree.op == "conditional":
+            test, yes, no = tree.args
+            branches = self.evaluated(yes, within) & self.evaluated(no, within)
+            return self.evaluated(test, within) | branches
+        found = NOTHING.union(*(self.evaluated(arg, within) for arg in tree.args))
+        number = self.terms.presence(tree, within) if is_lookup(tree) else None
+        return found if number is None else found | {number}
+
+
+def unguarded(
+    guards: Guards, tree: Tree, known: Present = NOTHING, within: str = ""
+) -> Iterator[Lookup]:
+    """The lookups in `tree` that may lack their key when it is evaluated, each key once."""
+    seen: set[int] = set()
+    for lookup, number in _walk(guards, tree, known, within):
+        if number not in seen:
+            seen.add(number)
+            yield lookup
+
+
+def _walk(guards: Guards, tree: Tree, known: Present, within: str) -> Iterator[tuple[Lookup, int]]:
+    guards.steps_left -= 1
+    if known is None or guards.steps_left < 0:
+        return  # never evaluated, or enough
+    if tree.op == "variable":
+        yield from _walk(guards, tree.args[0], known, f"variables.{tree.name}")
+        return
+    if tree.op in _LOGIC:
+        yield from _walk_logic(guards, tree, known, within)
+        return
+    if tree.op == "conditional":
+        test, yes, no = tree.args
+        yield from _walk(guards, test, known, within)
+        tested = known | guards.evaluated(test, within)
+        for branch, holds in ((yes, True), (no, False)):
+            inside = both(tested, guards.implied(test, holds, within))
+            yield from _walk(guards, branch, inside, within)
+        return
+    for arg in tree.args:
+        yield from _walk(guards, arg, known, within)
+    if is_lookup(tree) and not _is_known_key(tree):
+        number = guards.terms.presence(tree, within)
+        if number is not None and number not in known:
+            yield Lookup(tree, within), number
+
+
+def _walk_logic(
+    guards: Guards, tree: Tree, known: frozenset[int], within: str
+) -> Iterator[tuple[Lookup, int]]:
+    """An error of an operand counts only if no other operand settles the result."""
+    neutral = tree.op == "and"
+    done = known
+    for index, arg in enumerate(tree.args):
+        inside: Present = done
+        for other, operand in enumerate(tree.args):
+            if other != index:
+                inside = both(inside, guards.implied(operand, neutral, within))
+        yield from _walk(guards, arg, inside, within)
+        done |= guards.evaluated(arg, within)
+
+
+def _is_known_key(tree: Tree) -> bool:
+    """A literal map, or a parameter's, that has the key."""
+    holder = tree.args[0] if tree.op == "field" else None
+    if holder is None:
+        return False
+    if holder.op == "map":
+        return tree.name in {key.value for key in holder.args[::2] if is_literal(key)}
+    return isinstance(holder.value, dict) and tree.name in holder.value

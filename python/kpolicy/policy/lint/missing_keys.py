@@ -1,0 +1,140 @@
+"""KP301 and the first half of KP331: lookups that err where the key is absent.
+
+Owns what is told of them, and which conditions stand around which expression: a policy's and a
+rule's `matchConditions` hold where the rule is asked; a message is told where the predicate is
+false. Whoever writes `onError` has thought of errors, and is not told. Must not know how guards are
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.lint.lookups import NOTHING, Lookup, Present, both, unguarded
+from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
+from kpolicy.policy.tree import find
+
+# What a map's keys are called, and whose they are.
+_OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}
+_KEYS: Final = {"labels": "label", "annotations": "annotation", "conditions": "condition"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An expression, what is known where it is evaluated, and what an error of it does."""
+
+    expression: WrittenExpression
+    known: Present
+    effect: str
+    code: str = "KP301"
+
+
+def missing_keys(policy: WrittenPolicy) -> Iterator[Diagnostic]:
+    """A lookup in a variable is told at the variable, if any use of it can err."""
+    seen: set[tuple[str, Span]] = set()
+    for use in _uses(policy):
+        for lookup in unguarded(policy.guards, use.expression.tree, use.known):
+            at, span = _placed(policy, use, lookup)
+            key = (str(at.path) if at is not None else "", span)
+            if at is None or key in seen:
+                continue
+            seen.add(key)
+            yield _said(policy, use, at, lookup)
+
+
+def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
+    spec = policy.policy.model.spec
+    skips = "makes the policy skip the pod" if spec.failure_policy == "Ignore" else "parks the pod"
+    for index, one in enumerate(policy.conditions):
+        yield _Use(one, _beside(policy, policy.conditions, index), f"an error {skips}")
+    for rule in policy.rules:
+        first = len(policy.conditions)
+        for index in range(first, len(rule.conditions)):
+            known = _beside(policy, rule.conditions, index)
+            yield _Use(rule.conditions[index], known, f"an error {skips}")
+        yield from _of_rule(policy, rule)
+    if policy.victims is not None:
+        yield _Use(policy.victims, NOTHING, "an error spares the victim")
+
+
+def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:
+    known = _beside(policy, rule.conditions, len(rule.conditions))
+    if find(policy.policy.tree, (*rule.path, "onError")) is None:
+        effect = "an error rejects the node" if rule.is_predicate else "an error scores 0"
+        yield _Use(rule.expression, known, effect)
+    if rule.message is not None:
+        told = both(known, policy.guards.implied(rule.expression.tree, False))
+        yield _Use(rule.message, told, "then the text of `message` is shown", "KP331")
+
+
+def _beside(policy: WrittenPolicy, conditions: Sequence[WrittenExpression], index: int) -> Present:
+    """What all but one of the conditions say; those before it have been evaluated."""
+    known: Present = NOTHING
+    for other, condition in enumerate(conditions):
+        if other != index:
+            known = both(known, policy.guards.implied(condition.tree, True))
+        if other < index:
+            known = both(known, policy.guards.evaluated(condition.tree))
+    return known
+
+
+def _placed(
+    policy: WrittenPolicy, use: _Use, lookup: Lookup
+) -> tuple[WrittenExpression | None, Span]:
+    """None where the variable was inherited: that is its own document's affair."""
+    if not lookup.within:
+        return use.expression, lookup.tree.span
+    name = lookup.within.removeprefix("variables.")
+    return policy.variables.get(name), lookup.tree.span
+
+
+def _said(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lookup) -> Diagnostic:
+    tree = lookup.tree
+    shown = at.text[tree.span.start : tree.span.end]
+    holder, key = _parts(at.text, tree)
+    message = f"`{shown}` is an error {_where(tree)}"
+    if use.code == "KP301":
+        message += f", and {use.effect}"
+    else:
+        message += f"; {use.effect}"
+    return policy.say(at, use.code, message, tree.span, _hint(tree, holder, key))
+
+
+def _where(tree: Tree) -> str:
+    *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
+    if tree.name.endswith((".controller.kind", ".controller.name")):
+        return "on a pod without a controller"
+    if owner == "namespaceObject":
+        return f"in a namespace without that {_KEYS.get(map_, 'key')}"
+    if tree.op == "member":
+        return f"on a pod without that {_KEYS.get(map_, 'key')}"
+    if tree.op == "fact":
+        return f"on {_OWNERS.get(owner, 'what is')} without that {_KEYS.get(map_, 'key')}"
+    return "when the map has no such key"
+
+
+def _parts(text: str, tree: Tree) -> tuple[str, str]:
+    """The map and the key as they are written; the key of `m.k` in quotes."""
+    if tree.op == "field":
+        holder = tree.args[0].span
+        return text[holder.start : holder.end], f"'{tree.name}'"
+    if tree.name.endswith((".controller.kind", ".controller.name")) or not tree.args:
+        return text[tree.span.start : tree.span.end].rpartition(".")[0], ""
+    key = tree.args[1] if tree.op == "call" else tree.args[-1]
+    holder_text = text[tree.span.start : key.span.start].rstrip(" [.\n")
+    written = text[key.span.start : key.span.end]
+    is_name = key.op == "constant" and written[:1] not in ("'", '"')
+    return holder_text, f"'{written}'" if is_name and isinstance(key.value, str) else written
+
+
+def _hint(tree: Tree, holder: str, key: str) -> str:
+    if not key:
+        return f"`has({holder}) && …`"
+    guard = f"`{key} in {holder} && …`"
+    is_label = holder.endswith(".labels") and tree.op == "fact"
+    owner = holder.removesuffix(".labels")
+    return f"{guard}, or `label({owner}, {key})`" if is_label else guard

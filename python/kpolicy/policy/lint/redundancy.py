@@ -1,0 +1,155 @@
+"""KP306 and KP307: rules that add nothing to others, and rules that no node can pass beside others.
+
+Owns which pairs of rules are compared, and under which conditions they are asked together. Proves
+an implication by a contradiction: whatever passes the earlier rule cannot fail the later one, nor
+make it err. Must not know how a contradiction is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Note
+from kpolicy.policy.cel import compile_expression
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.lint.formulas import Cases, conjunction, disjunction
+from kpolicy.policy.lint.lookups import both, unguarded
+from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
+from kpolicy.policy.model import Predicate
+
+# What a node has that passes the built-in, and the pods that this is not asked of.
+_BUILTINS: Final[Mapping[str, tuple[str, str]]] = {
+    "NodeUnschedulable": (
+        "!node.unschedulable",
+        ", unless the pod tolerates `node.kubernetes.io/unschedulable`",
+    ),
+    "NodeResourcesFit": ("node.podCount < node.podLimit && node.fits(pod)", ""),
+}
+# Pairs of rules compared in one policy; more are left alone.
+_PAIRS_MAX: Final = 20_000
+
+
+@cache
+def _builtin(name: str) -> Tree:
+    tree = compile_expression(_BUILTINS[name][0]).tree
+    assert tree is not None, "what we write compiles"
+    return tree
+
+
+def redundancy(policy: WrittenPolicy, builtins: Collection[str]) -> Iterator[Diagnostic]:
+    """`builtins` are those that filter beside the rules of the policy."""
+    yield from _same(policy)
+    rules = [rule for rule in policy.rules if _filters(rule)]
+    doubled = {one.path for _, one in _doubles(policy)}
+    pairs = 0
+    for index, rule in enumerate(rules):
+        if rule.path in doubled:
+            continue
+        for name in builtins:
+            yield from _beside_builtin(policy, rule, name)
+        for earlier in rules[:index]:
+            pairs += 1
+            if pairs > _PAIRS_MAX:
+                return
+            found = _beside(policy, earlier, rule)
+            if found is not None:
+                yield found
+                break
+
+
+def _filters(rule: RuleExpression) -> bool:
+    one = rule.rule
+    return (
+        isinstance(one, Predicate)
+        and one.enabled
+        and one.enforcement == "deny"
+        and one.on_error == "reject"
+    )
+
+
+def _doubles(policy: WrittenPolicy) -> Iterator[tuple[RuleExpression, RuleExpression]]:
+    first: dict[tuple[object, ...], RuleExpression] = {}
+    number = policy.terms.number
+    for rule in policy.rules:
+        if not rule.rule.enabled:
+            continue
+        conditions = frozenset(number(one.tree) for one in rule.conditions)
+        is_same = (rule.is_predicate, number(rule.expression.tree), conditions, _mode(rule))
+        before = first.setdefault(is_same, rule)
+        if before is not rule:
+            yield before, rule
+
+
+def _mode(rule: RuleExpression) -> str:
+    return rule.rule.enforcement if isinstance(rule.rule, Predicate) else str(rule.rule.normalize)
+
+
+def _same(policy: WrittenPolicy) -> Iterator[Diagnostic]:
+    for before, rule in _doubles(policy):
+        counts = "" if rule.is_predicate else ", so it counts twice"
+        at = rule.expression
+        message = f"the same expression as `{before.name}`{counts}"
+        yield policy.say(at, "KP306", message, at.tree.span, notes=(_first(policy, before),))
+
+
+def _first(policy: WrittenPolicy, rule: RuleExpression) -> Note:
+    return Note(f"`{rule.name}` is here", place=policy.policy.place((*rule.path, "expression")))
+
+
+def _beside(
+    policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression
+) -> Diagnostic | None:
+    """What is wrong with `rule`, given `earlier`."""
+    tree, before = rule.expression.tree, earlier.expression.tree
+    cases = policy.formulas.cases(before)
+    if cases is None or cases == []:
+        return None  # reported as constant
+    span = rule.expression.tree.span
+    note = (_first(policy, earlier),)
+    if _asked_with(policy, earlier, rule) and _never([cases, policy.formulas.cases(tree, False)]):
+        known = both(policy.guards.implied(before, True), policy.guards.evaluated(before))
+        for condition in rule.conditions:
+            known = both(known, policy.guards.implied(condition.tree, True))
+        is_trivial = policy.formulas.cases(tree, False) == []
+        if not is_trivial and not list(unguarded(policy.guards, tree, known)):
+            message = f"`{earlier.name}` already rejects every node that this would reject"
+            return policy.say(rule.expression, "KP306", message, span, notes=note)
+    own = policy.formulas.cases(tree)
+    if own != [] and _asked_together(policy, earlier, rule) and _never([cases, own]):
+        message = f"no node can pass both this and `{earlier.name}`"
+        return policy.say(rule.expression, "KP307", message, span, notes=note)
+    return None
+
+
+def _asked_with(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
+    """Whether `earlier` is asked of every pod that `rule` is asked of."""
+    return _never(
+        [
+            *(policy.formulas.cases(one.tree) for one in rule.conditions),
+            _one_fails(policy, earlier),
+        ]
+    )
+
+
+def _asked_together(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
+    return _asked_with(policy, earlier, rule) or _asked_with(policy, rule, earlier)
+
+
+def _one_fails(policy: WrittenPolicy, rule: RuleExpression) -> Cases:
+    return disjunction(policy.formulas.cases(one.tree, False) for one in rule.conditions)
+
+
+def _never(parts: list[Cases]) -> bool:
+    return conjunction(parts) == []
+
+
+def _beside_builtin(policy: WrittenPolicy, rule: RuleExpression, name: str) -> Iterator[Diagnostic]:
+    if name not in _BUILTINS:
+        return
+    own = policy.formulas.cases(rule.expression.tree)
+    if own != [] and _never([own, policy.formulas.cases(_builtin(name))]):
+        span = rule.expression.tree.span
+        message = f"no node can pass both this and the built-in `{name}`{_BUILTINS[name][1]}"
+        yield policy.say(rule.expression, "KP307", message, span)

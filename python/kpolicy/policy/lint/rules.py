@@ -1,0 +1,62 @@
+"""All checks over all policies.
+
+Owns the order, and which policies and built-ins are looked at together. Must not know what a check
+looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.lint.constant_parts import constant_parts
+from kpolicy.policy.lint.messages import messages
+from kpolicy.policy.lint.missing_keys import missing_keys
+from kpolicy.policy.lint.reads import reads
+from kpolicy.policy.lint.redundancy import redundancy
+from kpolicy.policy.lint.scores import scores
+from kpolicy.policy.lint.written import WrittenPolicy
+from kpolicy.policy.policies import Policy
+from kpolicy.policy.resolve import Resolution
+
+
+def check_rules(
+    policies: Sequence[Policy], expressions: Mapping[str, Expressions], resolution: Resolution
+) -> list[Diagnostic]:
+    """What is suspicious in these policies; those they extend are not looked at again."""
+    builtins = _builtins(resolution)
+    found: list[Diagnostic] = []
+    for policy in policies:
+        written = WrittenPolicy(policy, expressions[policy.name])
+        found += chain(
+            missing_keys(written),
+            constant_parts(written),
+            redundancy(written, sorted(builtins.get(policy.name, ()))),
+            scores(written),
+            messages(written),
+            reads(written),
+        )
+    return found
+
+
+def _builtins(resolution: Resolution) -> dict[str, set[str]]:
+    """By policy, the built-ins that filter in a profile of it, for all pods and with defaults."""
+    found: dict[str, set[str]] = {}
+    for served in resolution.profiles.values():
+        present = {
+            rule.written.rule.builtin or ""
+            for one in served
+            for rule in one.predicates
+            if not rule.unless and not any(map(_ignores, rule.written.args.items()))
+        }
+        for one in served:
+            found.setdefault(one.effective.policy.name, set()).update(present)
+    return found
+
+
+def _ignores(argument: tuple[str, object]) -> bool:
+    """An argument by which the built-in asks less."""
+    name, value = argument
+    return name.startswith("ignored") and bool(value)

@@ -1,0 +1,137 @@
+"""One policy as the checks see it: its rules with their trees, and a way to say something of them.
+
+Owns `WrittenPolicy`, `WrittenExpression` and the place of a remark. Assumes that broken expressions
+have no tree; they are left out. Must not know what is remarked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kpolicy.diagnostics import Diagnostic, Note, Severity, Span
+from kpolicy.policy.catalogue import remark
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.lint.formulas import Formulas
+from kpolicy.policy.lint.lookups import Guards
+from kpolicy.policy.lint.terms import Terms
+from kpolicy.policy.model import Predicate, Priority
+from kpolicy.policy.policies import Policy
+from kpolicy.policy.tree import Path
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenExpression:
+    """A sound expression at `path`."""
+
+    path: Path
+    tree: Tree
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExpression:
+    """A rule that is an expression, and the conditions under which it is asked."""
+
+    rule: Predicate | Priority
+    name: str
+    path: Path
+    expression: WrittenExpression
+    conditions: tuple[WrittenExpression, ...]
+    message: WrittenExpression | None
+
+    @property
+    def is_predicate(self) -> bool:
+        return isinstance(self.rule, Predicate)
+
+
+@dataclass(frozen=True)
+class WrittenPolicy:
+    policy: Policy
+    expressions: Expressions
+    terms: Terms = field(default_factory=Terms)
+
+    @cached_property
+    def guards(self) -> Guards:
+        return Guards(self.terms)
+
+    @cached_property
+    def formulas(self) -> Formulas:
+        return Formulas(self.terms)
+
+    @cached_property
+    def conditions(self) -> tuple[WrittenExpression, ...]:
+        """Of the whole policy."""
+        return self._conditions(("spec",), len(self.policy.model.spec.match_conditions))
+
+    @cached_property
+    def variables(self) -> dict[str, WrittenExpression]:
+        listed = enumerate(self.policy.model.spec.variables)
+        found = {one.name: self._at(("spec", "variables", at, "expression")) for at, one in listed}
+        return {name: one for name, one in found.items() if one is not None}
+
+    @cached_property
+    def victims(self) -> WrittenExpression | None:
+        return self._at(("spec", "preemption", "victims", "expression"))
+
+    @cached_property
+    def rules(self) -> tuple[RuleExpression, ...]:
+        return tuple(self._rules())
+
+    def all(self) -> Iterator[WrittenExpression]:
+        yield from self.conditions
+        yield from self.variables.values()
+        for rule in self.rules:
+            yield from self.own_conditions(rule)
+            yield rule.expression
+            if rule.message is not None:
+                yield rule.message
+        if self.victims is not None:
+            yield self.victims
+
+    def own_conditions(self, rule: RuleExpression) -> tuple[WrittenExpression, ...]:
+        return rule.conditions[len(self.conditions) :]
+
+    def say(
+        self,
+        at: WrittenExpression,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str = "",
+        *,
+        notes: tuple[Note, ...] = (),
+        severity: Severity | None = None,
+    ) -> Diagnostic:
+        said = remark(code, message, span, hint=hint, notes=notes, severity=severity)
+        return self.expressions.said(at.path, said)
+
+    def _at(self, path: Path) -> WrittenExpression | None:
+        compiled = self.expressions.compiled(path)
+        tree = self.expressions.tree(path)
+        if compiled is None or tree is None:
+            return None
+        return WrittenExpression(path, tree, compiled.text)
+
+    def _conditions(self, at: Path, count: int) -> tuple[WrittenExpression, ...]:
+        paths = ((*at, "matchConditions", index, "expression") for index in range(count))
+        return tuple(one for one in map(self._at, paths) if one is not None)
+
+    def _rules(self) -> Iterator[RuleExpression]:
+        spec = self.policy.model.spec
+        sides: tuple[tuple[str, Sequence[Predicate | Priority]], ...] = (
+            ("predicates", spec.predicates), ("priorities", spec.priorities),
+        )  # fmt: skip
+        for side, rules in sides:
+            for index, rule in enumerate(rules):
+                path: Path = ("spec", side, index)
+                expression = self._at((*path, "expression"))
+                if expression is None or rule.builtin is not None:
+                    continue
+                own = self._conditions(path, len(rule.match_conditions))
+                message = self._at((*path, "messageExpression"))
+                yield RuleExpression(
+                    rule, rule.name or "", path, expression, (*self.conditions, *own), message
+                )

@@ -1,0 +1,88 @@
+"""KP303 and KP305: what never changes, and what always fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.policy.lint.judged import findings, of_predicate, of_priority
+
+CONSTANT = {
+    "true": "true",
+    "1 + 1 == 2": "1 + 1 == 2",
+    "true || node.ready": "true",
+    "node.ready && 'a' == 'b'": "'a' == 'b'",
+    "pod.priority > 5 && pod.priority < 3": "pod.priority > 5 && pod.priority < 3",
+    "pod.priority > 4 && pod.priority < 5": "pod.priority > 4 && pod.priority < 5",
+    "pod.name == 'a' && pod.name == 'b'": "pod.name == 'a' && pod.name == 'b'",
+    "pod.name != 'a' || pod.name != 'b'": "pod.name != 'a' || pod.name != 'b'",
+    "pod.name in ['a', 'b'] && pod.name == 'c'": "pod.name in ['a', 'b'] && pod.name == 'c'",
+    "label(node, 'a') == 'x' && label(node, 'a') == 'y'":
+        "label(node, 'a') == 'x' && label(node, 'a') == 'y'",
+    "node.ready || !node.ready": "node.ready || !node.ready",
+    "node.unschedulable && (node.name == 'a' && node.name == 'b')":
+        "node.unschedulable && (node.name == 'a' && node.name == 'b')",
+    "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')":
+        "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')",
+    "node.free('cpu') >= node.free('cpu')": "node.free('cpu') >= node.free('cpu')",
+    "!('a' in node.labels) && has(node.labels.a)": "!('a' in node.labels) && has(node.labels.a)",
+}  # fmt: skip
+OPEN = (
+    "pod.priority > 5 && pod.priority < 7",
+    "pod.priority != 5 || pod.priority > 5",
+    "pod.name == 'a' || pod.name == 'b'",
+    "pod.name != 'a' && pod.name != 'b'",
+    "label(node, 'a') == 'x' || label(node, 'b') == 'y'",
+    "node.utilization('cpu') < 0.5 || node.utilization('cpu') > 0.9",
+    "node.free('cpu') >= pod.request('cpu') || node.free('cpu') == 0",
+    "node.pods.exists(p, p.priority > 5) && node.pods.exists(p, p.priority < 3)",
+)
+FAILING = {
+    "node.free('cpu') / 0 > 1": "/ 0",
+    "node.free('cpu') % 0 > 1": "% 0",
+    "node.free('cpu') / (2 - 2) > 1": "/ (2 - 2)",
+    "int('abc') < node.podCount": "int('abc')",
+    "9223372036854775807 + 1 < node.podCount": "9223372036854775807 + 1",
+    "['a', 'b'][2] == node.name": "['a', 'b'][2]",
+    "{'a': 'x'}.b == node.name": "{'a': 'x'}.b",
+}
+
+
+@pytest.mark.parametrize("expression", CONSTANT)
+def test_a_condition_that_never_changes_is_told(expression: str) -> None:
+    found = of_predicate(expression)
+    assert ("KP303", CONSTANT[expression]) in found
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("expression", OPEN)
+def test_a_condition_that_may_change_is_not(expression: str) -> None:
+    assert [one for one in of_predicate(expression) if one[0] == "KP303"] == []
+
+
+@pytest.mark.parametrize("expression", FAILING)
+def test_what_always_fails_is_an_error(expression: str) -> None:
+    assert ("KP305", FAILING[expression]) in of_predicate(expression)
+
+
+def test_only_the_branch_that_is_not_used_is_told() -> None:
+    assert of_priority("true ? 50 : node.free('cpu') / 0") == [("KP303", "true"), ("KP305", "/ 0")]
+
+
+def test_parameters_and_variables_are_switches() -> None:
+    text = """
+params: {strict: {type: bool, default: true}, parts: {type: int, default: 0}}
+variables: [{name: debug, expression: 'false'}]
+predicates:
+  - {name: a, expression: params.strict || node.ready}
+  - {name: b, expression: variables.debug || node.ready}
+  - {name: c, expression: node.free('cpu') / params.parts > 5}
+"""
+    assert findings(text) == [("KP303", "false")] or findings(text) == []
+
+
+def test_conditions_of_a_policy_are_looked_at() -> None:
+    text = """
+matchConditions: [{name: never, expression: "pod.name == 'a' && pod.name == 'b'"}]
+predicates: [{name: a, expression: node.ready}]
+"""
+    assert findings(text) == [("KP303", "pod.name == 'a' && pod.name == 'b'")]
