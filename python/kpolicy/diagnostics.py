@@ -48,6 +48,22 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """What to write instead of a span; of the whole file, once the diagnostic has a place."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that mend a finding, all or none. `is_safe`: nobody could have meant anything else."""
+
+    edits: tuple[Edit, ...]
+    is_safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One remark: a stable code, one sentence, where, and what to do.
 
@@ -63,6 +79,7 @@ class Diagnostic:
     place: Place | None = None
     field: str = ""
     notes: tuple[Note, ...] = ()
+    fix: Fix | None = None
 
     def at(self, place: Place | None, field: str = "") -> Diagnostic:
         return replace(self, place=place, span=None, field=field or self.field)

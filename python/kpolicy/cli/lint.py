@@ -1,7 +1,7 @@
-"""`kpolicy lint`: what is wrong with policies, and where.
+"""`kpolicy lint`: what is wrong with policies, and where; and `--fix`, which mends some of it.
 
-Owns the verb's flags and its exit code. Assumes that compiling gives every finding. Must not know
-how findings are made or laid out.
+Owns the verb's flags, the writing of mended files, and the exit code. Assumes that linting gives
+every finding. Must not know how findings are made, mended or laid out.
 """
 
 from __future__ import annotations
@@ -10,16 +10,26 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.lint_settings import Settings, add_flags, settings_of
+
+if TYPE_CHECKING:
+    from kpolicy.diagnostics import Diagnostic
+    from kpolicy.offline.snapshot import Snapshot
+    from kpolicy.policy.compile import Compiled
+    from kpolicy.policy.source import Source
 
 _FORMATS: Final = ("full", "concise", "json", "jsonl", "github", "sarif", "junit")
+_STDIN: Final = "<stdin>"
 _EPILOG: Final = """\
 A folder is checked as one: all its policies together, as `kpolicy run` would load them.
 Policies of other arguments can be extended by name. With no argument, stdin is read.
+With a snapshot, rules are also asked about that cluster: names that nothing has, rules and scores
+that never differ. A finding is silenced by `# kpolicy: ignore[KP312] why` on its line or above it.
 
-exit: 0 no errors, 1 errors (or warnings, with --error-on-warning), 2 could not work
+exit: 0 no errors, 1 errors (or what --deny names; or what --diff would change), 2 could not work
 """
 
 
@@ -27,7 +37,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "lint",
         help="check policies",
-        description="Check policies and say where each finding is.",
+        description="Check policies, say where each finding is, and mend what is safe to mend.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -37,12 +47,18 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--output", "-o", action="append", metavar="FORMAT[=FILE]", type=_output, default=None,
         help=f"one of {', '.join(_FORMATS)} (default: full); may be repeated",
     )  # fmt: skip
-    for flag, what in (("--select", "report only"), ("--ignore", "do not report")):
-        parser.add_argument(
-            flag, action="append", default=[], metavar="CODES",
-            help=f"{what} these codes, by prefix: KP2,KP401",
-        )  # fmt: skip
-    parser.add_argument("--error-on-warning", action="store_true", help="warnings fail as errors")
+    parser.add_argument(
+        "--snapshot", "-s", action="append", default=[], metavar="FILE|DIR",
+        help="a recorded cluster to ask the rules about; repeatable",
+    )  # fmt: skip
+    add_flags(parser)
+    parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, in place")
+    parser.add_argument(
+        "--unsafe-fixes", action="store_true", help="also what may not be what you mean"
+    )
+    parser.add_argument(
+        "--diff", action="store_true", help="show what --fix would change, and change nothing"
+    )
     parser.add_argument("--exit-zero", action="store_true", help="exit 0 in spite of findings")
     parser.add_argument(
         "--release", default="", metavar="1.N", help="read legacy files as this release did"
@@ -58,41 +74,137 @@ def _output(written: str) -> tuple[str, str]:
 
 def main(args: argparse.Namespace) -> int:
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
-    from kpolicy.diagnostics import Diagnostic, Severity
-    from kpolicy.policy.compile import compile_policy
 
-    units = [policy_sources(path) for path in args.paths]
-    said: list[Diagnostic] = []
-    for unit in units:
-        others = [source for other in units if other is not unit for source in other]
-        said += compile_policy(unit, release=args.release, library=others).diagnostics
-    chosen = _chosen(args)
-    findings = Findings.of(
-        [one for one in dict.fromkeys(said) if chosen(one.code)],
-        [source for unit in units for source in unit],
-    )
-    outputs = args.output or [("full", "")]
-    for name, file in outputs:
-        write(render(name, findings, is_color=not file and is_color()), file)
-    if any(name in ("full", "concise") for name, _ in outputs):
-        print(summary(findings), file=sys.stderr)
-    failing = {Severity.ERROR, Severity.WARNING} if args.error_on_warning else {Severity.ERROR}
-    has_failed = any(one.severity in failing for one in findings.diagnostics)
-    return 1 if has_failed and not args.exit_zero else 0
+    settings = settings_of(args)
+    if args.unsafe_fixes and not (args.fix or args.diff):
+        raise CannotWorkError("--unsafe-fixes goes with --fix or --diff")
+    work = _Work(args, settings, [policy_sources(path) for path in args.paths])
+    if args.diff:
+        return work.show_changes()
+    if args.fix:
+        work.mend()
+    return work.report()
 
 
-def _chosen(args: argparse.Namespace) -> Any:
-    select, ignore = _prefixes(args.select), _prefixes(args.ignore)
+class _Work:
+    """The arguments, each a unit that is checked by itself, and what is asked of them."""
 
-    def is_chosen(code: str) -> bool:
-        return (not select or code.startswith(select)) and not (ignore and code.startswith(ignore))
+    def __init__(
+        self, args: argparse.Namespace, settings: Settings, units: Sequence[Sequence[Source]]
+    ) -> None:
+        self._args = args
+        self._settings = settings
+        self._units = [tuple(unit) for unit in units]
+        self._snapshot: Snapshot | None = None
+        if args.snapshot:
+            from kpolicy.cli.snapshot_inputs import load_snapshot
 
-    return is_chosen
+            self._snapshot = load_snapshot(args.snapshot)
+
+    def report(self) -> int:
+        """All findings, in every format that is asked for."""
+        from kpolicy.cli.render import Findings, render, summary
+        from kpolicy.diagnostics import Severity
+
+        said: list[Diagnostic] = []
+        for index in range(len(self._units)):
+            said += self._linted(index, self._units[index], self._snapshot).diagnostics
+        chosen = [
+            self._settings.levelled(one)
+            for one in dict.fromkeys(said)
+            if self._settings.is_chosen(one.code)
+        ]
+        findings = Findings.of(chosen, [source for unit in self._units for source in unit])
+        outputs = self._args.output or [("full", "")]
+        for name, file in outputs:
+            write(render(name, findings, is_color=not file and is_color()), file)
+        if any(name in ("full", "concise") for name, _ in outputs):
+            print(summary(findings), file=sys.stderr)
+        has_failed = any(one.severity is Severity.ERROR for one in chosen)
+        return 1 if has_failed and not self._args.exit_zero else 0
+
+    def mend(self) -> None:
+        """Writes what is mended, and says what it was."""
+        for index, unit in enumerate(self._units):
+            if any(source.name == _STDIN for source in unit):
+                raise CannotWorkError("--fix changes files; for stdin there is --diff")
+            after, mended = self._mended(index)
+            for before, source in zip(unit, after, strict=True):
+                if before.text != source.text:
+                    _write_back(source)
+            self._units[index] = after
+            for one in mended:
+                print(_told(one), file=sys.stderr)
+            if mended:
+                count = f"{len(mended)} {'finding' if len(mended) == 1 else 'findings'}"
+                print(f"mended {count} in {self._args.paths[index]}", file=sys.stderr)
+
+    def show_changes(self) -> int:
+        """The difference that `mend` would make, on stdout."""
+        has_changes = False
+        for index, unit in enumerate(self._units):
+            after, _ = self._mended(index)
+            for before, source in zip(unit, after, strict=True):
+                shown = _difference(before, source)
+                has_changes |= bool(shown)
+                sys.stdout.write(shown)
+        if not has_changes:
+            print("nothing to mend", file=sys.stderr)
+        return 1 if has_changes and not self._args.exit_zero else 0
+
+    def _mended(self, index: int) -> tuple[tuple[Source, ...], tuple[Diagnostic, ...]]:
+        from kpolicy.policy.fixes import fixed
+
+        done = fixed(
+            self._units[index],
+            lambda sources: self._linted(index, sources, None),
+            is_unsafe=self._args.unsafe_fixes,
+            is_chosen=self._settings.is_chosen,
+        )
+        return done.sources, done.mended
+
+    def _linted(self, index: int, sources: Sequence[Source], snapshot: Snapshot | None) -> Compiled:
+        others = [s for at, other in enumerate(self._units) if at != index for s in other]
+        release = self._args.release
+        if snapshot is None:
+            from kpolicy.policy.compile import compile_policy
+
+            return compile_policy(sources, release=release, library=others)
+        from kpolicy.offline.lint import lint
+
+        return lint(sources, snapshot, release=release, library=others)
 
 
-def _prefixes(written: Sequence[str]) -> tuple[str, ...]:
-    return tuple(code.strip() for codes in written for code in codes.split(",") if code.strip())
+def _told(one: Diagnostic) -> str:
+    from kpolicy.cli.render import place_of
+
+    place = place_of(one)
+    return f"{place.file}:{place.line}:{place.column}: mended {one.code}: {one.message}"
+
+
+def _difference(before: Source, after: Source) -> str:
+    import difflib
+
+    if before.text == after.text:
+        return ""
+    old, new = (_text(source).splitlines(keepends=True) for source in (before, after))
+    shown = ""
+    for line in difflib.unified_diff(old, new, before.name, after.name):
+        shown += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    return shown
+
+
+def _text(source: Source) -> str:
+    text = source.text
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+def _write_back(source: Source) -> None:
+    text = source.text
+    try:
+        Path(source.name).write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
+    except OSError as error:
+        raise CannotWorkError(f"{source.name} cannot be written: {error.strerror}") from error
 
 
 def is_color() -> bool:

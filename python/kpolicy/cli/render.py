@@ -48,7 +48,23 @@ def summary(findings: Findings) -> str:
     counts = [(findings.count(severity), word) for severity, word in words.items()]
     listed = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
     total = len(findings.diagnostics)
-    return f"{total} {'finding' if total == 1 else 'findings'}: {listed}"
+    return f"{total} {'finding' if total == 1 else 'findings'}: {listed}{_fixable(findings)}"
+
+
+def _fixable(findings: Findings) -> str:
+    fixes = [one.fix for one in findings.diagnostics if one.fix is not None]
+    unsafe = sum(not fix.is_safe for fix in fixes)
+    if not fixes:
+        return ""
+    aside = f" ({unsafe} unsafe)" if unsafe else ""
+    return f"; {len(fixes)} fixable{aside} with --fix"
+
+
+def fix_word(diagnostic: Diagnostic) -> str:
+    """What may be done about a finding, in one word."""
+    if diagnostic.fix is None:
+        return ""
+    return "fixable" if diagnostic.fix.is_safe else "fixable, unsafe"
 
 
 def render(name: str, findings: Findings, *, is_color: bool = False) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.render import Findings, place_of
-from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.catalogue import pages
 from kpolicy.version import VERSION
 
@@ -25,14 +25,14 @@ _HELP: Final = "https://kpolicy.dev/rules/{}"
 
 
 def json_array(findings: Findings) -> str:
-    return json.dumps([_finding(one) for one in findings.diagnostics], indent=2) + "\n"
+    return json.dumps([_finding(one, findings) for one in findings.diagnostics], indent=2) + "\n"
 
 
 def json_lines(findings: Findings) -> str:
-    return "".join(json.dumps(_finding(one)) + "\n" for one in findings.diagnostics)
+    return "".join(json.dumps(_finding(one, findings)) + "\n" for one in findings.diagnostics)
 
 
-def _finding(one: Diagnostic) -> dict[str, Any]:
+def _finding(one: Diagnostic, findings: Findings) -> dict[str, Any]:
     place = place_of(one)
     return {
         "code": one.code,
@@ -45,7 +45,23 @@ def _finding(one: Diagnostic) -> dict[str, Any]:
         "endLine": place.end_line,
         "endColumn": place.end_column,
         "field": one.field,
+        "fix": _fix(one, findings),
     }
+
+
+def _fix(one: Diagnostic, findings: Findings) -> dict[str, Any] | None:
+    text = findings.texts.get(place_of(one).file)
+    if one.fix is None or text is None:
+        return None
+    edits = [{**_lines_of(text.place(edit.span)), "text": edit.text} for edit in one.fix.edits]
+    return {"safe": one.fix.is_safe, "edits": edits}
+
+
+def _lines_of(place: Place) -> dict[str, Any]:
+    return {
+        "line": place.line, "column": place.column,
+        "endLine": place.end_line, "endColumn": place.end_column,
+    }  # fmt: skip
 
 
 def sarif(findings: Findings) -> str:
@@ -83,13 +99,19 @@ def _sarif_result(one: Diagnostic, used: list[str], findings: Findings) -> dict[
     line = text.line(place.line).strip() if text is not None else ""
     # GitHub tells findings apart by this, so that moving a line does not make a new one.
     fingerprint = sha256(f"{one.code}:{place.file}:{line}".encode()).hexdigest()[:16]
-    region = {
-        "startLine": place.line,
-        "startColumn": place.column,
-        "endLine": place.end_line,
-        "endColumn": place.end_column,
-    }
-    location = {"artifactLocation": {"uri": place.file.replace("\\", "/")}, "region": region}
+    artifact = {"uri": place.file.replace("\\", "/")}
+    location = {"artifactLocation": artifact, "region": _region(place)}
+    fixes: dict[str, Any] = {}
+    if one.fix is not None and text is not None and one.fix.is_safe:
+        replacements = [
+            {
+                "deletedRegion": _region(text.place(edit.span)),
+                "insertedContent": {"text": edit.text},
+            }
+            for edit in one.fix.edits
+        ]
+        change = {"artifactLocation": artifact, "replacements": replacements}
+        fixes = {"fixes": [{"artifactChanges": [change]}]}
     return {
         "ruleId": one.code,
         "ruleIndex": used.index(one.code),
@@ -97,7 +119,15 @@ def _sarif_result(one: Diagnostic, used: list[str], findings: Findings) -> dict[
         "message": {"text": one.message + (f"\nhint: {one.hint}" if one.hint else "")},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
+        **fixes,
     }
+
+
+def _region(place: Place) -> dict[str, int]:
+    return {
+        "startLine": place.line, "startColumn": place.column,
+        "endLine": place.end_line, "endColumn": place.end_column,
+    }  # fmt: skip
 
 
 def junit(findings: Findings) -> str:

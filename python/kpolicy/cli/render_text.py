@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.cli.render import Findings, place_of
+from kpolicy.cli.render import Findings, fix_word, place_of
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.source import SourceText
 
@@ -103,8 +103,12 @@ def _one(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> Iterator[
         if note.place is None or (place is not None and note.place.file != place.file):
             where = f" ({note.place.file}:{note.place.line})" if note.place else ""
             yield f"{gutter} {paint('=', _BLUE)} note: {note.message}{where}"
+    word = fix_word(diagnostic)
     if diagnostic.hint:
-        yield f"{gutter} {paint('=', _BLUE)} hint: {diagnostic.hint}"
+        aside = f" ({word})" if word else ""
+        yield f"{gutter} {paint('=', _BLUE)} hint: {diagnostic.hint}{aside}"
+    elif word:
+        yield f"{gutter} {paint('=', _BLUE)} {word}"
 
 
 def _marks(diagnostic: Diagnostic, place: Place) -> list[_Mark]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Note, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Note, Severity, Span
 from kpolicy.policy.catalogue_page import Page
 
 
@@ -43,7 +43,8 @@ def remark(
     field: str = "",
     notes: tuple[Note, ...] = (),
     severity: Severity | None = None,
+    fix: Fix | None = None,
 ) -> Diagnostic:
     """A diagnostic of the catalogue's level, unless the finding has one of its own."""
     level = severity or pages()[code].severity
-    return Diagnostic(code, level, message, hint=hint, span=span, field=field, notes=notes)
+    return Diagnostic(code, level, message, hint=hint, span=span, field=field, notes=notes, fix=fix)

@@ -6,7 +6,7 @@ sources: arbitrary bytes never raise (B5). Must not know I/O, the cluster nor th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -23,7 +23,7 @@ from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written
 from kpolicy.policy.program import Program, encode
 from kpolicy.policy.resolve import Resolution, Served, effective, lineages, resolve
 from kpolicy.policy.shipped import DEFAULT, shipped_names, shipped_source
-from kpolicy.policy.source import Source
+from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.suppress import without_suppressed
 
 # Of a profile in a program for offline verbs: every pending pod is served.
@@ -53,6 +53,47 @@ def compile_policy(
     `release` pins the kube-scheduler release whose legacy meaning is wanted; `library` holds
     policies that may be extended by name, beside those that come with kpolicy.
     """
+    return examine(
+        sources, every_pod=every_pod, params=params, release=release, library=library
+    ).compiled()
+
+
+# What only a snapshot can tell; without one, a comment that silences it is not unused.
+SNAPSHOT_CODES: Final = frozenset({"KP304", "KP312", "KP323", "KP504"})
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What compiling found, before comments silence any of it: lint has more to say of it.
+
+    `expressions` are by the name of the policy, `texts` in the order of the sources."""
+
+    program: Program | None
+    said: tuple[Diagnostic, ...]
+    texts: tuple[SourceText, ...]
+    policies: tuple[Policy, ...]
+    expressions: Mapping[str, Expressions]
+    resolution: Resolution
+
+    def compiled(
+        self, more: Iterable[Diagnostic] = (), not_looked_for: Collection[str] = SNAPSHOT_CODES
+    ) -> Compiled:
+        """With `more` findings about the same texts."""
+        left = without_suppressed([*self.said, *more], self.texts, not_looked_for)
+        diagnostics = _ordered(left)
+        sound = None if has_errors(diagnostics) else self.program
+        return Compiled(sound, diagnostics[:DIAGNOSTICS_MAX])
+
+
+def examine(
+    sources: Sequence[Source | str] | Source | str = (),
+    *,
+    every_pod: bool = False,
+    params: Mapping[str, Any] | None = None,
+    release: str = "",
+    library: Sequence[Source] = (),
+) -> Examined:
+    """As `compile_policy`, which says what the arguments are."""
     listed = [sources] if isinstance(sources, (Source, str)) else sources
     named = [_named(source, index) for index, source in enumerate(listed)]
     if not named:
@@ -69,9 +110,10 @@ def compile_policy(
     if every_pod and len(profiles) == 1:
         profiles = {EVERY_POD: next(iter(profiles.values()))}
     program, said_program = work.program(profiles)
-    diagnostics = _ordered(without_suppressed([*said, *said_program], found.texts))
-    sound = None if has_errors(diagnostics) else program
-    return Compiled(sound, diagnostics[:DIAGNOSTICS_MAX])
+    return Examined(
+        program, (*said, *said_program), found.texts, tuple(distinct), work.expressions,
+        work.resolution,
+    )  # fmt: skip
 
 
 def _named(source: Source | str, index: int) -> Source:
@@ -145,16 +187,16 @@ class _Work:
             self.diagnostics += self._rules[policy.name].diagnostics
         lines, said = lineages(everyone, library)
         self.diagnostics += said
-        self._expressions = {
+        self.expressions = {
             policy.name: Expressions(policy, lines[policy.name], params) for policy in everyone
         }
-        for expressions in self._expressions.values():
+        for expressions in self.expressions.values():
             self.diagnostics += expressions.diagnostics
         effectives = [effective(lines[policy.name], self._rules) for policy in policies]
         self.resolution: Resolution = resolve(effectives)
         self.diagnostics += self.resolution.diagnostics
         self.diagnostics += check_policies(policies, self.resolution)
-        self.diagnostics += check_rules(policies, self._expressions, self.resolution)
+        self.diagnostics += check_rules(policies, self.expressions, self.resolution)
         self._policies = policies
         self._everyone = everyone
 
@@ -164,7 +206,7 @@ class _Work:
         said: list[Diagnostic] = []
         names = [policy.name for policy in self._everyone]
         assembled = [
-            assemble(scheduler_name, served, names, self._expressions)
+            assemble(scheduler_name, served, names, self.expressions)
             for scheduler_name, served in profiles.items()
         ]
         for one in assembled:

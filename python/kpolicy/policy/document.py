@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from kpolicy.diagnostics import Diagnostic, Note, Span
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.limits import (
     DOCUMENT_BYTES_MAX,
@@ -166,7 +166,12 @@ class _Reader:
             message = f"many YAML readers take `{event.value}` for {taken_for}; here it is "
             meant = resolve(event.value)
             message += f"the text `{meant}`" if isinstance(meant, str) else f"the number {meant}"
-            self._say("KP106", message, span, hint=f'write `"{event.value}"` if you mean the text')
+            written = f'"{event.value}"' if isinstance(meant, str) else str(meant)
+            said = remark(
+                "KP106", message, span, hint=f'write `"{event.value}"` if you mean the text',
+                fix=Fix((Edit(span, written),)),
+            )  # fmt: skip
+            self.diagnostics.append(said)
         return Scalar(span, event.value, resolve(event.value), "")
 
     def _collection(self, opened: _Open, end: int) -> Node:

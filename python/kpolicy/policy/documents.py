@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Span
 from kpolicy.policy import kubescheduler, legacy
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.document import Documents, read_documents, read_text
@@ -103,7 +103,10 @@ class _Collector:
         for entry in carried:
             if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
                 to_file = ScalarMap(text.text, entry.value).span
-                inner = read_text(SourceText(text.name, entry.value.text, (text, to_file)))
+                is_verbatim = text.is_verbatim and entry.value.style in ("|", ">")
+                inner = read_text(
+                    SourceText(text.name, entry.value.text, (text, to_file), is_verbatim)
+                )
                 self.take(inner, is_named=self._is_named)
 
     def _say(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
@@ -118,7 +121,17 @@ def placed(text: SourceText, diagnostic: Diagnostic) -> Diagnostic:
     )
     span = diagnostic.span
     placed = diagnostic.at(text.place(span)) if span is not None else diagnostic
-    return replace(placed, notes=notes)
+    return replace(placed, notes=notes, fix=_placed_fix(text, diagnostic.fix))
+
+
+def _placed_fix(text: SourceText, fix: Fix | None) -> Fix | None:
+    """The fix with spans of the file; none where its text would have to be escaped."""
+    if fix is None or text.within is None:
+        return fix
+    if not text.is_verbatim and any(set(edit.text) & set("'\"\\") for edit in fix.edits):
+        return None
+    edits = tuple(replace(edit, span=text.file_span(edit.span)) for edit in fix.edits)
+    return replace(fix, edits=edits)
 
 
 def find_documents(sources: Iterable[Source], release: str = "") -> Found:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Note, Span
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span
 from kpolicy.policy.cel import (
     CompiledExpression,
     Environment,
@@ -137,7 +137,8 @@ class Expressions:
                 replace(note, span=to_file.span(note.span)) if note.span else note
                 for note in diagnostic.notes
             )
-            moved = replace(diagnostic, span=span, notes=notes, field=dotted(path))
+            fix = _fix_in_file(diagnostic.fix, to_file, node)
+            moved = replace(diagnostic, span=span, notes=notes, field=dotted(path), fix=fix)
             yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
 
     def _too_early(self, node: Scalar, span: Span | None, said: Diagnostic) -> Diagnostic:
@@ -148,6 +149,23 @@ class Expressions:
             return said
         hint = "variables see only those above them"
         return replace(said, code="KP121", message=f"`{name}` is defined further down", hint=hint)
+
+
+def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | None:
+    """The fix in the scalar's own spelling; none where a place is not known exactly."""
+    if fix is None or not to_file.is_exact:
+        return None
+    edits = []
+    for edit in fix.edits:
+        text = edit.text
+        if node.style == "'":
+            text = text.replace("'", "''")
+        elif node.style == '"':
+            text = text.replace("\\", "\\\\").replace('"', '\\"')
+        elif node.style == "" and (": " in text or " #" in text):
+            return None
+        edits.append(Edit(to_file.span(edit.span), text))
+    return replace(fix, edits=tuple(edits))
 
 
 def _parameter(param: ParamValue) -> Parameter:

@@ -12,11 +12,22 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Span
 from kpolicy.policy.catalogue import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
-from kpolicy.policy.nearest import did_you_mean, nearest
-from kpolicy.policy.tree import Node, Path, Scalar, dotted, find, key_at, plain, without
+from kpolicy.policy.nearest import did_you_mean, is_slip, nearest
+from kpolicy.policy.tree import (
+    Mapping,
+    Node,
+    Path,
+    Scalar,
+    dotted,
+    find,
+    key_at,
+    plain,
+    rewritten,
+    without,
+)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -121,10 +132,23 @@ def _shown(path: Path) -> str:
 def _unknown_field(path: Path, tree: Node, model: type[BaseModel], field: str) -> Diagnostic:
     key = key_at(tree, path)
     name = str(path[-1])
-    hint = did_you_mean(name, _fields(model, path[:-1]))
+    fields = _fields(model, path[:-1])
     inside = _inside(path[:-1])
     message = f"unknown field `{name}`{inside}"
-    return remark("KP102", message, key.span if key else tree.span, hint=hint, field=field)
+    holder = find(tree, path[:-1])
+    taken = {entry.key.text for entry in holder.entries} if isinstance(holder, Mapping) else set()
+    near = nearest(name, fields)
+    fix = slip_of(key, near) if near not in taken else None
+    span = key.span if key else tree.span
+    return remark("KP102", message, span, hint=did_you_mean(name, fields), field=field, fix=fix)
+
+
+def slip_of(written: Node | None, near: str) -> Fix | None:
+    """The fix that writes `near` instead, if it is a slip of the hand."""
+    if not isinstance(written, Scalar) or not near or not is_slip(written.text, near):
+        return None
+    edit = rewritten(written, near)
+    return Fix((edit,)) if edit is not None else None
 
 
 def _inside(path: Path) -> str:
@@ -185,7 +209,9 @@ def _unknown_value(node: Node | None, detail: ErrorDetails, span: Span, field: s
     near = nearest(written, names)
     listed = ", ".join(f"`{name}`" for name in names)
     hint = f"did you mean `{near}`?" if near else f"one of {listed}"
-    return remark("KP103", f"`{written}` is not one of {listed}", span, hint=hint, field=field)
+    fix = slip_of(node, near)
+    message = f"`{written}` is not one of {listed}"
+    return remark("KP103", message, span, hint=hint, field=field, fix=fix)
 
 
 def _type_hint(kind: str, node: Node | None) -> str:

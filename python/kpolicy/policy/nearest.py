@@ -5,11 +5,13 @@ Owns the measure. Assumes short lists. Must not know what the names stand for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
 _NAME_CHARACTERS_MAX: Final = 64
+_MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
 _SIMILARITY_MIN: Final = 0.7
 
 
@@ -20,6 +22,32 @@ def nearest(name: str, known: Iterable[str]) -> str:
     by_folded = {one.lower(): one for one in sorted(known)}
     found = get_close_matches(name.lower(), by_folded, n=1, cutoff=_SIMILARITY_MIN)
     return by_folded[found[0]] if found else ""
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Whether it is a slip of the hand: two letters wrong at most, and most of them right."""
+    return _distance(written, meant) <= min(2, len(meant) // 3)
+
+
+def _distance(a: str, b: str) -> int:
+    """Letters added, left out, changed, or swapped with their neighbour."""
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        row = [i]
+        for j, y in enumerate(b, start=1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]
+
+
+def meant_by(hint: str) -> str:
+    """The name that a hint of `did_you_mean` gives, or an empty string."""
+    found = _MEANT.fullmatch(hint)
+    return found[1] if found else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

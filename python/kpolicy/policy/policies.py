@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Note, Place, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Note, Place, Span
 from kpolicy.policy.builtins import BUILTINS, PREEMPTION, Builtin, filled
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.documents import Document, placed
-from kpolicy.policy.findings import validated
+from kpolicy.policy.findings import slip_of, validated
+from kpolicy.policy.legacy_names import PREDICATES as PREDICATES_OF_OLD
+from kpolicy.policy.legacy_names import PRIORITIES as PRIORITIES_OF_OLD
 from kpolicy.policy.model import Predicate, Priority, SchedulingPolicy
-from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.nearest import did_you_mean, nearest
 from kpolicy.policy.source import SourceText
 from kpolicy.policy.tree import (
     Entry,
@@ -29,6 +31,7 @@ from kpolicy.policy.tree import (
     find,
     key_at,
     mapping,
+    rewritten,
 )
 
 PREDICATES: Final = ("spec", "predicates")
@@ -53,10 +56,19 @@ class Policy:
         return self.text.place(self.span(path))
 
     def remark(
-        self, code: str, message: str, path: Path, hint: str = "", notes: tuple[Note, ...] = ()
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        hint: str = "",
+        notes: tuple[Note, ...] = (),
+        *,
+        fix: Fix | None = None,
     ) -> Diagnostic:
         """A finding about the value at `path`, placed."""
-        said = remark(code, message, self.span(path), hint=hint, field=dotted(path), notes=notes)
+        said = remark(
+            code, message, self.span(path), hint=hint, field=dotted(path), notes=notes, fix=fix
+        )
         return placed(self.text, said)
 
 
@@ -178,14 +190,29 @@ def _unfit_builtin(policy: Policy, path: Path, rule: Predicate | Priority) -> It
     fit = [b.name for b in BUILTINS.values() if (b.filters if filters else b.scores)]
     if builtin is None:
         message = f"there is no built-in {what} `{rule.builtin}`"
-        hint = did_you_mean(rule.builtin or "", fit)
+        at = (*path, "builtin")
+        written = find(policy.tree, at)
+        name = rule.builtin or ""
+        hint = did_you_mean(name, fit)
+        fix = slip_of(written, nearest(name, fit))
+        today = _renamed(name, filters=filters)
+        if today in fit and isinstance(written, Scalar):
+            hint = f"`{name}` is the legacy name of `{today}`"
+            edit = rewritten(written, today)
+            fix = Fix((edit,)) if edit is not None else None
         if rule.builtin == PREEMPTION:
-            hint = "preemption is set by `spec.preemption`"
-        yield policy.remark("KP103", message, (*path, "builtin"), hint=hint)
+            hint, fix = "preemption is set by `spec.preemption`", None
+        yield policy.remark("KP103", message, at, hint=hint, fix=fix)
     elif builtin.name not in fit:
         does, other = ("scores", "priorities") if filters else ("filters", "predicates")
         message = f"the built-in `{builtin.name}` only {does}"
         yield policy.remark("KP103", message, (*path, "builtin"), hint=f"list it under `{other}`")
+
+
+def _renamed(name: str, *, filters: bool) -> str:
+    """What the legacy Policy calls so, where that is one built-in without arguments."""
+    meanings = (PREDICATES_OF_OLD if filters else PRIORITIES_OF_OLD).get(name, ())
+    return meanings[0].builtin if len(meanings) == 1 and not meanings[0].args else ""
 
 
 def _twice(policy: Policy, at: Path, name: str, first: Path, path: Path) -> Diagnostic:

@@ -34,6 +34,8 @@ class SourceText:
     text: str
     # The text this one is quoted in (a ConfigMap), and where its offsets are there.
     within: tuple[SourceText, Callable[[Span], Span]] | None = None
+    # False where quotes would need an escape there.
+    is_verbatim: bool = True
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -64,6 +66,13 @@ class SourceText:
         line, column = self.line_and_column(span.start)
         end_line, end_column = self.line_and_column(max(span.start, span.end))
         return Place(self.name, line, column, end_line, end_column)
+
+    def file_span(self, span: Span) -> Span:
+        """The same in the file that a person would open."""
+        if self.within is None:
+            return span
+        outer, to_outer = self.within
+        return outer.file_span(to_outer(span))
 
     def line(self, number: int) -> str:
         """The text of a line counted from 1, without its end."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from kpolicy.diagnostics import Span
+from kpolicy.diagnostics import Edit, Span
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Path: TypeAlias = tuple[str | int, ...]
@@ -52,6 +52,13 @@ class Mapping:
 
 
 Node: TypeAlias = Scalar | Sequence | Mapping
+
+
+def rewritten(scalar: Scalar, text: str) -> Edit | None:
+    """Another plain word instead, in the same quotes; None where it is a block."""
+    if scalar.style in ("|", ">"):
+        return None
+    return Edit(scalar.span, f"{scalar.style}{text}{scalar.style}")
 
 
 def made(value: Plain, span: Span) -> Node:

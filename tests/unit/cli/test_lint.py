@@ -34,7 +34,7 @@ error[KP204]: `>` needs two numbers or two strings; left is int (milli-cpu), rig
 12 |       expression: pod.request('cpu') > '500m'
    |                   ------------------ ^ ------ string
    |                   int (milli-cpu)
-   = hint: write `cpu('500m')`
+   = hint: write `cpu('500m')` (fixable, unsafe)
 
 """
 
@@ -59,7 +59,18 @@ class TestLint:
             (["warned.yaml", "--error-on-warning", "--ignore", "KP1"], 0),
             (["broken.yaml"], 1),
             (["broken.yaml", "--exit-zero"], 0),
-            (["broken.yaml", "--select", "KP9"], 0),
+            (["broken.yaml", "--select", "KP6"], 0),
+            (["broken.yaml", "--select", "KP9"], 2),
+            (["warned.yaml", "--deny", "warnings"], 1),
+            (["warned.yaml", "--deny", "KP106"], 1),
+            (["warned.yaml", "--deny", "KP3"], 0),
+            (["warned.yaml", "--deny", "warnings", "--level", "KP106=info"], 0),
+            (["warned.yaml", "--level", "KP=error", "--level", "KP106=warning"], 0),
+            (["warned.yaml", "--level", "KP=error"], 1),
+            (["warned.yaml", "--level", "KP106"], 2),
+            (["warned.yaml", "--level", "KP106=loud"], 2),
+            (["warned.yaml", "--unsafe-fixes"], 2),
+            (["broken.yaml", "--level", "KP=info"], 1),
             (["nothing.yaml"], 2),
             (["sound.yaml", "--output", "nope"], 2),
         ],
@@ -102,6 +113,18 @@ class TestLint:
                 "endLine": 8,
                 "endColumn": 31,
                 "field": "spec.predicates[0].builtin",
+                "fix": {
+                    "safe": True,
+                    "edits": [
+                        {
+                            "line": 8,
+                            "column": 16,
+                            "endLine": 8,
+                            "endColumn": 31,
+                            "text": "NodeResourcesFit",
+                        }
+                    ],
+                },
             }
         ]
         assert err == ""

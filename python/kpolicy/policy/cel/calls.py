@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kpolicy.diagnostics import Note
+from kpolicy.diagnostics import Edit, Fix, Note
 from kpolicy.policy.nearest import did_you_mean
 
 from . import ast, cost, functions, members, special
@@ -199,7 +199,16 @@ def _no_overload(
         if len(candidates) == 1:
             wanted = ", ".join(map(str, candidates[0].params))
             hint = hint or f"it takes ({wanted})"
-    return scope.report("KP204", message, node.name_span, hint, notes=notes)
+    fix = _quantity_fix(args, hint)
+    return scope.report("KP204", message, node.name_span, hint, notes=notes, fix=fix)
+
+
+def _quantity_fix(args: list[Tree], hint: str) -> Fix | None:
+    """`'500m'` as `cpu('500m')`, where the hint says so."""
+    text = next((arg for arg in args if isinstance(arg.value, str)), None)
+    if text is None or not hint.startswith(("write `cpu(", "write `units(")):
+        return None
+    return Fix((Edit(text.span, hint.removeprefix("write `").removesuffix("`")),), is_safe=False)
 
 
 def _sides(args: list[Tree]) -> str:

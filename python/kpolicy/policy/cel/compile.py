@@ -6,11 +6,12 @@ Owns `compile_expression`. Never raises on any text: what is wrong comes back as
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
+from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
 
 from . import cost
 from .catalogue import Time
@@ -24,6 +25,7 @@ from .types import DYN, ERROR, Type, fits, has_dyn
 
 # Of one expression; whoever has more than these repairs the first.
 DIAGNOSTICS_MAX: Final = 50
+_MACRO: Final = re.compile(r"\s*\.\s*\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def _compiled(
     _check_result(scope, tree, expected)
     bound = cost.of_tree(tree)
     if bound > environment.cost_max:
-        _too_costly(scope, tree, bound)
+        _too_costly(scope, tree, bound, text)
     diagnostics = _ordered(scope.diagnostics)
     if scope.poisoned or has_errors(diagnostics):
         return CompiledExpression(text, tree.type, diagnostics, cost=bound)
@@ -114,11 +116,22 @@ def _check_result(scope: Scope, tree: Tree, expected: tuple[Type, ...]) -> None:
         scope.report("KP203", f"the result must be {wanted}, this is {tree.type}", tree.span)
 
 
-def _too_costly(scope: Scope, tree: Tree, bound: int) -> None:
-    worst = _worst_loop(tree)
+def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
+    worst, outer = _worst_loop(tree)
     limit = scope.environment.cost_max
+    span = worst.span
+    notes: tuple[Note, ...] = ()
+    if worst.op == "loop":
+        span = _head(text, worst)
+        inside = f" inside a loop over {_range(text, outer)}" if outer is not None else ""
+        label = f"a loop over {_range(text, worst)} (≤ {worst.args[0].size:,}){inside}"
+        notes = (Note(label, span),)
     scope.report(
-        "KP401", f"may cost {bound:,} units, the limit is {limit:,}", worst.span, _cheaper(limit)
+        "KP401",
+        f"may cost {bound:,} units, the limit is {limit:,}",
+        span,
+        _cheaper(limit),
+        notes=notes,
     )
 
 
@@ -130,14 +143,26 @@ def _cheaper(limit: int) -> str:
     return f"{hint}; this policy lowers the limit by `limits.costPerNode`, from {COST_MAX:,}"
 
 
-def _worst_loop(tree: Tree) -> Tree:
-    """The innermost loop, or the whole."""
-    worst = tree
-    waiting = [tree]
+def _range(text: str, loop: Tree) -> str:
+    span = loop.args[0].span
+    return text[span.start : span.end]
+
+
+def _head(text: str, loop: Tree) -> Span:
+    """The range and the name of the macro: what loops, without what is done each time."""
+    name = _MACRO.match(text, loop.args[0].span.end)
+    return Span(loop.span.start, name.end() if name is not None else loop.span.end)
+
+
+def _worst_loop(tree: Tree) -> tuple[Tree, Tree | None]:
+    """The innermost loop and the one around it, or the whole."""
+    worst: tuple[Tree, Tree | None] = (tree, None)
+    waiting: list[tuple[Tree, Tree | None]] = [(tree, None)]
     while waiting:
-        node = waiting.pop()
+        node, outer = waiting.pop()
         if node.op == "loop":
-            worst = node
+            worst = (node, outer)
         if node.op != "variable":
-            waiting.extend(node.args)
+            inside = node if node.op == "loop" else outer
+            waiting.extend((arg, inside) for arg in node.args)
     return worst

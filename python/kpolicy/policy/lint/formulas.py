@@ -172,6 +172,19 @@ def conjunction(parts: Iterable[Cases]) -> Cases:
     return joined if is_told or not joined else None
 
 
+def contradict(a: Cases, b: Cases) -> bool:
+    """Whether it is proved that no case of one goes with a case of the other."""
+    if a is None or b is None:
+        return a == [] or b == []
+    return not any(_goes_with(one, other) for one in a for other in b)
+
+
+def _goes_with(a: Case, b: Case) -> bool:
+    if len(a) > len(b):
+        a, b = b, a
+    return all(term not in b or domains.meet(domain, b[term]) for term, domain in a.items())
+
+
 def disjunction(parts: Iterable[Cases]) -> Cases:
     joined: list[Case] = []
     for part in parts:

@@ -14,7 +14,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Note
 from kpolicy.policy.cel import compile_expression
 from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.formulas import Cases, conjunction, disjunction
+from kpolicy.policy.lint.formulas import Cases, conjunction, contradict, disjunction
 from kpolicy.policy.lint.lookups import both, unguarded
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.model import Predicate
@@ -108,7 +108,7 @@ def _beside(
         return None  # reported as constant
     span = rule.expression.tree.span
     note = (_first(policy, earlier),)
-    if _asked_with(policy, earlier, rule) and _never([cases, policy.formulas.cases(tree, False)]):
+    if contradict(cases, policy.formulas.cases(tree, False)) and _asked_with(policy, earlier, rule):
         known = both(policy.guards.implied(before, True), policy.guards.evaluated(before))
         for condition in rule.conditions:
             known = both(known, policy.guards.implied(condition.tree, True))
@@ -117,7 +117,7 @@ def _beside(
             message = f"`{earlier.name}` already rejects every node that this would reject"
             return policy.say(rule.expression, "KP306", message, span, notes=note)
     own = policy.formulas.cases(tree)
-    if own != [] and _asked_together(policy, earlier, rule) and _never([cases, own]):
+    if own != [] and contradict(cases, own) and _asked_together(policy, earlier, rule):
         message = f"no node can pass both this and `{earlier.name}`"
         return policy.say(rule.expression, "KP307", message, span, notes=note)
     return None
@@ -125,12 +125,8 @@ def _beside(
 
 def _asked_with(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
     """Whether `earlier` is asked of every pod that `rule` is asked of."""
-    return _never(
-        [
-            *(policy.formulas.cases(one.tree) for one in rule.conditions),
-            _one_fails(policy, earlier),
-        ]
-    )
+    holds = conjunction(policy.formulas.cases(one.tree) for one in rule.conditions)
+    return contradict(holds, _one_fails(policy, earlier))
 
 
 def _asked_together(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
@@ -141,15 +137,11 @@ def _one_fails(policy: WrittenPolicy, rule: RuleExpression) -> Cases:
     return disjunction(policy.formulas.cases(one.tree, False) for one in rule.conditions)
 
 
-def _never(parts: list[Cases]) -> bool:
-    return conjunction(parts) == []
-
-
 def _beside_builtin(policy: WrittenPolicy, rule: RuleExpression, name: str) -> Iterator[Diagnostic]:
     if name not in _BUILTINS:
         return
     own = policy.formulas.cases(rule.expression.tree)
-    if own != [] and _never([own, policy.formulas.cases(_builtin(name))]):
+    if own != [] and contradict(own, policy.formulas.cases(_builtin(name))):
         span = rule.expression.tree.span
         message = f"no node can pass both this and the built-in `{name}`{_BUILTINS[name][1]}"
         yield policy.say(rule.expression, "KP307", message, span)

@@ -102,7 +102,7 @@ def test_types_and_binding_times(text: str, kind: str, time: Time) -> None:
         (
             "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
             "KP401",
-            "node.pods.all(q, p.labels == q.labels)",
+            "node.pods.all",
             "the limit is 10,000",
             "count",
         ),
