@@ -97,16 +97,16 @@ DOCUMENT_PAGES: Final = (
         ERROR,
         "CEL syntax",
         "The expression cannot be read as CEL.",
-        "expression: pod.priority > 5 &&",
-        "expression: pod.priority > 5 && node.ready",
+        "pod.priority > 5 &&",
+        "pod.priority > 5 && node.ready",
     ),
     Page(
         "KP111",
         ERROR,
         "reserved word used as a name",
         "CEL keeps words such as `namespace`, `for` and `let` for itself.",
-        "expression: namespace == 'default'",
-        "expression: pod.namespace == 'default'",
+        "namespace == 'default'",
+        "pod.namespace == 'default'",
     ),
     Page(
         "KP112",
@@ -189,8 +189,10 @@ DOCUMENT_PAGES: Final = (
         ERROR,
         "variable used before its definition, or unused",
         "Variables are defined in order; each may use those above it. An unused one is a warning.",
-        "variables:\n  - {name: a, expression: variables.b}\n  - {name: b, expression: '1'}",
-        "variables:\n  - {name: b, expression: '1'}\n  - {name: a, expression: variables.b}",
+        "variables:\n  - {name: a, expression: variables.b}\n  - {name: b, expression: '1'}\n"
+        "predicates: [{name: c, expression: variables.a > node.podCount}]",
+        "variables:\n  - {name: b, expression: '1'}\n  - {name: a, expression: variables.b}\n"
+        "predicates: [{name: c, expression: variables.a > node.podCount}]",
     ),
     Page(
         "KP122",
@@ -204,9 +206,10 @@ DOCUMENT_PAGES: Final = (
         "KP130",
         WARNING,
         "deprecated, or without effect",
-        "The field or built-in is read, but has a replacement or does nothing here.",
-        "builtin: CheckNodeLabelPresence",
-        "expression: \"'region' in node.labels\"",
+        "The name is read, but Kubernetes or kube-scheduler have given it up, or it does nothing "
+        "here. The hint says what is used instead.",
+        "label(node, 'failure-domain.beta.kubernetes.io/zone') == 'a'",
+        "label(node, 'topology.kubernetes.io/zone') == 'a'",
     ),
     Page(
         "KP142",
@@ -221,7 +224,7 @@ DOCUMENT_PAGES: Final = (
         WARNING,
         "unused suppression",
         "The comment silences a finding that is not there any more.",
-        "expression: node.ready  # kpolicy: ignore[KP301]",
-        "expression: node.ready",
+        "predicates:\n  - {name: a, expression: node.ready}  # kpolicy: ignore[KP301]",
+        "predicates:\n  - {name: a, expression: node.ready}",
     ),
 )

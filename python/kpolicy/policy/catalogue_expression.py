@@ -16,8 +16,8 @@ EXPRESSION_PAGES: Final = (
         "unknown fact or function",
         "Expressions see the facts of the catalogue, the declared params and variables, and the "
         "functions of CEL and its Kubernetes libraries. The hint names the nearest ones.",
-        "node.freee('cpu') > 0",
-        "node.free('cpu') > 0",
+        "node.freee('cpu') > 5",
+        "node.free('cpu') > 5",
     ),
     Page(
         "KP202",
@@ -57,7 +57,7 @@ EXPRESSION_PAGES: Final = (
         WARNING,
         "comparison of types that are never equal",
         "`==` between values of different types is always false.",
-        "dyn(pod.priority) == 'high'",
+        "pod.priority == 'high'",
         "pod.priorityClassName == 'high'",
     ),
     Page(
@@ -97,7 +97,8 @@ EXPRESSION_PAGES: Final = (
         "KP403",
         WARNING,
         "leaves the columnar path",
-        "This part is evaluated node by node instead of for all nodes at once.",
+        "This part is evaluated node by node instead of for all nodes at once, or once for all "
+        "nodes that are alike. It costs time in every cycle.",
         "node.pods.exists(p, p.priority < pod.priority)",
         "node.pods.count(selector('tier=batch')) > 0",
     ),
@@ -106,7 +107,7 @@ EXPRESSION_PAGES: Final = (
         WARNING,
         "reads an annotation",
         "Annotations are large, change often and have no column of their own.",
-        "node.annotations['pool'] == 'a'",
-        "node.labels['pool'] == 'a'",
+        "node.annotations[?'pool'].orValue('') == 'a'",
+        "label(node, 'pool') == 'a'",
     ),
 )

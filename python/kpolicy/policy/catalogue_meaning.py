@@ -15,7 +15,9 @@ MEANING_PAGES: Final = (
         WARNING,
         "unguarded lookup",
         "Looking up a key that is not there is an error in CEL. A predicate that errs rejects the "
-        "node, a priority that errs scores 0.",
+        "node, a priority that errs scores 0. A guard is seen wherever it stands: `'k' in m && …`, "
+        "`!('k' in m) || …`, `? :`, `label(x, 'k')`, a condition around the rule. Whoever writes "
+        "`onError` has decided, and is not told.",
         "node.labels['zone'] == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -23,15 +25,17 @@ MEANING_PAGES: Final = (
         "KP303",
         WARNING,
         "constant condition",
-        "The condition is the same for all pods and nodes, so one branch is never used.",
-        "true ? 50 : 0",
-        "node.ready ? 50 : 0",
+        "The condition is the same for all pods and nodes: a literal, or parts that exclude or "
+        "cover each other. Parameters and variables count as switches, and are not told.",
+        "pod.name == 'a' && pod.name == 'b'",
+        "pod.name == 'a' || pod.name == 'b'",
     ),
     Page(
         "KP304",
         WARNING,
         "rule that never differs on the snapshot",
-        "On the recorded cluster the rule passes every node, or rejects every node.",
+        "On the recorded cluster the rule passes every node, or rejects every node, for all pods "
+        "that were asked about. Only `--snapshot` tells.",
         "label(node, 'zoen') == ''",
         "label(node, 'zone') == ''",
     ),
@@ -40,31 +44,33 @@ MEANING_PAGES: Final = (
         ERROR,
         "always an error",
         "This part fails whatever the pod and the node are.",
-        "node.free('cpu') / 0",
-        "node.free('cpu') / 2",
+        "node.free('cpu') / 0 > 5",
+        "node.free('cpu') / 2 > 5",
     ),
     Page(
         "KP306",
         WARNING,
-        "same as an earlier rule",
-        "The rule adds nothing to the one before it; a priority written twice counts twice.",
+        "same as, or implied by, an earlier rule",
+        "Whatever passes the earlier rule passes this one, so it adds nothing; a priority written "
+        "twice counts twice.",
         "predicates:\n  - {name: a, expression: node.ready}\n  - {name: b, expression: node.ready}",
         "predicates:\n  - {name: a, expression: node.ready}",
     ),
     Page(
         "KP307",
         WARNING,
-        "contradicts a built-in",
-        "No node can pass both this rule and a built-in.",
+        "contradicts a built-in or another rule",
+        "No node can pass both this rule and a built-in beside it, or both it and an earlier rule.",
         "predicates:\n  - builtin: NodeUnschedulable\n"
         "  - {name: a, expression: node.unschedulable}",
-        "predicates:\n  - {name: a, expression: '!node.unschedulable'}",
+        "predicates:\n  - builtin: NodeUnschedulable\n  - {name: a, expression: node.ready}",
     ),
     Page(
         "KP312",
         WARNING,
         "not in the snapshot",
-        "No node or pod of the recorded cluster has this label, taint, resource or namespace.",
+        "No node or pod of the recorded cluster has this label, taint, resource or namespace; a "
+        "value of a label is told if one nearly like it exists. Only `--snapshot` tells.",
         "label(node, 'zoen') == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -80,15 +86,17 @@ MEANING_PAGES: Final = (
         "KP322",
         WARNING,
         "score without a bound",
-        "Scores are clamped to 0-100. Without `normalize`, most nodes would share the top score.",
+        "Scores are clamped to 0-100. Without `normalize`, most nodes would share the top score. "
+        "Whoever writes `normalize`, be it `none`, has decided, and is not told.",
         "priorities:\n  - {name: spare, expression: node.free('cpu')}",
         "priorities:\n  - {name: spare, expression: node.free('cpu'), normalize: {method: max}}",
     ),
     Page(
         "KP323",
         WARNING,
-        "score that never differs on the snapshot",
-        "A score that is equal on all nodes decides nothing.",
+        "score that never differs",
+        "A score that is equal on all nodes decides nothing: it reads nothing of the node, or "
+        "`--snapshot` shows that it is the same on all nodes there.",
         "priorities:\n  - {name: same, expression: '50'}",
         "priorities:\n  - {name: ssd, expression: \"label(node, 'disk') == 'ssd' ? 100 : 0\"}",
     ),
@@ -115,23 +123,28 @@ MEANING_PAGES: Final = (
         "KP331",
         WARNING,
         "message that can fail or is too long",
-        "When `messageExpression` errs, the text of `message` is shown instead.",
-        "messageExpression: \"'rack ' + node.labels['rack']\"",
-        "messageExpression: \"'rack ' + label(node, 'rack')\"",
+        "When `messageExpression` errs, the text of `message` is shown instead; it is told only "
+        "where the predicate is false, so what is false then guards it. Events have no room for "
+        "more than 256 bytes.",
+        "predicates:\n  - name: a\n    expression: node.ready\n"
+        "    messageExpression: \"'rack ' + node.labels['rack']\"",
+        "predicates:\n  - name: a\n    expression: node.ready\n"
+        "    messageExpression: \"'rack ' + label(node, 'rack')\"",
     ),
     Page(
         "KP332",
         WARNING,
         "message or reason of the wrong form",
         "Events show one line; reasons are CamelCase words, as in the Kubernetes API.",
-        "reason: spot forbidden",
-        "reason: SpotForbidden",
+        "predicates:\n  - {name: a, expression: node.ready, reason: not ready}",
+        "predicates:\n  - {name: a, expression: node.ready, reason: NotReady}",
     ),
     Page(
         "KP341",
         WARNING,
         "time in a predicate",
-        "A pod parked by the clock is not woken by any event.",
+        "A pod parked by the clock is not woken by any event, and its decision cannot be told "
+        "again. So no fact tells the time; names such as `now` are unknown (KP201).",
         "pod.queuedSeconds > 60",
         "pod.priority > 0",
     ),
@@ -149,7 +162,7 @@ MEANING_PAGES: Final = (
         "condition better said by a profile",
         "Every pod of the profile fails or passes this condition alike.",
         "matchConditions: [{name: ours, expression: pod.schedulerName == 'kpolicy'}]",
-        "profiles: [{schedulerName: kpolicy}]",
+        "matchConditions: [{name: high, expression: pod.priority > 1000}]",
     ),
     Page(
         "KP501",

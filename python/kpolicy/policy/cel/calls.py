@@ -16,7 +16,7 @@ from . import ast, cost, functions, members, special
 from .catalogue import Time, resource_unit
 from .constants import check_constant
 from .functions import Overload
-from .scope import Scope
+from .scope import Scope, no_clock
 from .tree import Tree
 from .types import BOOL, DYN, ERROR, NULL, NUMBERS, Type, fits, joined, substituted
 
@@ -166,7 +166,7 @@ def _unknown(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: 
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
     shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
-    hint = did_you_mean(name, functions.NAMES)
+    hint = did_you_mean(name, functions.NAMES) or no_clock(name)
     return scope.report("KP201", f"there is {shown}", node.name_span, hint)
 
 

@@ -11,7 +11,7 @@ from kpolicy.policy.nearest import did_you_mean
 
 from . import ast, calls, macros, members
 from .catalogue import Time
-from .scope import Scope
+from .scope import Scope, no_clock
 from .tree import Tree
 from .types import (
     BOOL,
@@ -163,9 +163,8 @@ def _unknown(scope: Scope, node: ast.Identifier) -> Tree:
         roots = ", ".join(f"`{root}`" for root in environment.roots)
         return scope.report("KP201", f"`{name}` is not known here", node.span, f"here: {roots}")
     known = [*environment.roots, *environment.inputs, *scope.bound, "params", "variables"]
-    return scope.report(
-        "KP201", f"there is nothing called `{name}`", node.span, did_you_mean(name, known)
-    )
+    hint = did_you_mean(name, known) or no_clock(name)
+    return scope.report("KP201", f"there is nothing called `{name}`", node.span, hint)
 
 
 def _list(scope: Scope, node: ast.ListLiteral) -> Tree:

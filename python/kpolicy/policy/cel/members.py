@@ -15,7 +15,7 @@ from kpolicy.policy.nearest import did_you_mean
 
 from . import ast
 from .catalogue import Member, ObjectType, resource_unit
-from .scope import Scope
+from .scope import Scope, no_clock
 from .tree import Tree
 from .types import BOOL, DYN, ERROR, NUMBERS, Type, fits, optional_of
 
@@ -105,7 +105,7 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
-    hint = did_you_mean(name, described.members)
+    hint = did_you_mean(name, described.members) or no_clock(name)
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
 
 

@@ -16,6 +16,17 @@ from .types import DYN, ERROR
 _AT_RUN_TIME: Final = frozenset({"KP201", "KP202", "KP204", "KP205", "KP207"})
 
 
+# What people call the clock; no fact tells the time.
+_CLOCK: Final = frozenset(
+    {"now", "time", "today", "date", "age", "ageSeconds", "queuedSeconds", "creationTimestamp"}
+)
+
+
+def no_clock(name: str) -> str:
+    """A hint for those who ask for the time."""
+    return "no fact tells the time: see `kpolicy rule KP341`" if name in _CLOCK else ""
+
+
 @dataclass(slots=True)
 class Scope:
     """Names in force, and what was found wrong so far. Used by one compilation only."""

@@ -12,6 +12,7 @@ from itertools import chain
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.lint.constant_parts import constant_parts
+from kpolicy.policy.lint.deprecated import deprecated
 from kpolicy.policy.lint.messages import messages
 from kpolicy.policy.lint.missing_keys import missing_keys
 from kpolicy.policy.lint.reads import reads
@@ -37,6 +38,7 @@ def check_rules(
             scores(written),
             messages(written),
             reads(written),
+            deprecated(written),
         )
     return found
 

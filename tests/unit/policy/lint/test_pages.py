@@ -1,0 +1,50 @@
+"""The examples of the catalogue's pages: the bad one has the finding, the good one has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpolicy.policy.catalogue import pages
+from kpolicy.policy.catalogue_page import Page
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+from tests.unit.policy.policies import policy
+
+# Why an example cannot be tried as it stands.
+NOT_TRIED = {
+    "KP101": "tested with whole files", "KP105": "of metadata", "KP106": "of metadata",
+    "KP108": "tested with whole files", "KP109": "a file of a size", "KP112": "shortened",
+    "KP115": "a part of a rule", "KP116": "two documents", "KP117": "no profile",
+    "KP120": "of metadata", "KP122": "a part of a profile", "KP142": "a mount",
+    "KP208": "no bool", "KP304": "needs a snapshot", "KP312": "needs a snapshot",
+    "KP325": "of legacy files", "KP341": "refused as an unknown name",
+    "KP501": "of tests", "KP502": "of tests", "KP503": "of tests", "KP504": "of snapshots",
+    "KP601": "of legacy files", "KP602": "of legacy files", "KP603": "of legacy files",
+    "KP604": "of configurations",
+}  # fmt: skip
+TRIED = [page for page in pages().values() if page.code not in NOT_TRIED]
+
+
+def codes(example: str) -> set[str]:
+    """An example is a part of a spec, or the expression of a predicate."""
+    first = example.split("\n", maxsplit=1)[0]
+    is_spec = first.split(":")[0].isalpha() and ":" in first
+    text = example
+    if first.startswith("spec: {"):
+        text = first.removeprefix("spec: {").removesuffix("}")
+    elif not is_spec:
+        text = f"predicates:\n  - name: a\n    expression: |\n      {example}"
+    found = compile_policy([Source("p.yaml", policy(text))]).diagnostics
+    return {one.code for one in found}
+
+
+def test_what_is_not_tried_has_a_reason() -> None:
+    assert set(NOT_TRIED) <= set(pages())
+    assert len(TRIED) >= 35
+
+
+@pytest.mark.parametrize("page", TRIED, ids=lambda page: page.code)
+def test_the_bad_example_is_found_and_the_good_one_is_not(page: Page) -> None:
+    assert page.code in codes(page.bad)
+    assert page.code not in codes(page.good)
+    assert not codes(page.good) & {"KP101", "KP102", "KP110", "KP201", "KP203", "KP204"}
