@@ -159,9 +159,11 @@ def _shipped_policy(name: str) -> Policy | None:
 def _library(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
     """Those of the others that `policies` extend, at first or second hand."""
     own = {policy.name for policy in policies}
-    offered = {one.name: one for one in read_policies(find_documents(sources).documents).policies}
     library: dict[str, Policy] = {}
     wanted = [policy.model.spec.extends for policy in policies]
+    if all(name is None or name in own for name in wanted):
+        return library
+    offered = {one.name: one for one in read_policies(find_documents(sources).documents).policies}
     while wanted:
         name = wanted.pop()
         if name is None or name in own or name in library:

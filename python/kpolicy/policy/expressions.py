@@ -151,6 +151,15 @@ class Expressions:
         return replace(said, code="KP121", message=f"`{name}` is defined further down", hint=hint)
 
 
+def _exact(span: Span, to_file: ScalarMap, node: Scalar) -> Span:
+    """The span in the file with all of its last character, which an escape makes longer."""
+    found = to_file.span(span)
+    if node.style not in ("'", '"') or span.end <= span.start:
+        return found
+    is_last = span.end >= len(node.text)
+    return Span(found.start, node.span.end - 1 if is_last else to_file.offset(span.end))
+
+
 def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | None:
     """The fix in the scalar's own spelling; none where a place is not known exactly."""
     if fix is None or not to_file.is_exact:
@@ -164,7 +173,7 @@ def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | Non
             text = text.replace("\\", "\\\\").replace('"', '\\"')
         elif node.style == "" and (": " in text or " #" in text):
             return None
-        edits.append(Edit(to_file.span(edit.span), text))
+        edits.append(Edit(_exact(edit.span, to_file, node), text))
     return replace(fix, edits=tuple(edits))
 
 

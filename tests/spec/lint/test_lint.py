@@ -64,7 +64,7 @@ def test_every_code_of_the_document_has_a_scenario() -> None:
 
 def test_the_broken_file_has_its_findings_where_they_belong() -> None:
     """The file that shows what lint is for: every layer of it recovers by itself."""
-    text = (FOLDER / "broken.yaml").read_text("utf-8")
+    text = (FOLDER / "corpus" / "snapshot" / "broken.yaml").read_text("utf-8")
     found = {
         (one.code, f"{one.place.line}:{one.place.column}")
         for one in compile_policy([Source("broken.yaml", text)]).diagnostics

@@ -15,7 +15,7 @@ from kpolicy import cli
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: a}\n"
 SOUND = HEAD + "spec: {profiles: [{schedulerName: kpolicy}]}\n"
 WARNED = SOUND.replace("{name: a}", "{name: a, labels: {country: no}}")
-BROKEN = Path(__file__).parents[2] / "spec" / "lint" / "broken.yaml"
+BROKEN = Path(__file__).parents[2] / "spec" / "lint" / "corpus" / "snapshot" / "broken.yaml"
 
 FULL = """\
 error[KP104]: two priorities are called `never`

@@ -81,9 +81,10 @@ def judged(
         return found
     maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
     chosen = _pods(snapshot, frozenset(rules), max(1, JUDGEMENTS_MAX // nodes))
-    found.pods = sum(map(len, chosen.values()))
+    asked: set[str] = set()
     for scheduler_name, applied in rules.items():
         keys = chosen.get(scheduler_name) or chosen.get("", [])
+        asked.update(keys)
         if not keys:
             continue
         filters = {_name(at): rule for at, rule in enumerate(applied) if _filters(rule)}
@@ -96,6 +97,7 @@ def judged(
             entries = [_asking(maker.score(rule), name) for name, rule in scores.items()]
             for line in _explained(snapshot, _program(policies, scores=entries), keys):
                 _take_scores(found, line, scores)
+    found.pods = len(asked)
     return found
 
 

@@ -149,10 +149,11 @@ def method(
         )
     least = len(member.params) - member.optional
     if not least <= len(args) <= len(member.params):
+        plural = "argument" if len(member.params) == 1 else "arguments"
         wanted = str(least) if not member.optional else f"{least} to {len(member.params)}"
         return scope.report(
             "KP202",
-            f"`{node.name}` takes {wanted} arguments, not {len(args)}",
+            f"`{node.name}` takes {wanted} {plural}, not {len(args)}",
             node.span,
         )
     for arg, param in zip(args, member.params, strict=False):

@@ -74,7 +74,7 @@ def test_types_and_binding_times(text: str, kind: str, time: Time) -> None:
         ("startWith('a')", "KP201", "startWith", "no function `startWith`", "`startsWith`"),
         ("startsWith('a', 'b')", "KP201", "startsWith", "not called like this", "x.startsWith"),
         ("victim.priority > 1", "KP201", "victim", "not known here", "`pod`"),
-        ("node.free()", "KP202", "node.free()", "takes 1 arguments, not 0", ""),
+        ("node.free()", "KP202", "node.free()", "takes 1 argument, not 0", ""),
         ("size(1, 2)", "KP202", "size(1, 2)", "takes 1 argument, not 2", ""),
         ("node.free", "KP205", "free", "is a function", "free(…)"),
         ("node.name()", "KP202", "node.name()", "takes no arguments", "`.name`"),

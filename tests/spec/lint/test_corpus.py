@@ -1,0 +1,72 @@
+"""The corpus of broken policies: each file has exactly the findings that are written down for it.
+
+`corpus/expected.json` holds them by file: `[code, line, column, end line, end column]`, in order.
+Files of `corpus/snapshot` are linted against the recorded cluster of `cluster.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy.offline.lint import lint
+from kpolicy.offline.snapshot import Snapshot
+from kpolicy.policy.catalogue import pages
+from kpolicy.policy.source import Source
+from tests.spec.lint.cluster import objects
+
+CORPUS = Path(__file__).parent / "corpus"
+EXPECTED: dict[str, list[list[Any]]] = json.loads((CORPUS / "expected.json").read_text("utf-8"))
+FILES = sorted(
+    str(path.relative_to(CORPUS))
+    for path in CORPUS.rglob("*")
+    if path.suffix in (".yaml", ".json") and path.name != "expected.json"
+)
+# Why no file here can have the code.
+WITHOUT_FILE = {
+    "KP109": "a megabyte, or 50,000 values: tests/unit/policy/test_document.py makes them",
+    "KP142": "a volume of a running scheduler: tests/unit/scheduler/test_policy_source.py",
+    "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
+    "KP501": "of tests, which `kpolicy test` reads",
+    "KP502": "of tests, which `kpolicy test` reads",
+    "KP503": "of tests, which `kpolicy test` reads",
+    "KP504": "of snapshots that name the versions they were recorded with",
+}
+
+
+@cache
+def snapshot() -> Snapshot:
+    return Snapshot.of(objects())
+
+
+def findings(file: str) -> list[list[Any]]:
+    source = Source(file, (CORPUS / file).read_bytes())
+    against = snapshot() if file.startswith("snapshot/") else None
+    found = []
+    for one in lint([source], against).diagnostics:
+        place = one.place
+        assert place is not None, one
+        found.append([one.code, place.line, place.column, place.end_line, place.end_column])
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_has_the_findings_that_are_written_down(file: str) -> None:
+    assert findings(file) == EXPECTED[file]
+
+
+def test_the_corpus_is_whole() -> None:
+    assert len(FILES) >= 70
+    assert set(FILES) == set(EXPECTED)
+    assert all(EXPECTED.values())
+
+
+def test_every_code_has_a_file_or_a_reason() -> None:
+    found = {one[0] for listed in EXPECTED.values() for one in listed}
+    assert len(found) >= 50
+    assert found | set(WITHOUT_FILE) == set(pages())
+    assert not found & set(WITHOUT_FILE)
