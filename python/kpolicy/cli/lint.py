@@ -148,6 +148,7 @@ class _Work:
                 shown = _difference(before, source)
                 has_changes |= bool(shown)
                 sys.stdout.write(shown)
+        sys.stdout.flush()
         if not has_changes:
             print("nothing to mend", file=sys.stderr)
         return 1 if has_changes and not self._args.exit_zero else 0
@@ -220,6 +221,7 @@ def is_color() -> bool:
 def write(text: str, file: str) -> None:
     if not file:
         sys.stdout.write(text)
+        sys.stdout.flush()  # before what is said on stderr
         return
     try:
         Path(file).write_text(text, "utf-8")

@@ -118,7 +118,7 @@ def _carried_out(
     sources: Sequence[Source], diagnostics: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], tuple[Source, ...]]:
     """Those whose edits do not meet others', and the sources with them."""
-    edits: dict[str, list[Edit]] = {source.name: [] for source in sources}
+    edits: dict[str, list[Edit]] = {source.name: [] for source in sources if _is_text(source)}
     taken: list[Diagnostic] = []
     for one in diagnostics:
         file = one.place.file if one.place is not None else ""
@@ -135,8 +135,18 @@ def _meet(a: Edit, b: Edit) -> bool:
     return a.span.start <= b.span.end and b.span.start <= a.span.end
 
 
+def _is_text(source: Source) -> bool:
+    """What is not UTF-8 is left alone: places would be of another text."""
+    if isinstance(source.text, bytes):
+        try:
+            source.text.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
 def _edited(source: Source, edits: Mapping[str, Sequence[Edit]]) -> Source:
-    own = edits[source.name]
+    own = edits.get(source.name)
     if not own:
         return source
     text = source.text if isinstance(source.text, str) else source.text.decode("utf-8")

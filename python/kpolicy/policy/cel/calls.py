@@ -26,6 +26,8 @@ _SYMBOLS = {
     "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_+_": "+",
     "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_in_": "in", "!_": "!", "-_": "-",
 }  # fmt: skip
+# How a hint begins that says what to write instead of a text.
+_INSTEAD = ("write `cpu(", "write `units(", *(f"write `{digit}" for digit in "0123456789"))
 _UNITS_MEET = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
 
 
@@ -204,9 +206,9 @@ def _no_overload(
 
 
 def _quantity_fix(args: list[Tree], hint: str) -> Fix | None:
-    """`'500m'` as `cpu('500m')`, where the hint says so."""
+    """`'500m'` as `cpu('500m')`, `'5'` as `5`, where the hint says so."""
     text = next((arg for arg in args if isinstance(arg.value, str)), None)
-    if text is None or not hint.startswith(("write `cpu(", "write `units(")):
+    if text is None or text.op != "constant" or not hint.startswith(_INSTEAD):
         return None
     return Fix((Edit(text.span, hint.removeprefix("write `").removesuffix("`")),), is_safe=False)
 
@@ -223,6 +225,8 @@ def _overload_hint(args: list[Tree], node: ast.Call) -> str:
     if text.type.name == "string" and node.name == "_+_":
         return "write `string(…)` around the other operand"
     if text.type.name == "string" and isinstance(text.value, str) and other.type.name == "int":
+        if text.value.isascii() and text.value.isdecimal():
+            return f"write `{int(text.value)}`"
         function = "cpu" if other.type.unit == "milli-cpu" else "units"
         return f"write `{function}('{text.value}')`"
     if {a.type.name, b.type.name} == {"int", "double"}:

@@ -1,0 +1,72 @@
+"""Guides as sessions of a shell: commands, and what they print.
+
+Owns running the `$ ` lines of ```` ```console ```` blocks, one after another in one folder, in which
+`kpolicy`, `python/` and `docs/` are those of this tree. `python -m tests.spec.guides.console` writes
+what they print now. Must not know what a guide is about.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[3]
+GUIDES: Final = sorted((ROOT / "docs" / "guides").glob("*.md"))
+_BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def replayed(guide: Path, folder: Path) -> tuple[str, int]:
+    """The guide with what its commands print in `folder`, and how many commands there are."""
+    environment = _prepared(folder)
+    count = 0
+
+    def block(found: re.Match[str]) -> str:
+        nonlocal count
+        shown = ""
+        for line in found[1].splitlines():
+            if line.startswith("$ "):
+                count += 1
+                shown += f"{line}\n{_printed(line.removeprefix('$ '), folder, environment)}"
+        return f"```console\n{shown}```"
+
+    return _BLOCK.sub(block, guide.read_text("utf-8")), count
+
+
+def _prepared(folder: Path) -> dict[str, str]:
+    binaries = folder / ".bin"
+    binaries.mkdir()
+    command = binaries / "kpolicy"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kpolicy "$@"\n', "utf-8")
+    command.chmod(0o755)
+    for name in ("python", "docs"):
+        (folder / name).symlink_to(ROOT / name)
+    return {
+        "PATH": f"{binaries}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python"),
+        "COLUMNS": "120", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "HOME": str(folder),
+    }  # fmt: skip
+
+
+def _printed(command: str, folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, check=False, text=True, timeout=100,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), (command, done.returncode, done.stdout)
+    lines = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def main() -> None:
+    for guide in GUIDES:
+        with tempfile.TemporaryDirectory() as folder:
+            text, _ = replayed(guide, Path(folder))
+        guide.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
