@@ -7,6 +7,7 @@ that the tree and the data validated are parallel. Must not know any particular 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -165,9 +166,15 @@ def _inside(path: Path) -> str:
     return f" in `{names[-1]}`"
 
 
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Made once: it takes longer than all else that a finding needs."""
+    return model.model_json_schema(by_alias=True)
+
+
 def _fields(model: type[BaseModel], path: Path) -> list[str]:
     """The names of the fields of the model at `path`."""
-    schema = model.model_json_schema(by_alias=True)
+    schema = _schema(model)
     here: Any = schema
     for part in path:
         here = _next_schema(_resolved(here, schema), part, schema)

@@ -8,7 +8,7 @@ SchedulingPolicy. Must not know other policies nor CEL.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Fix, Note, Place, Span
@@ -31,6 +31,7 @@ from kpolicy.policy.tree import (
     find,
     key_at,
     mapping,
+    mappings,
     rewritten,
 )
 
@@ -47,6 +48,13 @@ class Policy:
     tree: Node
     model: SchedulingPolicy
     kind: str
+    # By the span of a map, the keys that were left out because they were wrong, and told so.
+    left_out: dict[Span, frozenset[str]] = field(default_factory=dict)
+
+    def lost(self, path: Path) -> frozenset[str]:
+        """What was written in the map at `path`, and could not be understood."""
+        node = find(self.tree, path)
+        return self.left_out.get(node.span, frozenset()) if node is not None else frozenset()
 
     def span(self, path: Path) -> Span:
         node = find(self.tree, path)
@@ -114,8 +122,20 @@ def read_policies(documents: Iterable[Document]) -> ReadPolicies:
         diagnostics += [placed(document.text, finding) for finding in findings]
         if model is not None:
             name = model.metadata.name
-            policies.append(Policy(name, document.text, tree, model, document.kind))
+            left_out = _left_out(document.root, tree) if findings else {}
+            policies.append(Policy(name, document.text, tree, model, document.kind, left_out))
     return ReadPolicies(tuple(policies), tuple(diagnostics))
+
+
+def _left_out(written: Node, left: Node) -> dict[Span, frozenset[str]]:
+    """By the span of a map, the keys that it had when it was written."""
+    keys = {one.span: _keys(one) for one in mappings(written)}
+    found = {one.span: keys.get(one.span, frozenset()) - _keys(one) for one in mappings(left)}
+    return {span: lost for span, lost in found.items() if lost}
+
+
+def _keys(node: Mapping) -> frozenset[str]:
+    return frozenset(entry.key.text for entry in node.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +185,8 @@ def _form(policy: Policy, path: Path, rule: Predicate | Priority) -> Iterator[Di
         message = f"a {what} has `builtin` or `expression`, not both"
         yield policy.remark("KP107", message, (*path, "expression"), hint="make it two rules")
     elif rule.builtin is None and rule.expression is None:
-        # Both may be there and be wrong; that has been said already.
+        if policy.lost(path):
+            return  # it may be there and be wrong, which has been said
         message = f"this {what} has neither `builtin` nor `expression`"
         node = find(policy.tree, path)
         span = (

@@ -142,6 +142,18 @@ def without(node: Node, path: Path) -> Node:
     return node
 
 
+def mappings(node: Node) -> Iterator[Mapping]:
+    """Every map, outermost first."""
+    pending: list[Node] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Mapping):
+            yield current
+            pending.extend(entry.value for entry in current.entries)
+        elif isinstance(current, Sequence):
+            pending.extend(current.items)
+
+
 def scalars(node: Node) -> Iterator[Scalar]:
     """Every scalar that is a value, in order."""
     pending: list[Node] = [node]

@@ -1,8 +1,8 @@
 """Guides as sessions of a shell: commands, and what they print.
 
-Owns running the `$ ` lines of ```` ```console ```` blocks, one after another in one folder, in which
-`kpolicy`, `python/` and `docs/` are those of this tree. `python -m tests.spec.guides.console` writes
-what they print now. Must not know what a guide is about.
+Owns running the `$ ` lines of ```` ```console ```` blocks, one after another in one folder, in
+which `kpolicy`, `python/` and `docs/` are those of this tree. `python -m tests.spec.guides.console`
+writes what they print now. Must not know what a guide is about.
 """
 
 from __future__ import annotations

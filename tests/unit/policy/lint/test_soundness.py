@@ -1,0 +1,132 @@
+"""What the checks prove holds: random expressions, evaluated by the engine on random values.
+
+A condition that is said never to be true is never true, a lookup that is said to be guarded never
+errs, a part that is said always to fail always fails, and rules said to exclude each other do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import product
+from random import Random
+from typing import Any, Final
+
+from kpolicy.engine import evaluate_expression
+from kpolicy.policy.cel import CompiledExpression, Environment, compile_expression, parse_type
+from kpolicy.policy.lint.folding import Fails, Folding, Known
+from kpolicy.policy.lint.formulas import Formulas, contradict
+from kpolicy.policy.lint.lookups import Guards, unguarded
+from kpolicy.policy.lint.terms import Terms
+
+_TYPES: Final = {
+    "p": "bool", "q": "bool", "x": "int", "y": "int", "s": "string", "m": "map(string, string)",
+}  # fmt: skip
+_PARSED = {name: parse_type(text) for name, text in _TYPES.items()}
+ENVIRONMENT: Final = Environment(
+    inputs={name: kind for name, kind in _PARSED.items() if kind is not None}
+)
+_MAPS: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {"a": "u"},
+    {"a": "v"},
+    {"b": "u"},
+    {"a": "u", "b": "v"},
+)
+WORLDS: Final[tuple[dict[str, Any], ...]] = tuple(
+    {"p": p, "q": q, "x": x, "y": y, "s": s, "m": {"map": [list(pair) for pair in m.items()]}}
+    for p, q, x, y, s, m in product(
+        (True, False), (True, False), (-1, 0, 1, 2, 3), (0, 2), ("u", "v", "w"), _MAPS
+    )
+)
+_ATOMS: Final = (
+    "p", "q", "true", "false", "x < 2", "x > 1", "x <= 0", "x >= 3", "x == 1", "x != 2", "2 > x",
+    "x < y", "x == y", "y >= x", "x != y", "s == 'u'", "s != 'u'", "s in ['u', 'v']", "s == 'w'",
+    "'a' in m", "has(m.b)", "m['a'] == 'u'", "m.a == 'v'", "m['b'] != 'v'", "m[s] == 'u'", "s in m",
+    "m[?'a'].orValue('') == 'u'", "('a' in m ? m['a'] : '') == 'u'", "('b' in m ? m.b : '') != ''",
+    "x / 0 == 1", "x / y > 0", "1 + 1 == 2", "size(s) == 1", "[1, 2][5] == x", "x * 2 >= 4",
+)  # fmt: skip
+
+
+def _random(chance: Random, depth: int) -> str:
+    if depth == 0:
+        return f"({chance.choice(_ATOMS)})"
+    parts = [_random(chance, depth - 1) for _ in range(3)]
+    form = chance.choice(
+        ("({} && {})", "({} || {})", "!({})", "({} ? {} : {})", "({} && {} && {})", "{}",
+         "({} || {} || {})", "({} == {})")
+    )  # fmt: skip
+    return form.format(*parts)
+
+
+def _compiled(chance: Random) -> CompiledExpression:
+    text = _random(chance, chance.choice((1, 1, 2, 2, 3)))
+    found = compile_expression(text, environment=ENVIRONMENT)
+    assert found.tree is not None, (text, found.diagnostics)
+    return found
+
+
+def _outcomes(
+    compiled: CompiledExpression, worlds: list[dict[str, Any]]
+) -> list[Mapping[str, Any]]:
+    ir = compiled.ir_bytes()
+    return [json.loads(evaluate_expression(ir, json.dumps(world).encode())) for world in worlds]
+
+
+def _is(outcome: Mapping[str, Any], value: bool) -> bool:
+    return outcome.get("value") is value
+
+
+def test_what_is_proved_holds() -> None:
+    chance = Random(20261122)
+    claims = dict.fromkeys(("never", "guarded", "known", "fails"), 0)
+    for _ in range(800):
+        compiled = _compiled(chance)
+        tree = compiled.tree
+        assert tree is not None
+        terms = Terms()
+        formulas = Formulas(terms)
+        never = [value for value in (True, False) if formulas.cases(tree, value) == []]
+        is_guarded = not list(unguarded(Guards(terms), tree))
+        folded = Folding().fold(tree)
+        claims["never"] += len(never)
+        claims["guarded"] += is_guarded and "m[" in compiled.text
+        claims["known"] += isinstance(folded, Known)
+        claims["fails"] += isinstance(folded, Fails)
+        for outcome in _outcomes(compiled, chance.sample(WORLDS, 15)):
+            assert not any(_is(outcome, value) for value in never), compiled.text
+            if is_guarded and "error" in outcome:
+                assert "no such key" not in outcome["error"]["message"], compiled.text
+            if isinstance(folded, Known):
+                assert outcome.get("value") == folded.value, compiled.text
+            if isinstance(folded, Fails):
+                assert "error" in outcome, compiled.text
+    assert min(claims.values()) >= 20, claims
+
+
+def test_rules_that_are_said_to_exclude_each_other_do() -> None:
+    chance = Random(7)
+    excluded = implied = 0
+    worlds = list(WORLDS)
+    for _ in range(800):
+        first, second = _compiled(chance), _compiled(chance)
+        assert first.tree is not None
+        assert second.tree is not None
+        formulas = Formulas(Terms())
+        cases = formulas.cases(first.tree)
+        if not cases:
+            continue
+        exclude = contradict(cases, formulas.cases(second.tree))
+        follows = contradict(cases, formulas.cases(second.tree, False))
+        if not exclude and not follows:
+            continue
+        excluded += exclude
+        implied += follows
+        drawn = chance.sample(worlds, 25)
+        pairs = zip(_outcomes(first, drawn), _outcomes(second, drawn), strict=True)
+        for one, other in pairs:
+            both = _is(one, True), _is(other, True), _is(other, False)
+            assert not (exclude and both[0] and both[1]), (first.text, second.text)
+            assert not (follows and both[0] and both[2]), (first.text, second.text)
+    assert excluded >= 50
+    assert implied >= 50
