@@ -101,9 +101,9 @@ class WrittenRule:
 
     @property
     def place(self) -> Place:
-        for field in ("expression", "builtin"):
-            if find(self.policy.tree, (*self.path, field)) is not None:
-                return self.policy.place((*self.path, field))
+        for key in ("expression", "builtin"):
+            if find(self.policy.tree, (*self.path, key)) is not None:
+                return self.policy.place((*self.path, key))
         return self.policy.place(self.path)
 
 
