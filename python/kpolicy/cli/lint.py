@@ -128,6 +128,9 @@ class _Work:
         for index, unit in enumerate(self._units):
             if any(source.name == _STDIN for source in unit):
                 raise CannotWorkError("--fix changes files; for stdin there is --diff")
+            shipped = next((one for one in unit if not Path(one.name).is_file()), None)
+            if shipped is not None:
+                raise CannotWorkError(f"{shipped.name} comes with kpolicy: copy it, then mend it")
             after, mended = self._mended(index)
             for before, source in zip(unit, after, strict=True):
                 if before.text != source.text:

@@ -17,6 +17,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[3]
 GUIDES: Final = sorted((ROOT / "docs" / "guides").glob("*.md"))
+# Durations are never equal.
+_DURATION: Final = re.compile(r" +[0-9][0-9.,]* ms$", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -57,7 +59,8 @@ def _printed(command: str, folder: Path, environment: dict[str, str]) -> str:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode in (0, 1), (command, done.returncode, done.stdout)
-    lines = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+    told = _DURATION.sub("  - ms", done.stdout)
+    lines = [line.rstrip() for line in told.rstrip().splitlines()]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -22,6 +22,8 @@ _KERNELS: Final = frozenset(
     {"add", "subtract", "multiply", "divide", "not", "equals", "not_equals", "less", "less_equals",
      "greater", "greater_equals", "ratio", "to_int", "to_double"}
 )  # fmt: skip
+# A little arithmetic: node by node as well, but for next to nothing.
+_CHEAP: Final = ("clamp", "linear", "step", "math", "negate", "modulo")
 _SIMPLE: Final = frozenset({"int", "double", "bool", "string"})
 _OF_NODES: Final = frozenset({"node", "victim"})
 _CLASSED: Final = frozenset({"text", "classes"})
@@ -137,6 +139,7 @@ def _is_read(tree: Tree) -> bool:
 
 
 def _has_kernel(tree: Tree) -> bool:
+    """Whether only its operands matter."""
     if tree.op in ("and", "or", "conditional"):
         return True
     if tree.op != "call":
@@ -144,6 +147,8 @@ def _has_kernel(tree: Tree) -> bool:
     if tree.name == "in_list":
         return tree.args[0].type.name in _SIMPLE
     family = tree.name.rpartition("_")[0]
+    if tree.name.partition("_")[0] in _CHEAP:
+        return True
     return (tree.name in _KERNELS or family in _KERNELS) and all(
         arg.type.name in _SIMPLE for arg in tree.args
     )
