@@ -33,7 +33,7 @@ pub use scalar::Seen;
 pub use trace::Trace;
 pub use types::Type;
 pub use value::{
-    Civil, Duration, Key, Map, Operator, Quantity, Requirement, Selector, Timestamp, Value, equal,
-    from_json, order, to_json,
+    Cidr, Civil, Duration, Key, Map, NamedFormat, Operator, Quantity, Requirement, Selector,
+    Semver, Timestamp, Url, Value, equal, from_json, order, to_json,
 };
 pub use verify::FORMAT;

@@ -34,6 +34,9 @@ _TYPE_NAMES = {
     "optional_type": "optional_type",
     "google.protobuf.Timestamp": "google.protobuf.Timestamp",
     "google.protobuf.Duration": "google.protobuf.Duration",
+    "net.IP": "net.IP", "net.CIDR": "net.CIDR",
+    "kubernetes.Quantity": "kubernetes.Quantity", "kubernetes.Semver": "kubernetes.Semver",
+    "kubernetes.URL": "kubernetes.URL", "kubernetes.NamedFormat": "kubernetes.NamedFormat",
 }  # fmt: skip
 _KINDS = {kind: Type(kind) for kind in ("bool", "int", "uint", "double", "string", "bytes")}
 

@@ -1,4 +1,4 @@
-"""Checks of constant operands: patterns, quantities, durations, timestamps, selectors.
+"""Checks of constant operands: patterns, quantities, times, selectors, addresses, versions, URLs.
 
 Owns KP207 for texts that can never be read, and KP402. What is checked here is read again, and
 finally, by the engine.
@@ -6,6 +6,7 @@ finally, by the engine.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable
 from typing import Final
@@ -31,6 +32,17 @@ _REQUIREMENT: Final = (
     rf"(?:!\s*{_WORD}|{_WORD}\s*(?:(?:==?|!=)\s*{_VALUE}|(?:not)?in\s*\([^()]*\))?)"
 )
 _SELECTOR: Final = re.compile(rf"\s*(?:{_REQUIREMENT}(?:\s*,\s*{_REQUIREMENT})*)?\s*", re.ASCII)
+_PREFIX_LENGTH: Final = re.compile(r"0|[1-9]\d{0,2}", re.ASCII)
+# What every URL begins with; the engine reads the rest.
+_URL: Final = re.compile(r"/|\*$|[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
+_NUMBER: Final = r"(?:0|[1-9]\d*)"
+_PART: Final = r"[0-9A-Za-z-]+"
+_PRERELEASE: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+_SEMVER: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}"
+    rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+{_PART}(?:\.{_PART})*)?",
+    re.ASCII,
+)
 # Of Python's syntax, what RE2 does not have.
 _NOT_RE2: Final = re.compile(r"\(\?(?:[=!]|<[=!]|>|\(|P=|#)|\\[1-9]|[*+?}]\+")
 _PATTERN_CHARACTERS_MAX: Final = 1024
@@ -49,6 +61,34 @@ def _pattern(text: str) -> str:
     return ""
 
 
+def _ip(text: str) -> str:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return " "
+    if "%" in text:
+        return "a zone is not allowed"
+    is_mapped = address.version == 6 and address.ipv4_mapped is not None
+    return "IPv4 inside IPv6 is not allowed" if is_mapped and "." in text else ""
+
+
+def _cidr(text: str) -> str:
+    address, slash, bits = text.rpartition("/")
+    if not slash or _PREFIX_LENGTH.fullmatch(bits) is None:
+        return " "
+    why = _ip(address)
+    if why:
+        return why
+    read = ipaddress.ip_address(address)
+    if read.version == 6 and read.ipv4_mapped is not None:
+        return "IPv4 inside IPv6 is not allowed"
+    return (
+        ""
+        if int(bits) <= read.max_prefixlen
+        else f"the prefix has at most {read.max_prefixlen} bits"
+    )
+
+
 def _as_python(text: str) -> str:
     """RE2's Unicode classes and end marks, which Python spells differently or lacks."""
     text = re.sub(r"\\[pP](?:\{\^?\w+\}|\w)", "a", text)
@@ -65,6 +105,16 @@ _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     "timestamp": (
         lambda text: "" if _TIMESTAMP.fullmatch(text) else " ",
         "a timestamp such as 2026-11-01T10:00:00Z",
+    ),
+    "ip": (_ip, "an IP address such as 10.0.0.1 or fd00::1"),
+    "cidr": (_cidr, "a range of addresses such as 10.0.0.0/8"),
+    "url": (
+        lambda text: "" if _URL.match(text) else " ",
+        "a URL such as https://example.com/path, or an absolute path",
+    ),
+    "semver": (
+        lambda text: "" if _SEMVER.fullmatch(text) else " ",
+        "a version such as 1.2.3; `semver(text, true)` also takes v1.2",
     ),
     "selector": (
         lambda text: "" if _SELECTOR.fullmatch(text) else " ",
@@ -88,6 +138,9 @@ def check_constant(scope: Scope, family: Family, tree: Tree, node: ast.Call) -> 
         return tree
     operand = tree.args[family.pattern or 0]
     if operand.op != "constant" or not isinstance(operand.value, str):
+        return tree
+    if family.checked == "semver" and len(tree.args) > 1:
+        # What is normalized first is read by the engine alone.
         return tree
     check, what = _CHECKS[family.checked]
     why = check(operand.value)

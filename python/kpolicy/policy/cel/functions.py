@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from . import functions_extended, functions_kubernetes, functions_standard
+from . import functions_extended, functions_kubernetes, functions_named, functions_standard
 from .rows import Family
 from .types import Type, parse_type
 
@@ -47,6 +47,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     *functions_standard.FAMILIES,
     *functions_extended.FAMILIES,
     *functions_kubernetes.FAMILIES,
+    *functions_named.FAMILIES,
 )
 
 _BY_NAME: Final[dict[tuple[str, bool], list[Overload]]] = {}

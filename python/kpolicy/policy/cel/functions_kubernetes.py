@@ -6,7 +6,7 @@ from typing import Final
 
 from .rows import MEMBER, Family
 
-_ORDER: Final = (("quantity", "quantity quantity", "bool"),)
+_ORDER: Final = (("quantity", "quantity quantity", "bool"), ("semver", "semver semver", "bool"))
 _COMBINED: Final = (
     ("quantity", "quantity quantity", "quantity"),
     ("int64", "quantity int", "quantity"),
@@ -26,7 +26,12 @@ FAMILIES: Final = (
     Family("quantity_sub", "sub", _COMBINED, MEMBER),
     Family("is_greater_than", "isGreaterThan", _ORDER, MEMBER),
     Family("is_less_than", "isLessThan", _ORDER, MEMBER),
-    Family("compare_to", "compareTo", (("quantity", "quantity quantity", "int"),), MEMBER),
+    Family(
+        "compare_to",
+        "compareTo",
+        (("quantity", "quantity quantity", "int"), ("semver", "semver semver", "int")),
+        MEMBER,
+    ),
     Family("cpu", "cpu", (("string", "string", "int"),), checked="quantity"),
     Family("units", "units", (("string", "string", "int"),), checked="quantity"),
     Family("ratio", "ratio", (("number", "number number", "double"),)),

@@ -124,6 +124,8 @@ FAMILIES: Final = (
             ("timestamp", "timestamp", "string"),
             ("duration", "duration", "string"),
             ("quantity", "quantity", "string"),
+            ("ip", "ip", "string"),
+            ("cidr", "cidr", "string"),
         ),
         cost="text",
     ),

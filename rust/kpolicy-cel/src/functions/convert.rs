@@ -53,6 +53,8 @@ pub(super) const FAMILIES: &[Family] = &[
             ("timestamp", "timestamp", "string"),
             ("duration", "duration", "string"),
             ("quantity", "quantity", "string"),
+            ("ip", "ip", "string"),
+            ("cidr", "cidr", "string"),
         ],
     ),
     family("to_bytes", to_bytes, &[("bytes", "bytes", "bytes"), ("string", "string", "bytes")]),
@@ -144,6 +146,8 @@ fn display(value: &Value) -> Result<Value, Fault> {
         Value::Timestamp(time) => Value::from(time.text()),
         Value::Duration(duration) => Value::from(duration.text()),
         Value::Quantity(quantity) => Value::from(quantity.text()),
+        Value::Ip(address) => Value::from(address.to_string()),
+        Value::Cidr(range) => Value::from(range.to_string()),
         _ => return Err(Fault::no_such_overload()),
     })
 }

@@ -193,6 +193,13 @@ fn shown(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
             parts.sort();
             push(out, format!("{{{}}}", parts.join(", ")))
         }
-        Value::Optional(_) | Value::Selector(_) | Value::Object(_) => Err(wrong(arg, "%s")),
+        Value::Optional(_)
+        | Value::Selector(_)
+        | Value::Ip(_)
+        | Value::Cidr(_)
+        | Value::Semver(_)
+        | Value::Url(_)
+        | Value::Format(_)
+        | Value::Object(_) => Err(wrong(arg, "%s")),
     }
 }

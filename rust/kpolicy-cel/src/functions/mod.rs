@@ -12,16 +12,20 @@ mod format;
 mod lists;
 mod logic;
 mod math;
+mod named_formats;
+mod networks;
 mod numeric;
 mod optionals;
 mod quantities;
 mod regexes;
 mod scoring;
 mod selectors;
+mod semvers;
 mod sets;
 mod strings;
 mod text;
 mod times;
+mod urls;
 
 use std::sync::OnceLock;
 
@@ -137,15 +141,19 @@ static FAMILIES: &[&[Family]] = &[
     lists::FAMILIES,
     logic::FAMILIES,
     math::FAMILIES,
+    named_formats::FAMILIES,
+    networks::FAMILIES,
     optionals::FAMILIES,
     quantities::FAMILIES,
     regexes::FAMILIES,
     scoring::FAMILIES,
     selectors::FAMILIES,
+    semvers::FAMILIES,
     sets::FAMILIES,
     strings::FAMILIES,
     text::FAMILIES,
     times::FAMILIES,
+    urls::FAMILIES,
 ];
 
 fn table() -> &'static FxHashMap<String, Overload> {

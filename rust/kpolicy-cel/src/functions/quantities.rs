@@ -1,4 +1,4 @@
-//! Kubernetes' quantity library.
+//! Kubernetes' quantity library, and the order that quantities and versions share.
 
 use std::sync::Arc;
 
@@ -15,9 +15,21 @@ pub(super) const FAMILIES: &[Family] = &[
     family("as_approximate_float", as_float, &[("quantity", "quantity", "double")]),
     family("quantity_add", |call| combine(call, Quantity::plus), COMBINE),
     family("quantity_sub", |call| combine(call, Quantity::minus), COMBINE),
-    family("is_greater_than", is_greater, &[("quantity", "quantity quantity", "bool")]),
-    family("is_less_than", is_less, &[("quantity", "quantity quantity", "bool")]),
-    family("compare_to", compare_to, &[("quantity", "quantity quantity", "int")]),
+    family(
+        "is_greater_than",
+        is_greater,
+        &[("quantity", "quantity quantity", "bool"), ("semver", "semver semver", "bool")],
+    ),
+    family(
+        "is_less_than",
+        is_less,
+        &[("quantity", "quantity quantity", "bool"), ("semver", "semver semver", "bool")],
+    ),
+    family(
+        "compare_to",
+        compare_to,
+        &[("quantity", "quantity quantity", "int"), ("semver", "semver semver", "int")],
+    ),
 ];
 
 const COMBINE: &[(&str, &str, &str)] =
@@ -80,6 +92,7 @@ fn combine(
 fn order(call: &Call<'_>) -> Result<std::cmp::Ordering, Fault> {
     match call.args {
         [Value::Quantity(a), Value::Quantity(b)] => Ok(a.compare(b)),
+        [Value::Semver(a), Value::Semver(b)] => Ok(a.compare(b)),
         _ => Err(Fault::no_such_overload()),
     }
 }

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | null, bool, string, list | as they are |
 //! | int | an integer |
-//! | others | an object of one key: `{"uint": 1}`, `{"double": "0.5"}`, `{"bytes": base64}`, `{"map": [[k, v], …]}`, `{"timestamp": RFC 3339}`, `{"duration": "1.5s"}`, `{"type": name}`, `{"optional": [] or [v]}`, `{"quantity": text}`, `{"selector": text}`, `{"object": name}` |
+//! | others | an object of one key: `{"uint": 1}`, `{"double": "0.5"}`, `{"bytes": base64}`, `{"map": [[k, v], …]}`, `{"timestamp": RFC 3339}`, `{"duration": "1.5s"}`, `{"type": name}`, `{"optional": [] or [v]}`, `{"quantity": text}`, `{"selector": text}`, `{"ip": text}`, `{"cidr": text}`, `{"semver": text}`, `{"url": text}`, `{"format": name}`, `{"object": name}` |
 
 use serde_json::{Value as Json, json};
 
-use super::{Duration, Key, Map, Quantity, Selector, Timestamp, Value};
+use super::{
+    Cidr, Duration, Key, Map, NamedFormat, Quantity, Selector, Semver, Timestamp, Url, Value,
+    parse_ip,
+};
 
 /// How deep values may nest.
 const DEPTH_MAX: usize = 100;
@@ -37,6 +40,11 @@ pub fn to_json(value: &Value) -> Json {
         }
         Value::Quantity(quantity) => json!({"quantity": quantity.text()}),
         Value::Selector(selector) => json!({"selector": selector.text()}),
+        Value::Ip(address) => json!({"ip": address.to_string()}),
+        Value::Cidr(range) => json!({"cidr": range.to_string()}),
+        Value::Semver(version) => json!({"semver": version.text()}),
+        Value::Url(url) => json!({"url": url.text()}),
+        Value::Format(format) => json!({"format": format.name()}),
         Value::Object(object) => json!({"object": object.type_name()}),
     }
 }
@@ -95,6 +103,11 @@ fn tagged(tag: &str, body: &Json, depth: usize) -> Result<Value, String> {
         },
         "quantity" => Value::Quantity(Quantity::parse(text()?).ok_or_else(bad)?.into()),
         "selector" => Value::Selector(Selector::parse(text()?)?.into()),
+        "ip" => Value::Ip(parse_ip(text()?)?),
+        "cidr" => Value::Cidr(Cidr::parse(text()?)?),
+        "semver" => Value::Semver(Semver::parse(text()?)?.into()),
+        "url" => Value::Url(Url::parse(text()?)?.into()),
+        "format" => Value::Format(NamedFormat::named(text()?).ok_or_else(bad)?),
         _ => return Err(format!("`{tag}` is not a tag of a value")),
     })
 }

@@ -7,11 +7,17 @@ mod compare;
 mod duration;
 mod json;
 mod map;
+mod named_format;
+mod network;
 mod quantity;
 mod selector;
+mod semver;
 mod timestamp;
+mod url;
+mod url_escape;
 mod zone;
 
+use core::net::IpAddr;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,9 +27,16 @@ pub use duration::Duration;
 pub(crate) use json::{decode_base64, encode_base64};
 pub use json::{from_json, to_json};
 pub use map::{Key, Map};
+pub use named_format::NamedFormat;
+pub use network::Cidr;
+pub(crate) use network::{
+    is_global_unicast, is_link_local_multicast, is_link_local_unicast, parse_ip,
+};
 pub use quantity::Quantity;
 pub use selector::{Operator, Requirement, Selector};
+pub use semver::Semver;
 pub use timestamp::{Civil, Timestamp};
+pub use url::Url;
 pub(crate) use zone::zone_offset;
 
 use crate::facts::Object;
@@ -47,6 +60,11 @@ pub enum Value {
     Optional(Option<Arc<Value>>),
     Quantity(Arc<Quantity>),
     Selector(Arc<Selector>),
+    Ip(IpAddr),
+    Cidr(Cidr),
+    Semver(Arc<Semver>),
+    Url(Arc<Url>),
+    Format(NamedFormat),
     /// A value of the host, see [`Object`].
     Object(Arc<dyn Object>),
 }
@@ -70,6 +88,11 @@ impl Value {
             Self::Optional(_) => "optional_type",
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Selector(_) => "kpolicy.Selector",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(_) => "net.CIDR",
+            Self::Semver(_) => "kubernetes.Semver",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Format(_) => "kubernetes.NamedFormat",
             Self::Object(object) => object.type_name(),
         }
     }
@@ -108,7 +131,14 @@ impl Value {
             Self::Duration(duration) => *duration == Duration::ZERO,
             Self::Optional(inner) => inner.is_none(),
             Self::Quantity(quantity) => quantity.sign() == 0,
-            Self::Type(_) | Self::Selector(_) | Self::Object(_) => false,
+            Self::Type(_)
+            | Self::Selector(_)
+            | Self::Ip(_)
+            | Self::Cidr(_)
+            | Self::Semver(_)
+            | Self::Url(_)
+            | Self::Format(_)
+            | Self::Object(_) => false,
         }
     }
 
@@ -185,6 +215,11 @@ impl PartialEq for Value {
             (Self::Optional(a), Self::Optional(b)) => a == b,
             (Self::Quantity(a), Self::Quantity(b)) => a == b,
             (Self::Selector(a), Self::Selector(b)) => a == b,
+            (Self::Ip(a), Self::Ip(b)) => a == b,
+            (Self::Cidr(a), Self::Cidr(b)) => a == b,
+            (Self::Semver(a), Self::Semver(b)) => a == b,
+            (Self::Url(a), Self::Url(b)) => a == b,
+            (Self::Format(a), Self::Format(b)) => a == b,
             (Self::Object(a), Self::Object(b)) => {
                 a.type_name() == b.type_name() && a.identity() == b.identity()
             }
