@@ -84,6 +84,10 @@ class Engine:
     def resources(self) -> list[str]:
         """The resources (`pods`, `nodes`, …) that the program in force reads."""
 
+    def stale(self) -> list[str]:
+        """Resources that must be listed anew before the next decision: the program in force reads
+        what was not kept of objects that are held."""
+
     def list_begin(self, resource: str) -> None:
         """A full list begins: what it does not name is gone at `list_end`."""
 

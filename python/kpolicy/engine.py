@@ -214,6 +214,11 @@ class Engine:
         """The resources (`pods`, `nodes`, …) that the program in force reads."""
         return self._engine.resources()
 
+    def stale(self) -> list[str]:
+        """Resources to list anew before the next decision: the program in force reads, by API path,
+        what was not kept of objects that are held. Empty where the program was loaded first."""
+        return self._engine.stale()
+
     def list_begin(self, resource: str) -> None:
         """A full list begins: what its pages do not name is gone at `list_end`."""
         self._engine.list_begin(resource)

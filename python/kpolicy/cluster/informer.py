@@ -17,7 +17,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.failure import Failure, Status
 from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
 from kpolicy.cluster.listing import Listed, read_list
-from kpolicy.cluster.plan import Plan, after_list, after_watch
+from kpolicy.cluster.plan import Plan, after_list, after_watch, listing_anew
 from kpolicy.cluster.resource import Resource
 from kpolicy.cluster.resource_version import newer_of
 from kpolicy.cluster.sink import LinesRead, Sink
@@ -61,6 +61,9 @@ class Informer:
         self._plan = Plan(watch_list=watch_list)
         self._statistics = InformerStatistics(resource.name)
         self._synced = asyncio.Event()
+        self._stop = asyncio.Event()  # ends the watch under way
+        self._wanted: asyncio.Event | None = None  # set by a list that begins from now on
+        self._serving: asyncio.Event | None = None  # set by the list under way
         self._watched = False
 
     def statistics(self) -> InformerStatistics:
@@ -70,8 +73,21 @@ class Informer:
         """Until the first list is whole in the sink."""
         await self._synced.wait()
 
+    async def list_anew(self) -> None:
+        """Bring the whole list again: objects are to be read in another way. Until it is whole."""
+        if self._wanted is None:
+            self._wanted = asyncio.Event()
+        wanted = self._wanted
+        self._stop.set()
+        await wanted.wait()
+
     async def run(self) -> None:
         while True:
+            self._stop.clear()
+            if self._wanted is not None:
+                self._serving, self._wanted = self._wanted, None
+            if self._serving is not None:
+                self._plan = listing_anew(self._plan)
             if self._plan.list_needed and not self._plan.watch_list:
                 await self._list()
             else:
@@ -116,6 +132,7 @@ class Informer:
             self._sink,
             clock=self._clock,
             request=request,
+            stop=self._stop,
             on_read=self._on_read,
         )
         now_ns = self._clock.monotonic_ns()
@@ -149,6 +166,9 @@ class Informer:
             relists=lists - 1,
         )
         self._synced.set()
+        if self._serving is not None:
+            self._serving.set()
+            self._serving = None
 
     def _note_bytes(self, size: int, resource_version: str) -> None:
         if self._statistics.last_error:

@@ -59,6 +59,11 @@ class Plan:
         return "" if self.list_latest else self.resource_version
 
 
+def listing_anew(plan: Plan) -> Plan:
+    """The list again, from no older than what was seen, and at once."""
+    return replace(plan, list_needed=True, wait_s=0.0)
+
+
 def after_list(
     plan: Plan, outcome: Listed | Stale | Broken, monotonic_ns: int, chance: float
 ) -> Plan:
@@ -108,6 +113,8 @@ def after_watch(
             if not short and not plan.list_needed:
                 return plan
             return _wait(plan, "the watch ended as soon as it began", monotonic_ns, chance)
+        case End.STOPPED:
+            return plan
         case End.SILENT:
             text = f"the watch was silent for {WATCH_SILENCE_S:g} s"
             return replace(plan, error=text)

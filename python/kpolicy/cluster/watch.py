@@ -32,6 +32,7 @@ class End(StrEnum):
     SILENT = "silent"
     FAILED = "failed"  # not opened, broken off, or a line without end
     STATUS = "status"  # the server said so in the stream
+    STOPPED = "stopped"  # by us
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Progress:
         self.last_byte_ns = monotonic_ns
         self.reading = True  # false while the sink works: that is not the server's silence
         self.silent = False
+        self.stopped = False
 
     def touch(self, monotonic_ns: int, *, reading: bool) -> None:
         self.last_byte_ns = monotonic_ns
@@ -85,9 +87,11 @@ async def read_watch(
     *,
     clock: Clock,
     request: WatchRequest,
+    stop: asyncio.Event,
     on_read: Callable[[int, LinesRead], None],
 ) -> Watched:
-    """Watch until it ends. `on_read` hears of each hand-over, after the sink has taken it."""
+    """Watch until it ends, or `stop` is set. `on_read` hears of each hand-over, after the sink has
+    taken it."""
     version, size, synced = request.resource_version, 0, False
 
     def over(
@@ -101,11 +105,13 @@ async def read_watch(
         if not isinstance(stream, Stream):
             return over(End.FAILED, stream)
         splitter = LineSplitter()
-        async with _guarded(stream, clock) as progress:
+        async with _guarded(stream, clock, stop) as progress:
             while True:
                 chunk = await stream.read()
                 if progress.silent:
                     return over(End.SILENT)
+                if progress.stopped:
+                    return over(End.STOPPED)
                 if isinstance(chunk, Unreachable):
                     return over(End.FAILED, chunk)
                 if not chunk:
@@ -128,8 +134,9 @@ async def read_watch(
 
 
 @asynccontextmanager
-async def _guarded(stream: Stream, clock: Clock) -> AsyncIterator[Progress]:
-    """Break the stream off when it is silent for too long. One task a stream, nothing a chunk."""
+async def _guarded(stream: Stream, clock: Clock, stop: asyncio.Event) -> AsyncIterator[Progress]:
+    """Break the stream off when it is silent for too long, or not wanted any more. Two tasks a
+    stream, nothing a chunk."""
     progress = Progress(clock.monotonic_ns())
 
     async def guard() -> None:
@@ -141,8 +148,15 @@ async def _guarded(stream: Stream, clock: Clock) -> AsyncIterator[Progress]:
         progress.silent = True
         stream.close()
 
-    task = asyncio.get_running_loop().create_task(guard())
+    async def stopper() -> None:
+        await stop.wait()
+        progress.stopped = True
+        stream.close()
+
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(guard()), loop.create_task(stopper())]
     try:
         yield progress
     finally:
-        task.cancel()
+        for task in tasks:
+            task.cancel()

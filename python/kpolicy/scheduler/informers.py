@@ -44,8 +44,9 @@ class Informers:
         self._absent: set[str] = set()
         self.synced = False
 
-    async def ensure(self, names: list[str]) -> Problem | None:
-        """Watch these too. After the first lists are whole, wait for those of the added ones."""
+    async def ensure(self, names: list[str], anew: list[str]) -> Problem | None:
+        """Watch these too, and list the ones in `anew` again. After the first lists are whole, wait
+        for those of the added ones."""
         known = self._running.keys() | self._absent
         added = [resource for resource in watched(names) if resource.name not in known]
         readable: list[Resource] = []
@@ -58,10 +59,11 @@ class Informers:
                 _log.warning("%s; decisions are made as if there were none", answer.message)
             else:
                 return of_connection(answer)
+        again = [informer for name, informer in self._running.items() if name in anew]
         started = [self._start(resource) for resource in readable]
-        if not self.synced or not started:
+        if not self.synced or not (started or again):
             return None
-        waiting = asyncio.ensure_future(_all_synced(started))
+        waiting = asyncio.ensure_future(_all_whole(started, again))
         timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
         try:
             await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
@@ -70,7 +72,7 @@ class Informers:
         finally:
             waiting.cancel()
             timer.cancel()
-        late = ", ".join(resource.name for resource in readable)
+        late = ", ".join([*(resource.name for resource in readable), *anew])
         text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
         return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
 
@@ -95,6 +97,13 @@ class Informers:
         self._running[resource.name] = informer
         self._group.create_task(informer.run(), name=f"informer {resource.name}")
         return informer
+
+
+async def _all_whole(started: list[Informer], again: list[Informer]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for informer in again:
+            group.create_task(informer.list_anew())
+        group.create_task(_all_synced(started))
 
 
 async def _all_synced(informers: list[Informer]) -> None:

@@ -51,8 +51,8 @@ class CompiledPort(Protocol):
 
 
 Compile = Callable[[Sequence[Source]], CompiledPort]
-# Have every resource watched and its list whole; or why one cannot be.
-Watch = Callable[[list[str]], Awaitable[Problem | None]]
+# Have every resource watched and its list whole, the second ones listed anew; or why one cannot be.
+Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,20 @@ class Reloader:
         async with self.cycle.between:
             problem = await self._load(compiled.program)
             if problem is None:
-                problem = await self.watch(await self.thread.call(self.thread.engine.resources))
+                problem = await self._watch()
                 if problem is not None and before is not None:
                     await self._load(before.program)
+                    await self._watch()
             if problem is not None:
                 return Reloaded("refused", diagnostics, problem)
             await self._enforce(compiled.program, before)
         return Reloaded("loaded", diagnostics)
+
+    async def _watch(self) -> Problem | None:
+        """What the program in force reads, and anew what was read of it for another program."""
+        engine = self.thread.engine
+        resources = await self.thread.call(engine.resources)
+        return await self.watch(resources, await self.thread.call(engine.stale))
 
     async def _load(self, program: Program) -> Problem | None:
         refusals = await self.thread.call(self.thread.engine.load, program.never_evicting())

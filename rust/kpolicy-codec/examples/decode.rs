@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use kpolicy_codec::{file, list, watch};
+use kpolicy_codec::{Keep, file, list, watch};
 use kpolicy_engine::model::Kind;
 
 const PODS_DEFAULT: usize = 20_000;
@@ -29,9 +29,9 @@ fn main() {
         }
     };
     let unreadable = match form.as_str() {
-        "file" | "yaml" => file::objects(body.as_bytes(), &mut keep),
-        "watch" => watch::lines(body.as_bytes(), Kind::Pod, &mut keep).unreadable,
-        _ => list::page(body.as_bytes(), Kind::Pod, &mut keep).unreadable,
+        "file" | "yaml" => file::objects(body.as_bytes(), Keep(None), &mut keep),
+        "watch" => watch::lines(body.as_bytes(), Kind::Pod, Keep(None), &mut keep).unreadable,
+        _ => list::page(body.as_bytes(), Kind::Pod, Keep(None), &mut keep).unreadable,
     };
     let elapsed = started.elapsed();
     assert!(unreadable.is_empty() && read == pods, "every pod is read");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::limits::UNREADABLE_NAMED_MAX;
 use kpolicy_codec::quantity::parse;
-use kpolicy_codec::{Unreadable, file, list, watch};
+use kpolicy_codec::{Keep, Unreadable, file, list, watch};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Batch, Outcome, Still, Verdict};
 use kpolicy_engine::model::{Event, Kind};
@@ -25,7 +25,7 @@ const PODS_MAX: usize = 64;
 /// A file of objects.
 pub fn object(body: &[u8]) -> u64 {
     let mut read = 0;
-    let unreadable = file::objects(body, &mut |event| read += counted(&event));
+    let unreadable = file::objects(body, Keep(None), &mut |event| read += counted(&event));
     assert_bounded(&unreadable);
     read
 }
@@ -34,7 +34,7 @@ pub fn object(body: &[u8]) -> u64 {
 pub fn page(body: &[u8]) -> u64 {
     let Some((first, body)) = body.split_first() else { return 0 };
     let mut read = 0;
-    let feed = list::page(body, kind(*first), &mut |event| read += counted(&event));
+    let feed = list::page(body, kind(*first), Keep(None), &mut |event| read += counted(&event));
     assert_bounded(&feed.unreadable);
     read
 }
@@ -43,7 +43,7 @@ pub fn page(body: &[u8]) -> u64 {
 pub fn lines(body: &[u8]) -> u64 {
     let Some((first, body)) = body.split_first() else { return 0 };
     let mut read = 0;
-    let feed = watch::lines(body, kind(*first), &mut |event| read += counted(&event));
+    let feed = watch::lines(body, kind(*first), Keep(None), &mut |event| read += counted(&event));
     assert_bounded(&feed.unreadable);
     read
 }
@@ -94,7 +94,7 @@ pub fn deltas(body: &[u8]) -> u64 {
                     read += counted(&event);
                     engine.apply(event, 0, &mut applied);
                 };
-                assert_bounded(&watch::lines(line, kind(*first), apply).unreadable);
+                assert_bounded(&watch::lines(line, kind(*first), Keep(None), apply).unreadable);
             }
         }
     }
@@ -113,7 +113,7 @@ pub fn program(body: &[u8]) -> u64 {
         return 0;
     }
     let mut applied = Applied::default();
-    file::objects(CLUSTER, &mut |event| engine.apply(event, 0, &mut applied));
+    file::objects(CLUSTER, Keep(None), &mut |event| engine.apply(event, 0, &mut applied));
     engine.explain(None);
     decided(&mut engine);
     1
@@ -123,7 +123,7 @@ fn holding(program: &Value, body: &[u8]) -> (Engine, u64) {
     let mut engine = Engine::new(1);
     assert!(engine.load(program).is_ok());
     let (mut read, mut applied) = (0, Applied::default());
-    let unreadable = file::objects(body, &mut |event| {
+    let unreadable = file::objects(body, Keep(None), &mut |event| {
         read += counted(&event);
         engine.apply(event, 0, &mut applied);
     });

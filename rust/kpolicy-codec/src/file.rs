@@ -10,15 +10,16 @@ use kpolicy_engine::model::{Event, Kind};
 
 use crate::cursor::{Cursor, Syntax};
 use crate::header::Header;
+use crate::kept::Keep;
 use crate::limits::{LIST_NESTING_MAX, OTHER_KINDS_NAMED_MAX};
 use crate::object::{self, Whole};
 use crate::unreadable::{Code, Unread, Unreadable};
 use crate::yaml;
 
 /// Reads JSON or YAML documents, handing each object to `sink`; names what cannot be read.
-pub fn objects(body: &[u8], sink: &mut dyn FnMut(Event)) -> Vec<Unreadable> {
+pub fn objects(body: &[u8], keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Vec<Unreadable> {
     let text = crate::text(body);
-    let mut file = File { sink, unread: Unread::default(), other_kinds: BTreeMap::new() };
+    let mut file = File { keep, sink, unread: Unread::default(), other_kinds: BTreeMap::new() };
     if text.trim_ascii_start().starts_with(['{', '[']) {
         file.documents(&text);
     } else {
@@ -36,6 +37,7 @@ fn document(position: usize) -> String {
 }
 
 struct File<'s> {
+    keep: Keep<'s>,
     sink: &'s mut dyn FnMut(Event),
     unread: Unread,
     /// How many of each kind that no rule reads.
@@ -95,7 +97,7 @@ impl File<'_> {
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>, kind: Kind, place: &str) -> Result<(), Syntax> {
-        match object::read(cursor, Whole(kind), &|| place.to_owned())? {
+        match object::read(cursor, Whole(kind, self.keep), &|| place.to_owned())? {
             Ok(object) => (self.sink)(Event::Present(object)),
             Err(refused) => self.unread.add(refused.unreadable),
         }
@@ -164,12 +166,12 @@ impl File<'_> {
 #[cfg(test)]
 mod tests {
     use super::objects;
-    use crate::{Code, Unreadable};
+    use crate::{Code, Keep, Unreadable};
     use kpolicy_engine::model::Event;
 
     fn read(body: &str) -> (Vec<String>, Vec<Unreadable>) {
         let mut names = Vec::new();
-        let unreadable = objects(body.as_bytes(), &mut |event| {
+        let unreadable = objects(body.as_bytes(), Keep(None), &mut |event| {
             let Event::Present(object) = event else { panic!("a file tells of no deletion") };
             names.push(format!("{} {}", object.kind().name(), object.meta().name));
         });

@@ -5,12 +5,14 @@
 //! does with an object, nor Python, files or HTTP; arbitrary bytes never panic.
 //!
 //! [`list::page`] reads a page of a list, [`watch::lines`] events of a watch, [`file::objects`] a
-//! file of objects; each gives objects one by one to the caller as they are read.
+//! file of objects; each gives objects one by one to the caller as they are read, with what [`Keep`]
+//! says is to be kept of them by API path.
 
 mod cursor;
 mod feed;
 pub mod file;
 mod header;
+mod kept;
 pub mod limits;
 pub mod list;
 mod object;
@@ -22,6 +24,7 @@ mod wire;
 mod yaml;
 
 pub use feed::{Feed, Status};
+pub use kept::Keep;
 pub use unreadable::{Code, Unreadable};
 
 use std::borrow::Cow;

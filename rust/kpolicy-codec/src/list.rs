@@ -8,6 +8,7 @@ use kpolicy_engine::model::{Event, Kind};
 
 use crate::cursor::{Cursor, Syntax};
 use crate::feed::{Feed, Status, StatusWire};
+use crate::kept::Keep;
 use crate::object::{self, Whole};
 use crate::unreadable::Unread;
 use crate::wire::scalar::Text;
@@ -22,9 +23,9 @@ wire! {
 }
 
 /// Reads a page of objects of one kind, handing each to `sink`.
-pub fn page(body: &[u8], kind: Kind, sink: &mut dyn FnMut(Event)) -> Feed {
+pub fn page(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Feed {
     let text = crate::text(body);
-    let mut page = Page { kind, sink, feed: Feed::default(), unread: Unread::default() };
+    let mut page = Page { kind, keep, sink, feed: Feed::default(), unread: Unread::default() };
     if let Err(syntax) = page.read(&text) {
         page.feed.status = Some(Status::not_json(&syntax));
     }
@@ -33,6 +34,7 @@ pub fn page(body: &[u8], kind: Kind, sink: &mut dyn FnMut(Event)) -> Feed {
 
 struct Page<'s> {
     kind: Kind,
+    keep: Keep<'s>,
     sink: &'s mut dyn FnMut(Event),
     feed: Feed,
     unread: Unread,
@@ -79,7 +81,7 @@ impl Page<'_> {
         let mut position = 0_usize;
         while members.next(cursor)? {
             let place = || format!("items[{position}]");
-            match object::read(cursor, Whole(self.kind), &place)? {
+            match object::read(cursor, Whole(self.kind, self.keep), &place)? {
                 Ok(object) => (self.sink)(Event::Present(object)),
                 Err(refused) => self.unread.add(refused.unreadable),
             }
@@ -92,12 +94,12 @@ impl Page<'_> {
 #[cfg(test)]
 mod tests {
     use super::page;
-    use crate::{Code, Feed};
+    use crate::{Code, Feed, Keep};
     use kpolicy_engine::model::{Event, Kind};
 
     fn read(body: &str) -> (Vec<String>, Feed) {
         let mut names = Vec::new();
-        let feed = page(body.as_bytes(), Kind::Pod, &mut |event| match event {
+        let feed = page(body.as_bytes(), Kind::Pod, Keep(None), &mut |event| match event {
             Event::Present(object) => names.push(object.meta().name.to_string()),
             Event::Gone(..) => panic!("a list tells of no deletion"),
         });
@@ -183,7 +185,7 @@ mod tests {
         let mut values = Vec::new();
         let body =
             b"\xEF\xBB\xBF{\"items\":[{\"metadata\":{\"name\":\"a\",\"labels\":{\"k\":\"\xFF\"}}}]}";
-        let feed = page(body, Kind::Pod, &mut |event| {
+        let feed = page(body, Kind::Pod, Keep(None), &mut |event| {
             let Event::Present(object) = event else { panic!("a list tells of no deletion") };
             values.push(object.meta().labels.get("k").map(str::to_owned));
         });

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::cursor::{Cursor, Syntax, without_position};
+use crate::kept::Keep;
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::unreadable::{Code, Unreadable};
 use crate::wire::cluster::{BareWire, BudgetWire, ControllerWire, MapSelectorWire};
@@ -32,11 +33,14 @@ pub trait Shape: Copy {
     fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error>;
 
     fn meta(value: &Self::Value) -> &Meta;
+
+    /// What the value lacks of the object as it was written.
+    fn complete(self, _: &mut Self::Value, _raw: &str) {}
 }
 
-/// All that the model keeps.
+/// All that the model keeps, and values at API paths.
 #[derive(Clone, Copy)]
-pub struct Whole(pub Kind);
+pub struct Whole<'p>(pub Kind, pub Keep<'p>);
 
 /// The metadata, whatever the rest looks like.
 #[derive(Clone, Copy)]
@@ -60,7 +64,12 @@ pub fn read<S: Shape>(
             let raw = from.clone().skip()?;
             refused(raw, Code::NoName, "metadata.name is missing".to_owned())
         }
-        Ok(value) => Ok(Ok(value)),
+        Ok(mut value) => {
+            let rest = from.rest();
+            let raw = rest.get(..rest.len() - cursor.rest().len()).unwrap_or_default();
+            shape.complete(&mut value, raw);
+            Ok(Ok(value))
+        }
         Err(_) => {
             let raw = cursor.skip()?;
             if raw.len() > OBJECT_BYTES_MAX {
@@ -137,7 +146,7 @@ impl Shape for Bare {
     }
 }
 
-impl Shape for Whole {
+impl Shape for Whole<'_> {
     type Value = Object;
 
     fn kind(self) -> Kind {
@@ -146,6 +155,10 @@ impl Shape for Whole {
 
     fn meta(value: &Object) -> &Meta {
         value.meta()
+    }
+
+    fn complete(self, value: &mut Object, raw: &str) {
+        self.1.add_to(value, raw);
     }
 
     fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Object, D::Error> {
@@ -214,13 +227,15 @@ fn storage_object<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Obje
 pub mod tests {
     use super::{Whole, read};
     use crate::cursor::Cursor;
+    use crate::kept::Keep;
     use crate::limits::{LIST_ELEMENTS_MAX, MAP_ENTRIES_MAX, OBJECT_BYTES_MAX};
     use crate::unreadable::{Code, Unreadable};
     use kpolicy_engine::model::{Kind, Object, Pod};
 
     fn outcome(kind: Kind, json: &str) -> Result<Object, Unreadable> {
         let mut cursor = Cursor::new(json);
-        let outcome = read(&mut cursor, Whole(kind), &|| "here".to_owned()).expect("it is JSON");
+        let outcome =
+            read(&mut cursor, Whole(kind, Keep(None)), &|| "here".to_owned()).expect("it is JSON");
         assert_eq!(cursor.peek(), None, "the cursor stands behind the object");
         outcome.map_err(|refused| refused.unreadable)
     }

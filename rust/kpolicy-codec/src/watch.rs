@@ -8,6 +8,7 @@ use serde::de::Deserialize;
 
 use crate::cursor::{Cursor, Syntax};
 use crate::feed::{Feed, Status, StatusWire};
+use crate::kept::Keep;
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::object::{self, Bare, Refused, Whole};
 use crate::unreadable::{Code, Unread, Unreadable};
@@ -17,9 +18,9 @@ use crate::wire::scalar::Text;
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Reads events about objects of one kind, handing each to `sink`.
-pub fn lines(body: &[u8], kind: Kind, sink: &mut dyn FnMut(Event)) -> Feed {
+pub fn lines(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Feed {
     let text = crate::text(body);
-    let mut watch = Watch { kind, sink, feed: Feed::default(), unread: Unread::default() };
+    let mut watch = Watch { kind, keep, sink, feed: Feed::default(), unread: Unread::default() };
     for (number, line) in (1_usize..).zip(text.split('\n')) {
         let mut cursor = Cursor::new(line);
         while cursor.peek().is_some() {
@@ -35,6 +36,7 @@ pub fn lines(body: &[u8], kind: Kind, sink: &mut dyn FnMut(Event)) -> Feed {
 
 struct Watch<'s> {
     kind: Kind,
+    keep: Keep<'s>,
     sink: &'s mut dyn FnMut(Event),
     feed: Feed,
     unread: Unread,
@@ -82,7 +84,7 @@ impl Watch<'_> {
         let kind = self.kind;
         let place = || format!("line {number}");
         match event {
-            "ADDED" | "MODIFIED" => match object::read(cursor, Whole(kind), &place)? {
+            "ADDED" | "MODIFIED" => match object::read(cursor, Whole(kind, self.keep), &place)? {
                 Ok(object) => {
                     self.newest(&object.meta().resource_version);
                     (self.sink)(Event::Present(object));
@@ -142,13 +144,13 @@ fn status(cursor: &mut Cursor<'_>) -> Result<Status, Syntax> {
 #[cfg(test)]
 mod tests {
     use super::lines;
-    use crate::{Code, Feed};
+    use crate::{Code, Feed, Keep};
     use kpolicy_engine::model::{Event, Kind};
 
     fn read(lines_of_events: &[&str]) -> (Vec<String>, Feed) {
         let mut events = Vec::new();
         let body = lines_of_events.join("\n");
-        let feed = lines(body.as_bytes(), Kind::Pod, &mut |event| {
+        let feed = lines(body.as_bytes(), Kind::Pod, Keep(None), &mut |event| {
             events.push(match event {
                 Event::Present(object) => format!("+{}", object.meta().name),
                 Event::Gone(kind, meta) => format!("-{} {}", kind.name(), meta.name),

@@ -3,8 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
 use kpolicy_codec::limits::{QUOTE_BYTES_MAX, UNREADABLE_NAMED_MAX};
-use kpolicy_codec::{Unreadable, file, list, quantity, watch};
-use kpolicy_engine::model::{Event, Kind};
+use kpolicy_codec::{Keep, Unreadable, file, list, quantity, watch};
+use kpolicy_engine::model::{ApiPaths, Event, Kind};
 use proptest::prelude::*;
 
 fn is_bounded(unreadable: &[Unreadable]) -> bool {
@@ -21,10 +21,15 @@ fn check(body: &[u8]) {
             names += 1;
         }
     };
-    assert!(is_bounded(&file::objects(body, &mut sink)));
+    let mut paths = ApiPaths::default();
+    for path in ["metadata", "spec.containers", "spec.a.b", "status.nodeInfo.kernelVersion"] {
+        [Kind::Pod, Kind::Node, Kind::Namespace].into_iter().for_each(|kind| paths.add(kind, path));
+    }
+    let keep = Keep(Some(&paths));
+    assert!(is_bounded(&file::objects(body, keep, &mut sink)));
     for kind in [Kind::Pod, Kind::Node, Kind::StorageClass, Kind::PodDisruptionBudget] {
-        assert!(is_bounded(&list::page(body, kind, &mut sink).unreadable));
-        assert!(is_bounded(&watch::lines(body, kind, &mut sink).unreadable));
+        assert!(is_bounded(&list::page(body, kind, keep, &mut sink).unreadable));
+        assert!(is_bounded(&watch::lines(body, kind, keep, &mut sink).unreadable));
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Event {
     NodeCondition,
     NodeAnnotation,
     NodeFeature,
+    /// Something else of a node that an expression reads by API path.
+    NodeUpdate,
     /// Pods on nodes, and for updates also the waiting pod itself.
     PodAdd,
     PodDelete,
@@ -62,7 +64,7 @@ impl Events {
     }
 }
 
-const OF_NODES_AND_PODS: [Event; 15] = [
+const OF_NODES_AND_PODS: [Event; 16] = [
     Event::NodeAdd,
     Event::NodeDelete,
     Event::NodeAllocatable,
@@ -71,6 +73,7 @@ const OF_NODES_AND_PODS: [Event; 15] = [
     Event::NodeCondition,
     Event::NodeAnnotation,
     Event::NodeFeature,
+    Event::NodeUpdate,
     Event::PodAdd,
     Event::PodDelete,
     Event::PodLabel,
@@ -97,6 +100,7 @@ impl Event {
             Self::NodeCondition => "a condition of a node changes",
             Self::NodeAnnotation => "an annotation of a node changes",
             Self::NodeFeature => "a declared feature of a node changes",
+            Self::NodeUpdate => "something else of a node changes",
             Self::PodAdd => "a pod is placed on a node",
             Self::PodDelete => "a pod leaves a node",
             Self::PodLabel => "a label of a pod changes",
@@ -130,6 +134,7 @@ impl Event {
             Self::PodToleration => 12,
             Self::PodGatesGone => 13,
             Self::PodUpdate => 14,
+            Self::NodeUpdate => 15,
             Self::ObjectAdd(kind) => of_object(kind, 0),
             Self::ObjectUpdate(kind) => of_object(kind, 1),
             Self::ObjectDelete(kind) => of_object(kind, 2),
@@ -148,6 +153,7 @@ impl Event {
             (Self::NodeCondition, _) => "NodeUpdateNodeCondition",
             (Self::NodeAnnotation, _) => "NodeUpdateNodeAnnotation",
             (Self::NodeFeature, _) => "NodeUpdateNodeDeclaredFeature",
+            (Self::NodeUpdate, _) => "NodeUpdate",
             (Self::PodAdd, _) => "AssignedPodAdd",
             (Self::PodDelete, _) => "AssignedPodDelete",
             (Self::PodLabel, true) => "AssignedPodUpdatePodLabel",
@@ -242,6 +248,7 @@ fn node_events(old: &Node, new: &Node, parts: NodeParts) -> Vec<Event> {
         (parts.meets(NodeParts::CONDITIONS), Event::NodeCondition),
         (parts.meets(NodeParts::ANNOTATIONS), Event::NodeAnnotation),
         (parts.meets(NodeParts::FEATURES), Event::NodeFeature),
+        (parts.meets(NodeParts::API_VALUES), Event::NodeUpdate),
     ];
     differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect()
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use kpolicy_codec::{file, list, watch};
+use kpolicy_codec::{Keep, file, list, watch};
 use kpolicy_engine::api::{Applied, KeptNode, Kind, Outcome, RefusedNode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -82,6 +82,12 @@ impl Engine {
         self.ask(py, |held| held.core.resources())
     }
 
+    /// Resources that must be listed anew before the next decision: the program in force reads what
+    /// was not kept of objects that are held.
+    fn stale(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        self.ask(py, |held| held.core.stale())
+    }
+
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
         let kind = kind(resource)?;
@@ -96,8 +102,10 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let kind = kind(resource)?;
-        let (feed, applied) = self
-            .feed(py, now_ns, |feeder| list::page(body, kind, &mut |event| feeder.push(event)))?;
+        let (feed, applied) = self.feed(py, now_ns, |feeder| {
+            let paths = feeder.paths();
+            list::page(body, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
+        })?;
         self.ask(py, |held| held.page_read(kind, &feed))?;
         tuples::applied(py, &feed, &applied)
     }
@@ -123,7 +131,8 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let kind = kind(resource)?;
         let (feed, applied) = self.feed(py, now_ns, |feeder| {
-            watch::lines(lines, kind, &mut |event| feeder.push(event))
+            let paths = feeder.paths();
+            watch::lines(lines, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
         })?;
         tuples::applied(py, &feed, &applied)
     }
@@ -136,8 +145,10 @@ impl Engine {
         body: &[u8],
         source: &str,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (unreadable, _) =
-            self.feed(py, 0, |feeder| file::objects(body, &mut |event| feeder.push(event)))?;
+        let (unreadable, _) = self.feed(py, 0, |feeder| {
+            let paths = feeder.paths();
+            file::objects(body, Keep(Some(&paths)), &mut |event| feeder.push(event))
+        })?;
         tuples::unreadable(py, &unreadable, source)
     }
 

@@ -3,9 +3,10 @@
 //! Owns the batches: objects are decoded without holding the engine, so that a cycle and a long
 //! list do not wait for each other longer than a batch takes.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use kpolicy_engine::api::{Applied, Event};
+use kpolicy_engine::model::ApiPaths;
 use pyo3::PyErr;
 
 use crate::fault;
@@ -26,6 +27,11 @@ impl<'e> Feeder<'e> {
     pub fn new(engine: &'e Mutex<Held>, now_ns: i64) -> Self {
         let waiting = Vec::with_capacity(64);
         Self { engine, now_ns, waiting, applied: Applied::default(), failure: None }
+    }
+
+    /// What is to be kept of the objects to come, for the program in force now.
+    pub fn paths(&self) -> Arc<ApiPaths> {
+        self.engine.lock().map(|held| held.core.paths()).unwrap_or_default()
     }
 
     pub fn push(&mut self, event: Event) {

@@ -56,6 +56,23 @@ async def test_it_follows_a_large_list_and_what_comes_after(watch_list: bool) ->
 
 
 @pytest.mark.parametrize("watch_list", [False, True])
+async def test_asked_to_it_lists_anew_and_goes_on_watching(watch_list: bool) -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(*(pod(f"p{n}") for n in range(20)))
+        async with following(control_plane, watch_list=watch_list) as (sink, informer, _):
+            await informer.wait_synced()
+            for lists in (2, 3):
+                # Two ask at once: one list serves both.
+                async with asyncio.timeout(10):
+                    await asyncio.gather(informer.list_anew(), informer.list_anew())
+                assert informer.statistics().lists == lists
+            assert sum(call.startswith("end") for call in sink.calls) == 3
+            control_plane.add(pod("later"))
+            await eventually(lambda: sink.objects == truth(control_plane))
+            assert (len(sink.objects), informer.statistics().failures) == (21, 0)
+
+
+@pytest.mark.parametrize("watch_list", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_breaks_it_ends_with_the_truth(watch_list: bool, seed: int) -> None:
     chance = Random(seed)

@@ -85,6 +85,9 @@ class SmallEngine:
     def program_hash(self) -> str:
         return f"sha256:{len(self.program):x}"
 
+    def stale(self) -> list[str]:
+        return list(json.loads(self.program).get("stale", []))
+
     def resources(self) -> list[str]:
         return list(json.loads(self.program).get("resources", ["pods", "nodes"]))
 

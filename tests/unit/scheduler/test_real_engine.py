@@ -111,6 +111,28 @@ async def test_an_expression_keeps_pods_off_nodes_until_the_policy_is_another() 
             await _at_rest(scheduler)
 
 
+async def test_a_policy_that_reads_by_api_path_sees_objects_that_were_read_before_it() -> None:
+    by_path = KEEP_OFF_SPOT.replace(
+        "pod.priority < 5 || !('spot' in node.labels)",
+        "has(node.spec.providerID) && node.spec.providerID.startsWith('cloud://')",
+    )
+    async with ControlPlane() as control_plane:
+        cloud = node("in-cloud", pods=10)
+        cloud["spec"]["providerID"] = "cloud://1"
+        control_plane.add(cloud, node("elsewhere", pods=10))
+        async with running(control_plane) as (scheduler, until):
+            control_plane.add(*(pod(f"p{number}") for number in range(4)))
+            await until(lambda: len(placed(control_plane)) == 4)
+            assert set(placed(control_plane).values()) == {"in-cloud", "elsewhere"}
+            reloaded = await scheduler.reload([Source("p.yaml", by_path)])
+            assert reloaded.in_force, reloaded
+            control_plane.add(*(pod(f"q{number}") for number in range(4)))
+            await until(lambda: len(placed(control_plane)) == 8)
+            later = {name: on for name, on in placed(control_plane).items() if name[0] == "q"}
+            assert set(later.values()) == {"in-cloud"}
+            await _at_rest(scheduler)
+
+
 def _conditions(control_plane: ControlPlane) -> dict[str, str]:
     return {
         one["metadata"]["name"]: condition["reason"]

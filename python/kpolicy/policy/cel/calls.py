@@ -13,7 +13,8 @@ from kpolicy.diagnostics import Edit, Fix, Note
 from kpolicy.policy.nearest import did_you_mean
 
 from . import ast, cost, functions, members, special
-from .catalogue import Time, resource_unit
+from .catalogue import resource_unit
+from .catalogue_rows import Time
 from .constants import check_constant
 from .functions import Overload
 from .scope import Scope, no_clock

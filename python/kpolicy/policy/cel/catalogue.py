@@ -2,67 +2,21 @@
 
 Owns the roots, the types of objects and their members: type, arguments, binding time, unit, column,
 how large a value may be. Assumes that the engine answers the paths that follow from it (`node.free`
-with `["cpu"]`). Must not know how an answer is found. Further facts (API paths) are more rows.
+with `["cpu"]`). Must not know how an answer is found. The objects by API path are rows of
+`api_types`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
+from .api_types import RECORDS as _API_RECORDS
+from .api_types import parts_of
+from .catalogue_rows import Member, ObjectType, Time
 from .types import BOOL, DOUBLE, INT, SELECTOR, STRING, Type, list_of, map_of
-
-
-class Time(IntEnum):
-    """When a value can be known, earliest first."""
-
-    CONST = 0
-    PARAMS = 1
-    CLUSTER = 2
-    POD = 3
-    NODE_CLASS = 4
-    NODE = 5
-    DOMAIN = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A member of an object.
-
-    `entries` is set for maps whose entries are facts of their own, named with `[]` behind;
-    `column` says what the engine has for all nodes at once: `int`, `double`, `bool`, `text`,
-    `classes`, or nothing. `of_root` names the root that must stand as the only argument and is
-    not passed on.
-    """
-
-    result: Type
-    params: tuple[Type, ...] = ()
-    optional: int = 0
-    time: Time = Time.CONST
-    column: str = ""
-    entries: bool = False
-    unit_by_resource: bool = False
-    size: int = 1
-    entry_size: int = 63
-    cost: int = 1
-    of_root: str = ""
-    method: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectType:
-    """`record`: its values are plain maps in the engine, their members fields."""
-
-    name: str
-    members: Mapping[str, Member]
-    record: bool = False
-
-    @property
-    def type(self) -> Type:
-        return Type(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +124,7 @@ _POD: Final = _object(
         "limit": _resource(column=""),
         # Compares short texts inside the engine: a tenth each, as the library's text functions.
         "tolerates": Member(BOOL, (Type("Taint"),), cost=1 + TOLERATIONS_MAX // 10, method=True),
+        **parts_of("Pod", Time.CONST),
     },
 )
 
@@ -196,6 +151,7 @@ _NODE: Final = _object(
         "hasImage": Member(BOOL, (STRING,), time=Time.NODE, column="bool", method=True),
         "domain": Member(Type("Domain"), (STRING,), time=Time.DOMAIN, method=True),
         "fits": Member(BOOL, time=Time.NODE, column="bool", of_root="pod", method=True),
+        **parts_of("Node", Time.NODE),
     },
 )
 
@@ -242,6 +198,7 @@ _NAMESPACE: Final = _object(
         "name": _value(STRING, size=NAME_BYTES_MAX),
         "labels": _map(Time.CONST, ""),
         "annotations": _map(Time.CONST, "", ANNOTATION_BYTES_MAX),
+        **parts_of("Namespace", Time.CONST),
     },
 )
 
@@ -258,10 +215,22 @@ CATALOGUE: Final = Catalogue(
     MappingProxyType(
         {
             kind.name: kind
-            for kind in (*_RECORDS, _POD, _NODE, _POD_SET, _DOMAIN, _CLUSTER, _NAMESPACE)
+            for kind in (
+                *_RECORDS,
+                *_API_RECORDS,
+                _POD,
+                _NODE,
+                _POD_SET,
+                _DOMAIN,
+                _CLUSTER,
+                _NAMESPACE,
+            )
         }
     ),
 )
+
+# The roots whose API objects are kept, as far as expressions read them by path.
+API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 
 # Of a type whose values are loops' ranges: the type of an element and how many there may be.
 RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kpolicy.policy.nearest import did_you_mean
 
 from . import ast, calls, macros, members
-from .catalogue import Time
+from .catalogue_rows import Time
 from .scope import Scope, no_clock
 from .tree import Tree
 from .types import (

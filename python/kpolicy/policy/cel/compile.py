@@ -14,7 +14,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
 
 from . import cost
-from .catalogue import Time
+from .catalogue_rows import Time
 from .check import check
 from .environment import COST_MAX, Environment
 from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from . import ast
-from .catalogue import Time
+from .catalogue_rows import Time
 from .rows import Family
 from .scope import Scope
 from .tree import Tree

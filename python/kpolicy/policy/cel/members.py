@@ -14,7 +14,8 @@ from kpolicy.diagnostics import Span
 from kpolicy.policy.nearest import did_you_mean
 
 from . import ast
-from .catalogue import Member, ObjectType, resource_unit
+from .catalogue import API_ROOTS, resource_unit
+from .catalogue_rows import Member, ObjectType
 from .scope import Scope, no_clock
 from .tree import Tree
 from .types import BOOL, DYN, ERROR, NUMBERS, Type, fits, optional_of
@@ -90,6 +91,13 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.
     if member.method:
         return scope.report(
             "KP205", f"`{node.name}` is a function", node.name_span, f"write `{node.name}(…)`"
+        )
+    if member.by_api_path and not (operand.op == "fact" and operand.name in API_ROOTS):
+        return scope.report(
+            "KP201",
+            f"`{node.name}` is not kept of this {described.name}",
+            node.name_span,
+            f"by API path {', '.join(sorted(API_ROOTS))} are read; here the short facts are",
         )
     plain = described.record and operand.op != "fact"
     if plain and node.optional:

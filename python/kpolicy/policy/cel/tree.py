@@ -10,7 +10,7 @@ from typing import Any
 
 from kpolicy.diagnostics import Span
 
-from .catalogue import Time
+from .catalogue_rows import Time
 from .types import Type
 
 

@@ -84,8 +84,9 @@ impl<'a> Vector<'a> {
             | Column::Int(_)
             | Column::Double(_) => Bits::ones(lanes),
             Column::Constant(Answer::Absent) => Bits::zeros(lanes),
-            Column::Text { ids, .. } | Column::Classes(ids) => absent(ids.get(..lanes)?).not(),
-            Column::Constant(_) | Column::Unavailable => return None,
+            Column::Text { ids, .. } => absent(ids.get(..lanes)?).not(),
+            // Which classes have a value is asked of one lane of each.
+            Column::Constant(_) | Column::Classes(_) | Column::Unavailable => return None,
         };
         Some(Self::Bool { truth, error: Bits::zeros(lanes) })
     }

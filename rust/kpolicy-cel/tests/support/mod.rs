@@ -50,10 +50,13 @@ pub struct World {
     pub ready: Vec<bool>,
     pub taints: Vec<u32>,
     pub taint_sets: Vec<Vec<&'static str>>,
+    /// Texts that come as classes: versions, addresses, nothing, or a number where a text is due.
+    pub said: Vec<u32>,
     /// Answered lane by lane only.
     pub rack: Vec<i64>,
 }
 
+pub const SAID: [&str; 5] = ["1.2.3", "v1.28", "10.0.0.7", "fd00::1", "7"];
 pub const NAMES: [&str; 6] = ["spot", "ssd", "zone-a", "zone-b", "", "9"];
 
 impl World {
@@ -64,6 +67,7 @@ impl World {
         };
         let labels = BTreeMap::from([("a", ids(7)), ("b", ids(4)), ("c", ids(2))]);
         let taints = ids(4);
+        let said = ids(SAID.len() + 1);
         let extremes = [0, 1, -1, 5, 100, 4000, i64::MAX, i64::MIN, i64::MAX / 2];
         let doubles = [0.0, 0.5, 1.0, -2.25, 1e300, f64::NAN, f64::INFINITY, 4000.0];
         Self {
@@ -74,6 +78,7 @@ impl World {
             load: (0..lanes).map(|_| *chance.pick(&doubles)).collect(),
             ready: (0..lanes).map(|_| chance.below(2) == 0).collect(),
             taints,
+            said,
             taint_sets: vec![vec![], vec!["spot"], vec!["ssd", "spot"]],
             rack: (0..lanes).map(|_| *chance.pick(&extremes[..5])).collect(),
         }
@@ -102,6 +107,7 @@ impl Columns for World {
                 Column::Bool(Cow::Owned(words))
             }
             "node.taints" => Column::Classes(&self.taints),
+            "node.said" => Column::Classes(&self.said),
             "cluster.nodes" => Column::Constant(Answer::from(3_i64)),
             _ => Column::Unavailable,
         }
@@ -119,6 +125,11 @@ impl Columns for World {
             "node.ready" => Answer::from(self.ready[lane]),
             "node.rack" => Answer::from(self.rack[lane]),
             "cluster.nodes" => Answer::from(3_i64),
+            "node.said" => match self.said[lane] as usize {
+                0 => Answer::Absent,
+                5 => Answer::from(7_i64),
+                id => Answer::from(SAID[id - 1]),
+            },
             "node.taints" => match self.taints[lane] {
                 0 => Answer::Absent,
                 id => {

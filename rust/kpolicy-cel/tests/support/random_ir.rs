@@ -87,6 +87,10 @@ impl Maker<'_> {
             ("bool", 2) => self.fact("fact", "bool", "node.ready", None),
             ("bool", 3) => self.fact("fact", "bool", "pod.hostNetwork", None),
             ("bool", 4) => self.fact("present", "bool", "pod.labels[]", Some(key)),
+            ("bool", 5) => {
+                let fact = *self.chance.pick(&["node.taints", "node.said", "pod.names"]);
+                self.fact("present", "bool", fact, None)
+            }
             ("bool", _) => self.fact("present", "bool", "node.labels[]", Some(key)),
             ("int", 0) => self.fact("fact", "int", "node.used", None),
             ("int", 1) => self.fact("fact", "int", "pod.priority", None),
@@ -115,6 +119,7 @@ impl Maker<'_> {
             }
             (_, 0..=2) => self.fact("fact", "string", "node.labels[]", Some(key)),
             (_, 3) => self.fact("fact", "string", "pod.labels[]", Some(key)),
+            (_, 4) => self.fact("fact", "string", "node.said", None),
             (_, _) => {
                 let name = *self.chance.pick(&NAMES);
                 self.constant("string", json!(name))
@@ -160,7 +165,10 @@ impl Maker<'_> {
     fn test(&mut self, depth: usize) -> usize {
         let orders = ["less", "less_equals", "greater", "greater_equals"];
         let order = *self.chance.pick(&orders);
-        match self.chance.below(14) {
+        match self.chance.below(17) {
+            14 => self.of_text("is_ip_string", "is_cidr_string", depth),
+            15 => self.of_text("is_semver_string", "is_url_string", depth),
+            16 => self.versions(depth),
             0 | 1 => self.joined("and", depth),
             2 | 3 => self.joined("or", depth),
             4 => self.call("bool", "not_bool", &["bool"], depth),
@@ -174,6 +182,30 @@ impl Maker<'_> {
             12 => self.looped(depth),
             _ => self.call("bool", "equals_any", &["bool", "bool"], depth),
         }
+    }
+
+    fn of_text(&mut self, one: &str, other: &str, depth: usize) -> usize {
+        let overload = if self.chance.below(2) == 0 { one } else { other };
+        self.call("bool", overload, &["string"], depth)
+    }
+
+    /// One version before another, or an address in a range.
+    fn versions(&mut self, depth: usize) -> usize {
+        let text = self.node("string", depth);
+        if self.chance.below(2) == 0 {
+            let constant = self.constant("string", json!("10.0.0.0/8"));
+            let range = self.made("cidr", "cidr_string", &[constant]);
+            return self.made("bool", "contains_ip_string", &[range, text]);
+        }
+        let is_normalized = self.constant("bool", json!(true));
+        let have = self.made("semver", "semver_string_bool", &[text, is_normalized]);
+        let constant = self.constant("string", json!("1.20.0"));
+        let wanted = self.made("semver", "semver_string", &[constant]);
+        self.made("bool", "is_less_than_semver", &[have, wanted])
+    }
+
+    fn made(&mut self, kind: &str, overload: &str, args: &[usize]) -> usize {
+        self.push(json!({"op": "call", "type": kind, "overload": overload, "args": args}))
     }
 
     fn joined(&mut self, op: &str, depth: usize) -> usize {

@@ -1,7 +1,7 @@
 //! Namespaces, services, controllers and disruption budgets.
 
 use kpolicy_engine::model::{
-    Controller, ControllerKind, DisruptionBudget, Kind, Namespace, Service,
+    ApiValues, Controller, ControllerKind, DisruptionBudget, Kind, Namespace, Service,
 };
 
 use super::map::{Keys, TextMap};
@@ -61,7 +61,7 @@ wire! {
 
 impl BareWire<'_> {
     pub fn into_namespace(self) -> Namespace {
-        Namespace { meta: self.meta.into_meta(Kind::Namespace).0 }
+        Namespace { meta: self.meta.into_meta(Kind::Namespace).0, api_values: ApiValues::default() }
     }
 }
 

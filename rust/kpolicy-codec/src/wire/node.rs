@@ -1,6 +1,6 @@
 //! Nodes.
 
-use kpolicy_engine::model::{Effect, Image, Kind, Node, Taint};
+use kpolicy_engine::model::{ApiValues, Effect, Image, Kind, Node, Taint};
 
 use super::map::AmountMap;
 use super::meta::MetaWire;
@@ -77,6 +77,7 @@ impl NodeWire<'_> {
                 .images
                 .boxed(|image| Image { names: image.names.texts(), size_bytes: image.size_bytes }),
             declared_features: status.declared_features.texts_sorted_unique(),
+            api_values: ApiValues::default(),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! of a toleration is `Equal`.
 
 use kpolicy_engine::model::{
-    Container, Kind, Phase, Pod, SpreadConstraint, Toleration, TolerationOperator, Volume,
+    ApiValues, Container, Kind, Phase, Pod, SpreadConstraint, Toleration, TolerationOperator,
+    Volume,
 };
 
 use super::affinity::AffinityWire;
@@ -143,6 +144,7 @@ impl PodWire<'_> {
             host_network: spec.host_network,
             host_users: spec.host_users,
             service_account_name: spec.service_account_name.boxed(),
+            api_values: ApiValues::default(),
         }
     }
 }

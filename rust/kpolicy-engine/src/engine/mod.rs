@@ -5,6 +5,7 @@
 
 mod apply;
 mod schedule;
+mod stale;
 mod stepwise;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
 use crate::cycle::{Cycle, Tie};
 use crate::evaluate::{self, Asked};
 use crate::explain::{self, Detail};
-use crate::model::Kind;
+use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
 use crate::rules::expression::Counts;
@@ -31,6 +32,7 @@ pub struct Engine {
     cycle: Cycle,
     parked: Parked,
     lists: apply::Lists,
+    paths: Arc<ApiPaths>,
     seed: u64,
     decisions: u64,
     /// How many programs were put in force.
@@ -55,6 +57,7 @@ impl Engine {
             cycle: Cycle::default(),
             parked: Parked::default(),
             lists: apply::Lists::default(),
+            paths: Arc::default(),
             seed,
             decisions: 0,
             loads: 0,
@@ -67,6 +70,7 @@ impl Engine {
     /// the caller tries all pending pods again.
     pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
         self.program = Program::load(document)?;
+        self.paths = Arc::new(self.program.paths());
         self.cycle = Cycle::default();
         self.loads += 1;
         self.parked.clear();
@@ -80,6 +84,17 @@ impl Engine {
     /// The resources that the program in force reads.
     pub fn resources(&self) -> Vec<&'static str> {
         self.program.kinds().into_iter().map(Kind::resource).collect()
+    }
+
+    /// What is to be kept of objects read from now on.
+    pub fn paths(&self) -> Arc<ApiPaths> {
+        Arc::clone(&self.paths)
+    }
+
+    /// Resources that must be listed anew before the next decision: objects are held of which the
+    /// program in force reads what was not kept.
+    pub fn stale(&self) -> Vec<&'static str> {
+        stale::kinds(&self.cluster, &self.paths).into_iter().map(Kind::resource).collect()
     }
 
     /// Why a parked pod is parked, or an empty text.

@@ -1,10 +1,11 @@
 //! Namespaces, services, controllers and disruption budgets.
 
-use super::{Kind, Labels, Meta, Selector};
+use super::{ApiValues, Kind, Labels, Meta, Selector};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Namespace {
     pub meta: Meta,
+    pub api_values: ApiValues,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! rule reads one form. Must not know JSON, the snapshot, or any rule.
 
 pub mod affinity;
+pub mod api_values;
 pub mod cluster;
 pub mod labels;
 pub mod node;
@@ -17,6 +18,7 @@ pub mod storage;
 pub mod volume;
 
 pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, SpreadConstraint};
+pub use api_values::{ApiPaths, ApiValues};
 pub use cluster::{Controller, ControllerKind, DisruptionBudget, Namespace, Service};
 pub use labels::Labels;
 pub use node::{Effect, Image, Node, Taint};

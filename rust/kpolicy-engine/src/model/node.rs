@@ -1,6 +1,6 @@
 //! Nodes, their taints and images.
 
-use super::{Meta, ResourceList};
+use super::{ApiValues, Meta, ResourceList};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
@@ -15,6 +15,7 @@ pub struct Node {
     pub images: Box<[Image]>,
     /// Sorted.
     pub declared_features: Box<[Box<str>]>,
+    pub api_values: ApiValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! Pods: everything that a rule may read of one.
 
-use super::{Affinity, Effect, Labels, Meta, ResourceList, SpreadConstraint, Volume};
+use super::{Affinity, ApiValues, Effect, Labels, Meta, ResourceList, SpreadConstraint, Volume};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
@@ -43,6 +43,7 @@ pub struct Pod {
     pub service_account_name: Box<str>,
     /// Condition `DisruptionTarget=True` with reason `PreemptionByScheduler`.
     pub preempted_by_scheduler: bool,
+    pub api_values: ApiValues,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::Refusal;
-use crate::model::Kind;
+use crate::model::{ApiPaths, Kind};
 
 pub use profile::{Preemption, Profile};
 pub use reader::{
@@ -57,6 +57,13 @@ impl Program {
             self.profiles.iter().position(|profile| profile.scheduler_name.as_ref() == name)
         };
         named(scheduler_name).or_else(|| named(ANY_SCHEDULER))
+    }
+
+    /// What expressions read by API path, of all profiles.
+    pub fn paths(&self) -> ApiPaths {
+        let mut paths = ApiPaths::default();
+        self.profiles.iter().for_each(|profile| paths.add_all(&profile.paths));
+        paths
     }
 
     /// Kinds that must be watched, in order.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::model::ApiPaths;
 use crate::rules::expression::{
     self, ConditionalFilter, ConditionalScore, Conditions, Counts, Witness,
 };
@@ -44,6 +45,8 @@ pub struct Profile {
     pub witnesses: Vec<Witness>,
     /// Match conditions read namespaces.
     pub reads_namespaces: bool,
+    /// What expressions read by API path.
+    pub paths: ApiPaths,
     /// `None`: this profile never evicts.
     pub preemption: Option<Preemption>,
 }
@@ -68,6 +71,7 @@ struct Read {
     is_audit: bool,
     witness: Option<Witness>,
     reads_namespace: bool,
+    paths: ApiPaths,
 }
 
 struct ReadScore {
@@ -75,6 +79,7 @@ struct ReadScore {
     counts: Option<Arc<Counts>>,
     witness: Option<Witness>,
     reads_namespace: bool,
+    paths: ApiPaths,
 }
 
 pub(super) fn read(
@@ -102,10 +107,12 @@ pub(super) fn read(
         counts: Vec::new(),
         witnesses: Vec::new(),
         reads_namespaces: false,
+        paths: ApiPaths::default(),
     };
     for (place, item) in filters? {
         let Some(read) = read_filter(item, &place, policies.len(), refusals) else { continue };
         profile.reads_namespaces |= read.reads_namespace;
+        profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
@@ -120,6 +127,7 @@ pub(super) fn read(
     for (place, item) in scores? {
         let Some(read) = read_score(item, &place, policies.len(), refusals) else { continue };
         profile.reads_namespaces |= read.reads_namespace;
+        profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         profile.counts.extend(read.counts.map(|counts| (name, counts)));
         profile.witnesses.extend(read.witness);
@@ -166,6 +174,7 @@ fn read_filter(
     let name: Arc<str> = fields.text("name", refusals)?.into();
     read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
+    let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
     let (rule, counts, is_audit, part): (Box<dyn Filter>, _, _, _) =
         match builtin(&mut fields, refusals)? {
             Some((builtin, mut args)) => {
@@ -180,6 +189,7 @@ fn read_filter(
             }
             None => {
                 let loaded = expression::filter(&mut fields, &name, refusals)?;
+                paths.add_all(&loaded.paths);
                 let part = loaded.rule.clone();
                 (Box::new(loaded.rule), Some(loaded.counts), loaded.is_audit, Some(part))
             }
@@ -192,7 +202,14 @@ fn read_filter(
         Some(conditions) => Box::new(ConditionalFilter { conditions, rule }),
         None => rule,
     };
-    Some(Read { rule: FilterRule { name, rule }, counts, is_audit, witness, reads_namespace })
+    Some(Read {
+        rule: FilterRule { name, rule },
+        counts,
+        is_audit,
+        witness,
+        reads_namespace,
+        paths,
+    })
 }
 
 fn read_score(
@@ -210,6 +227,7 @@ fn read_score(
     };
     read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
+    let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
     let (mut rule, counts, part): (Box<dyn Score>, _, _) = match builtin(&mut fields, refusals)? {
         Some((builtin, mut args)) => {
             let Some(make) = catalog::score(builtin) else {
@@ -223,6 +241,7 @@ fn read_score(
         }
         None => {
             let loaded = expression::score(&mut fields, &name, refusals)?;
+            paths.add_all(&loaded.paths);
             let part = loaded.rule.clone();
             (Box::new(loaded.rule), Some(loaded.counts), Some(part))
         }
@@ -242,7 +261,7 @@ fn read_score(
         None => rule,
     };
     let rule = ScoreRule { name, rule, weight: weight? };
-    Some(ReadScore { rule, counts, witness, reads_namespace })
+    Some(ReadScore { rule, counts, witness, reads_namespace, paths })
 }
 
 /// Which document a rule is from, where the entry says so.

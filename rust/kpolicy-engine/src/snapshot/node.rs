@@ -43,7 +43,9 @@ impl NodeParts {
     pub const ANNOTATIONS: Self = Self(1 << 7);
     pub const IMAGES: Self = Self(1 << 8);
     pub const FEATURES: Self = Self(1 << 9);
-    pub const ALL: Self = Self((1 << 10) - 1);
+    /// What expressions read by API path.
+    pub const API_VALUES: Self = Self(1 << 10);
+    pub const ALL: Self = Self((1 << 11) - 1);
 
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -139,6 +141,7 @@ impl Node {
         note(old.meta.annotations != fresh.meta.annotations, NodeParts::ANNOTATIONS);
         note(old.images != fresh.images, NodeParts::IMAGES);
         note(old.declared_features != fresh.declared_features, NodeParts::FEATURES);
+        note(old.api_values != fresh.api_values, NodeParts::API_VALUES);
         parts
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::intern::{Interner, Name, Shared};
 use crate::model::{
-    self, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference, PodAffinityTerm,
-    SpreadConstraint, Toleration, Volume, VolumeSource,
+    self, ApiValues, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference,
+    PodAffinityTerm, SpreadConstraint, Toleration, Volume, VolumeSource,
 };
 use crate::resources::Requests;
 
@@ -110,6 +110,8 @@ pub struct Pod {
     pub start_seconds: Option<i64>,
     pub is_terminating: bool,
     pub preempted_by_scheduler: bool,
+    /// What expressions read by API path.
+    pub api_values: Shared<ApiValues>,
 }
 
 impl Pod {
@@ -182,6 +184,7 @@ pub struct PodTables {
     containers: Interner<Containers>,
     owners: Interner<OwnerReference>,
     texts: Interner<Arc<str>>,
+    api_values: Interner<ApiValues>,
 }
 
 impl PodTables {
@@ -266,6 +269,7 @@ impl PodTables {
             start_seconds: pod.start_seconds,
             is_terminating: pod.meta.deletion_seconds.is_some(),
             preempted_by_scheduler: pod.preempted_by_scheduler,
+            api_values: self.api_values.intern(pod.api_values),
         }
     }
 }

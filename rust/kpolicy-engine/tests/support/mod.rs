@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use kpolicy_codec::file;
+use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::Applied;
 use kpolicy_engine::rules::catalog;
@@ -89,8 +89,10 @@ pub fn loaded(seed: u64, document: &Value) -> Engine {
 pub fn apply(engine: &mut Engine, objects: &Value) -> Applied {
     let mut applied = Applied::default();
     let body = objects.to_string();
-    let unreadable =
-        file::objects(body.as_bytes(), &mut |event| engine.apply(event, 0, &mut applied));
+    let paths = engine.paths();
+    let unreadable = file::objects(body.as_bytes(), Keep(Some(&paths)), &mut |event| {
+        engine.apply(event, 0, &mut applied);
+    });
     assert!(unreadable.is_empty(), "{unreadable:?}");
     applied
 }

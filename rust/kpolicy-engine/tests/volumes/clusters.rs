@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
-use kpolicy_codec::file;
+use kpolicy_codec::{Keep, file};
 use kpolicy_engine::event::Occurrence;
 use kpolicy_engine::model::{Event, Kind, Object};
 use kpolicy_engine::program::{Fields, Refusals};
@@ -28,7 +28,7 @@ pub fn rule(name: &str) -> Box<dyn Filter> {
 
 pub fn objects(list: &Value) -> Vec<Object> {
     let mut objects = Vec::new();
-    let unreadable = file::objects(list.to_string().as_bytes(), &mut |event| {
+    let unreadable = file::objects(list.to_string().as_bytes(), Keep(None), &mut |event| {
         if let Event::Present(object) = event {
             objects.push(object);
         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kpolicy_codec::file;
+use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{
     Applied, Decision, Event, KeptNode, Kind, Outcome, RefusedNode, Still, Verdict,
@@ -117,8 +117,10 @@ fn guarded(work: impl FnOnce() -> Agreed) -> Agreed {
 pub fn feed(engine: &mut Engine, object: &Value) {
     let mut applied = Applied::default();
     let body = object.to_string();
-    let unreadable =
-        file::objects(body.as_bytes(), &mut |event| engine.apply(event, 0, &mut applied));
+    let paths = engine.paths();
+    let unreadable = file::objects(body.as_bytes(), Keep(Some(&paths)), &mut |event| {
+        engine.apply(event, 0, &mut applied);
+    });
     assert!(unreadable.is_empty(), "{unreadable:?}: {object}");
 }
 

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot, NodeView};
 
+use super::api_path::kept_path;
 use super::pod_set::{Asked, requested};
 use super::world::{
     ClusterWorld, NodeWorld, by_slot, condition, fits, free, has_image, is_ready, offered,
@@ -137,16 +138,45 @@ impl<'a> NodeColumns<'a> {
 /// What a read's column must keep, if it is one of texts or classes.
 fn held(read: &Read, cluster: &Cluster) -> Held {
     match (&*read.fact, read.args.as_slice()) {
-        ("node.labels[]" | "node.domain.name", [Value::String(key)]) => {
+        ("node.labels[]" | "node.metadata.labels[]" | "node.domain.name", [Value::String(key)]) => {
             Held::Labels(cluster.nodes().domains(key))
         }
-        ("node.name", []) => texts(cluster, |view| Some(Arc::clone(&view.node.name))),
+        ("node.name" | "node.metadata.name", []) => {
+            texts(cluster, |view| Some(Arc::clone(&view.node.name)))
+        }
         ("node.conditions[]", [Value::String(kind)]) => {
             texts(cluster, |view| condition(view, kind).map(Into::into))
         }
         ("node.taints", []) => classes(cluster, |view| view.node.taints.id()),
-        _ => Held::None,
+        (fact, args) => match fact.strip_prefix("node.").and_then(kept_path) {
+            Some(path) => at_path(cluster, path, args),
+            None => Held::None,
+        },
     }
+}
+
+/// Texts where all nodes have a text or nothing at the path, else nodes of equal values as classes.
+fn at_path(cluster: &Cluster, path: &str, args: &[Value]) -> Held {
+    let kept = |view: NodeView<'_>| view.node.object.api_values.get(path).cloned();
+    let is_text = |view: NodeView<'_>| {
+        let found = view.node.object.api_values.get(path);
+        found.is_some_and(|kept| matches!(kept.value, None | Some(Value::String(_))))
+    };
+    if args.is_empty() && cluster.nodes().iter().all(is_text) {
+        return texts(cluster, |view| match kept(view)?.value? {
+            Value::String(text) => Some(text),
+            _ => None,
+        });
+    }
+    let mut known: FxHashMap<Option<Box<str>>, u32> = FxHashMap::default();
+    let mut ids = vec![0; cluster.nodes().slots()];
+    for view in cluster.nodes().iter() {
+        let next = u32::try_from(known.len()).unwrap_or(0);
+        if let Some(cell) = ids.get_mut(view.slot.index()) {
+            *cell = *known.entry(kept(view).map(|kept| kept.text)).or_insert(next);
+        }
+    }
+    Held::Classes(ids)
 }
 
 fn texts(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> Option<Arc<str>>) -> Held {

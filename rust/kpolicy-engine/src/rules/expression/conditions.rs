@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use kpolicy_cel::{Budget, Expression, Value};
 
-use crate::model::Kind;
+use crate::model::{ApiPaths, Kind};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::COST_PER_NODE_MAX;
+use super::api_path::paths_of;
 use super::needs::Needs;
 use super::world::{ClusterWorld, PodWorld};
 
@@ -31,6 +32,12 @@ pub enum Holds {
 impl Conditions {
     pub fn reads_namespace(&self) -> bool {
         self.needs.namespace
+    }
+
+    pub fn paths(&self) -> ApiPaths {
+        let mut paths = ApiPaths::default();
+        self.expressions.iter().for_each(|expression| paths_of(expression, &mut paths));
+        paths
     }
 
     pub fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kpolicy_cel::{Expression, Type};
 use serde_json::Value;
 
+use crate::model::ApiPaths;
 use crate::program::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 use crate::rules::{Normalization, Rejection};
 
+use super::api_path::paths_of;
 use super::conditions::Conditions;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
@@ -23,12 +25,14 @@ pub struct LoadedFilter {
     pub counts: Arc<Counts>,
     /// It only counts what it would have rejected.
     pub is_audit: bool,
+    pub paths: ApiPaths,
 }
 
 #[derive(Debug)]
 pub struct LoadedScore {
     pub rule: ExpressionScore,
     pub counts: Arc<Counts>,
+    pub paths: ApiPaths,
 }
 
 /// An expression whose result is one of some types.
@@ -86,11 +90,14 @@ pub fn filter(
         if message.is_empty() { format!("node(s) didn't pass {name}") } else { message.into() };
     fields.text_or("reason", "", refusals)?;
     let mut message_needs = Needs::default();
+    let mut paths = ApiPaths::default();
+    paths_of(&written.expression, &mut paths);
     let place = fields.place_of("messageExpression");
     let message_expression = match fields.optional("messageExpression") {
         Some(value) => {
             let (expression, needs) = expression(value, &place, &["string"], refusals)?;
             message_needs = needs;
+            paths_of(&expression, &mut paths);
             Some(expression)
         }
         None => None,
@@ -108,7 +115,7 @@ pub fn filter(
         rejection,
         accepts_errors,
     };
-    Some(LoadedFilter { rule: ExpressionFilter(Arc::new(spec)), counts, is_audit })
+    Some(LoadedFilter { rule: ExpressionFilter(Arc::new(spec)), counts, is_audit, paths })
 }
 
 pub fn score(
@@ -127,8 +134,10 @@ pub fn score(
         None => Normalization::AsIs,
     };
     let counts = Arc::clone(&written.counts);
+    let mut paths = ApiPaths::default();
+    paths_of(&written.expression, &mut paths);
     let spec = ScoreSpec { written, normalization };
-    Some(LoadedScore { rule: ExpressionScore(Arc::new(spec)), counts })
+    Some(LoadedScore { rule: ExpressionScore(Arc::new(spec)), counts, paths })
 }
 
 /// The conditions under which a rule holds, if there are any.

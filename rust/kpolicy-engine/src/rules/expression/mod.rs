@@ -5,6 +5,7 @@
 //! key, when it is asked again and what wakes its pods. Assumes expressions that `kpolicy_cel` has
 //! verified. Must not know where in a policy an expression was written, beyond its rule's name.
 
+mod api_path;
 mod columns;
 mod conditional;
 mod conditional_score;

@@ -11,9 +11,11 @@ use crate::model::Kind;
 use crate::rules::Key;
 use crate::snapshot::{NodeParts, Pod};
 
+use super::api_path::is_api_path;
+
 /// A set of parts of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct PodParts(u8);
+struct PodParts(u16);
 
 impl PodParts {
     const NONE: Self = Self(0);
@@ -27,6 +29,8 @@ impl PodParts {
     const ANNOTATIONS: Self = Self(1 << 6);
     /// Name or uid: no two pods share it.
     const ITSELF: Self = Self(1 << 7);
+    /// What is read by API path.
+    const API_VALUES: Self = Self(1 << 8);
 
     const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -72,6 +76,8 @@ const fn elsewhere(other_pods: bool) -> Needs {
     Needs { node: NodeParts::LABELS, other_pods, other_nodes: true, ..NOTHING }
 }
 
+const OF_NAMESPACE: Needs = Needs { namespace: true, ..of_pod(PodParts::IDENTITY) };
+
 /// What one fact rests on; `None` if the engine does not know it.
 fn of_fact(fact: &str) -> Option<Needs> {
     let (root, path) = fact.split_once('.')?;
@@ -85,10 +91,8 @@ fn of_fact(fact: &str) -> Option<Needs> {
             _ => None,
         },
         "namespaceObject" => match path {
-            "name" | "labels" | "annotations" => {
-                Some(Needs { namespace: true, ..of_pod(PodParts::IDENTITY) })
-            }
-            _ => None,
+            "name" | "labels" | "annotations" => Some(OF_NAMESPACE),
+            _ => is_api_path(path).then_some(OF_NAMESPACE),
         },
         _ => None,
     }
@@ -96,9 +100,9 @@ fn of_fact(fact: &str) -> Option<Needs> {
 
 fn of_pod_fact(path: &str) -> Option<PodParts> {
     Some(match path {
-        "name" | "uid" | "volumes.claims" => PodParts::ITSELF,
-        "namespace" | "labels" => PodParts::IDENTITY,
-        "annotations" => PodParts::ANNOTATIONS,
+        "name" | "uid" | "volumes.claims" | "metadata.name" | "metadata.uid" => PodParts::ITSELF,
+        "namespace" | "labels" | "metadata.namespace" | "metadata.labels" => PodParts::IDENTITY,
+        "annotations" | "metadata.annotations" => PodParts::ANNOTATIONS,
         "priority" => PodParts::PRIORITY,
         "request" => PodParts::REQUESTS,
         "tolerations" | "tolerates" => PodParts::TOLERATIONS,
@@ -108,6 +112,7 @@ fn of_pod_fact(path: &str) -> Option<PodParts> {
         | "controller.name" | "containers" | "initContainers" | "images" | "limit" => {
             PodParts::TEMPLATE
         }
+        path if is_api_path(path) => PodParts::API_VALUES,
         _ => return None,
     })
 }
@@ -115,9 +120,9 @@ fn of_pod_fact(path: &str) -> Option<PodParts> {
 fn of_node_fact(path: &str) -> Option<Needs> {
     let resources = NodeParts::ALLOCATABLE;
     Some(match path {
-        "name" => of_node(NodeParts::EXISTENCE),
-        "labels" | "domain.name" => of_node(NodeParts::LABELS),
-        "annotations" => of_node(NodeParts::ANNOTATIONS),
+        "name" | "metadata.name" => of_node(NodeParts::EXISTENCE),
+        "labels" | "domain.name" | "metadata.labels" => of_node(NodeParts::LABELS),
+        "annotations" | "metadata.annotations" => of_node(NodeParts::ANNOTATIONS),
         "conditions" | "ready" => of_node(NodeParts::CONDITIONS),
         "taints" => of_node(NodeParts::TAINTS),
         "unschedulable" => of_node(NodeParts::UNSCHEDULABLE),
@@ -131,6 +136,7 @@ fn of_node_fact(path: &str) -> Option<Needs> {
         "domain.free" | "domain.pods.count" | "domain.pods.sum" | "domain.pods.size" => {
             elsewhere(true)
         }
+        path if is_api_path(path) => of_node(NodeParts::API_VALUES),
         _ => return None,
     })
 }
@@ -172,6 +178,7 @@ impl Needs {
             (PodParts::NODE_AFFINITY, template.node_affinity.id()),
             (PodParts::TEMPLATE, template.id()),
             (PodParts::ANNOTATIONS, pod.annotations.id()),
+            (PodParts::API_VALUES, pod.api_values.id()),
         ];
         parts.into_iter().filter(|(part, _)| self.pod.has(*part)).for_each(|(_, id)| key.push(id));
         if self.pod.has(PodParts::ITSELF) {
@@ -191,6 +198,7 @@ impl Needs {
             part(NodeParts::ALLOCATABLE.with(NodeParts::CAPACITY), Event::NodeAllocatable),
             part(NodeParts::CONDITIONS, Event::NodeCondition),
             part(NodeParts::ANNOTATIONS, Event::NodeAnnotation),
+            part(NodeParts::API_VALUES, Event::NodeUpdate),
         ];
         let mut events: Vec<Event> = node.into_iter().flatten().collect();
         if self.load || self.other_pods {

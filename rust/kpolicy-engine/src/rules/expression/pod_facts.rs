@@ -10,6 +10,8 @@ use crate::rules::container_limits::limit;
 use crate::rules::tolerations::tolerates;
 use crate::snapshot::Pod;
 
+use super::api_path::{self, is_api_path};
+
 /// Answers a path below `pod.`; the entry of a map has `[]` behind.
 pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
     let template = &pod.template;
@@ -26,9 +28,9 @@ pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
         "preemptionPolicy" => "PreemptLowerPriority".into(),
         "hostNetwork" => template.needed_features.host_network.into(),
         "labels" => map(pod.labels()).into(),
-        "labels[]" => entry(pod.labels(), args),
+        "labels[]" | "metadata.labels[]" => entry(pod.labels(), args),
         "annotations" => map(&pod.annotations).into(),
-        "annotations[]" => entry(&pod.annotations, args),
+        "annotations[]" | "metadata.annotations[]" => entry(&pod.annotations, args),
         "nodeSelector" => template
             .node_affinity
             .selector
@@ -50,6 +52,12 @@ pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
         "tolerates" => tolerates_taint(pod, args),
         "request" => keyed(args, |name| pod.requests().fit.get(name)),
         "limit" => keyed(args, |name| limit(pod, name)),
+        "metadata.name" => api_path::text(&pod.name),
+        "metadata.namespace" => api_path::text(pod.namespace()),
+        "metadata.uid" => api_path::text(&pod.uid),
+        "metadata.labels" => api_path::whole(pod.labels()),
+        "metadata.annotations" => api_path::whole(&pod.annotations),
+        path if is_api_path(path) => api_path::answer(&pod.api_values, path, args),
         _ => Answer::Unknown,
     }
 }

@@ -10,6 +10,7 @@ use crate::resources::{Allocatable, names};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeView, Pod};
 
+use super::api_path::{self, is_api_path};
 use super::pod_facts::{self, PodObject, entry, keyed, map, no_such_overload};
 use super::pod_set::{Asked, requested};
 
@@ -50,6 +51,10 @@ impl PodWorld<'_> {
                     |meta| map(&meta.annotations),
                 )
                 .into(),
+            path if is_api_path(path) => found.map_or(Answer::Absent, |namespace| {
+                api_path::of_meta(&namespace.meta, path, args)
+                    .unwrap_or_else(|| api_path::answer(&namespace.api_values, path, args))
+            }),
             _ => Answer::Unknown,
         }
     }
@@ -114,6 +119,8 @@ fn of_node(world: PodWorld<'_>, view: NodeView<'_>, path: &str, args: &[Value]) 
         "podLimit" => node.allocatable.pods.into(),
         "hasImage" => keyed(args, |image| has_image(view, image)),
         "fits" => fits(world.pod, view).into(),
+        path if is_api_path(path) => api_path::of_meta(&object.meta, path, args)
+            .unwrap_or_else(|| api_path::answer(&object.api_values, path, args)),
         "podCount" => requested(view.load, names::PODS).into(),
         "pods" => pod_facts::list(
             view.load.pods.iter().map(|pod| Value::Object(Arc::new(PodObject(Arc::clone(pod))))),
