@@ -8,6 +8,8 @@ use std::sync::Arc;
 use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Read, Value};
 use rustc_hash::FxHashMap;
 
+use crate::resources::names;
+use crate::snapshot::columns;
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot, NodeView};
 
@@ -86,7 +88,40 @@ impl<'a> NodeColumns<'a> {
         Column::Bool(Cow::Owned(words))
     }
 
+    /// Amounts that the snapshot holds side by side anyway, where they are exact.
+    fn side_by_side(&self, path: &str, args: &[Value]) -> Option<Column<'_>> {
+        let columns = self.cluster().nodes().columns();
+        if !columns.is_exact() {
+            return None;
+        }
+        let resource = match args {
+            [Value::String(name)] => match name.as_ref() {
+                names::CPU => Some(columns::CPU),
+                names::MEMORY => Some(columns::MEMORY),
+                names::EPHEMERAL_STORAGE => Some(columns::EPHEMERAL_STORAGE),
+                _ => return None,
+            },
+            _ => None,
+        };
+        let offered = resource.and_then(|resource| columns.allocatable.get(resource));
+        let held = resource.and_then(|resource| columns.requested.get(resource));
+        let values = match (path, offered, held) {
+            ("podCount", None, None) => whole(&columns.pods),
+            ("podLimit", None, None) => whole(&columns.pods_allowed),
+            ("allocatable", Some(offered), _) => whole(offered),
+            ("requested", _, Some(held)) => whole(held),
+            ("free", Some(offered), Some(held)) => {
+                offered.iter().zip(held).map(|(offered, held)| to_int(offered - held)).collect()
+            }
+            _ => return None,
+        };
+        Some(Column::Int(Cow::Owned(values)))
+    }
+
     fn numbers(&self, path: &str, args: &[Value]) -> Column<'_> {
+        if let Some(column) = self.side_by_side(path, args) {
+            return column;
+        }
         let pod = self.world.0.pod;
         match (path, args) {
             ("unschedulable", []) => self.bools(|view| view.node.object.unschedulable),
@@ -133,6 +168,15 @@ impl<'a> NodeColumns<'a> {
         let of = |id: &u32| sums.get(*id as usize).copied().unwrap_or(0);
         Column::Int(Cow::Owned(domains.ids().iter().map(of).collect()))
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "exact columns hold integers below 2^53")]
+fn to_int(exact: f64) -> i64 {
+    exact as i64
+}
+
+fn whole(exact: &[f64]) -> Vec<i64> {
+    exact.iter().map(|value| to_int(*value)).collect()
 }
 
 /// What a read's column must keep, if it is one of texts or classes.
