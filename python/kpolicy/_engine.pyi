@@ -88,6 +88,10 @@ class Engine:
         """Resources that must be listed anew before the next decision: the program in force reads
         what was not kept of objects that are held."""
 
+    def keep(self, ir: bytes) -> None:
+        """Keep of objects to come also what this expression reads by API path, until the next
+        program."""
+
     def list_begin(self, resource: str) -> None:
         """A full list begins: what it does not name is gone at `list_end`."""
 

@@ -214,6 +214,11 @@ class Engine:
         """The resources (`pods`, `nodes`, …) that the program in force reads."""
         return self._engine.resources()
 
+    def keep(self, ir: bytes) -> None:
+        """Keep of objects to come also what this expression reads by API path: one to `evaluate`
+        that is no part of the program. Until the next program."""
+        self._engine.keep(ir)
+
     def stale(self) -> list[str]:
         """Resources to list anew before the next decision: the program in force reads, by API path,
         what was not kept of objects that are held. Empty where the program was loaded first."""

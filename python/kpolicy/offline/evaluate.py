@@ -141,6 +141,7 @@ class Evaluating:
             )
         if compiled.ir is None:
             return _refused(expression, findings)
+        self._read_for(compiled.ir)
         request = {"ir": compiled.ir, "variables": values, "trace": traced}
         request |= {"pod": full_key(pod)} if pod else {}
         request |= {"node": node} if node else {}
@@ -148,6 +149,16 @@ class Evaluating:
         if answer.error is None or not has_errors(findings):
             return answer
         return replace(_refused(expression, findings), steps=answer.steps, spent=answer.spent)
+
+    def _read_for(self, ir: dict[str, Any]) -> None:
+        """Have in the engine what the expression reads of objects by API path."""
+        try:
+            self._engine.keep(json.dumps(ir).encode())
+        except (ValueError, RecursionError):
+            return  # the same is said of the request
+        if self._snapshot is not None and self._engine.stale():
+            for text in self._snapshot.texts:
+                self._engine.load_objects(text.body, "")
 
     def _environment(self, values: Mapping[str, Exact], pod: str, node: str) -> Environment:
         known = {

@@ -88,6 +88,13 @@ impl Engine {
         self.ask(py, |held| held.core.stale())
     }
 
+    /// Keep of objects to come also what this expression reads by API path, until the next program.
+    fn keep(&self, py: Python<'_>, ir: &[u8]) -> PyResult<()> {
+        let read = serde_json::from_slice(ir);
+        let ir: Value = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        self.ask(py, |held| held.core.keep(&ir))
+    }
+
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
         let kind = kind(resource)?;

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Engine
+from kpolicy.offline.evaluate import Evaluating
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.program import Program
@@ -213,6 +214,17 @@ def test_a_change_of_what_is_read_wakes_the_pod_and_counts_at_once() -> None:
     assert engine.watch("nodes", line, 0).wakes == []
     decision = engine.schedule(["p"], 0).decisions[0]
     assert (decision.nodes_feasible, decision.node) == (1, "a")
+
+
+def test_one_expression_by_itself_reads_what_no_program_reads() -> None:
+    work = Evaluating(Snapshot.of([*NODES, NAMESPACE, POD]))
+    for expression, value in (
+        ("node.status.nodeInfo.kernelVersion", "6.1.0"),
+        ("pod.spec.runtimeClassName + ' on ' + node.spec.providerID", "gvisor on cloud:///a"),
+        ("node.status.nodeInfo.kernelVersion", "6.1.0"),
+    ):
+        answer = work.evaluate(expression, pod="d/p", node="a")
+        assert (answer.value, answer.error) == (value, None)
 
 
 def test_there_are_cases_for_every_root() -> None:

@@ -20,7 +20,7 @@ use crate::explain::{self, Detail};
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
-use crate::rules::expression::Counts;
+use crate::rules::expression::{Counts, paths_of};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
 
@@ -89,6 +89,13 @@ impl Engine {
     /// What is to be kept of objects read from now on.
     pub fn paths(&self) -> Arc<ApiPaths> {
         Arc::clone(&self.paths)
+    }
+
+    /// Keeps also what an expression reads that is no part of the program, until the next program.
+    pub fn keep(&mut self, ir: &Value) {
+        if let Ok(expression) = kpolicy_cel::Expression::verify(ir) {
+            paths_of(&expression, Arc::make_mut(&mut self.paths));
+        }
     }
 
     /// Resources that must be listed anew before the next decision: objects are held of which the

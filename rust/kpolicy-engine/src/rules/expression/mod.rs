@@ -29,6 +29,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 use super::{Reads, Refresh};
 use needs::Needs;
 
+pub use api_path::paths_of;
 pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
 pub use conditions::Conditions;
