@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.catalogue import Time
+from kpolicy.policy.cel.catalogue_rows import Time
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.model import Predicate

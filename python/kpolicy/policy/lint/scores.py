@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.cel.catalogue import Time
+from kpolicy.policy.cel.catalogue_rows import Time
 from kpolicy.policy.lint.bounds import Bounds
 from kpolicy.policy.lint.folding import Folding
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
