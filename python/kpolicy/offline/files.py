@@ -1,7 +1,7 @@
 """The files of a snapshot argument: found, read and unpacked.
 
-Owns which files a folder gives, standard input as `-`, and gzip by its first bytes. Assumes paths
-given by the user. Must not know what is in the files.
+Owns which files a folder gives, standard input as `-`, and gzip and recorded snapshots by their
+first bytes. Assumes paths given by the user. Must not know what objects are in the files.
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ from kpolicy.offline.limits import CHUNK_BYTES, FILE_BYTES_MAX, FILES_MAX
 from kpolicy.offline.problem import (
     CUT_SHORT,
     NO_FILES,
-    NOT_A_SNAPSHOT,
     NOT_READABLE,
     TOO_LARGE,
+    TOO_LARGE_WHOLE,
     Problem,
 )
+from kpolicy.offline.recording.header import Header
+from kpolicy.offline.recording.reader import is_recording, read_recording
 
 STDIN: Final = "-"
-_SUFFIXES: Final = (".json", ".yaml", ".yml")
+RECORDED: Final = ".kpsnap"
+_SUFFIXES: Final = (".json", ".yaml", ".yml", RECORDED)
 _GZIP: Final = b"\x1f\x8b"
-_RECORDED: Final = ".kpsnap"
 # zlib's own flag for "with a gzip header".
 _WINDOW_OF_GZIP: Final = zlib.MAX_WBITS | 16
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`text` is unpacked; `name` is what the user knows it by."""
+    """`text` is unpacked; `name` is what the user knows it by; `header` has what was recorded."""
 
     name: str
     text: bytes
+    header: Header | None = None
 
 
 def read_files(argument: str | Path) -> Iterator[File | Problem]:
@@ -73,11 +76,6 @@ def _files(path: Path) -> Iterator[Path | Problem]:
 
 
 def _opened(path: Path) -> Iterator[File | Problem]:
-    if path.name.endswith(_RECORDED):
-        message = f"recorded snapshots ({_RECORDED}) cannot be read by this kpolicy"
-        hint = "`kubectl get nodes,pods,… --all-namespaces -o json` prints one that can"
-        yield Problem(NOT_A_SNAPSHOT, str(path), "", message, hint)
-        return
     try:
         with path.open("rb") as stream:
             yield from _read(str(path), stream)
@@ -90,12 +88,25 @@ def _read(name: str, stream: BinaryIO) -> Iterator[File | Problem]:
     problem = None
     if text.startswith(_GZIP):
         text, problem = _unpacked(name, text)
+    if is_recording(text) or name.removesuffix(".gz").endswith(RECORDED):
+        yield _recorded(name, text)
+        return
     if len(text) > FILE_BYTES_MAX:
         message = f"larger than {FILE_BYTES_MAX >> 30} GiB; the rest is not read"
         text, problem = text[:FILE_BYTES_MAX], Problem(TOO_LARGE, name, "", message)
     if problem is not None:
         yield problem
     yield File(name, text)
+
+
+def _recorded(name: str, packed: bytes) -> File | Problem:
+    if len(packed) > FILE_BYTES_MAX:
+        message = f"larger than {FILE_BYTES_MAX >> 30} GiB; a recorded snapshot is read whole"
+        return Problem(TOO_LARGE_WHOLE, name, "", message)
+    recording = read_recording(name, packed)
+    if isinstance(recording, Problem):
+        return recording
+    return File(name, recording.text, recording.header)
 
 
 def _unpacked(name: str, packed: bytes) -> tuple[bytes, Problem | None]:

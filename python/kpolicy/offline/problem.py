@@ -13,6 +13,11 @@ from typing import Final
 NOT_READABLE: Final = "NotReadable"
 NO_FILES: Final = "NoFiles"
 NOT_A_SNAPSHOT: Final = "NotASnapshot"
+# Of a recorded snapshot, which is used whole or not at all.
+CUT_OFF: Final = "CutOff"
+DAMAGED: Final = "Damaged"
+NEWER_FORMAT: Final = "NewerFormat"
+TOO_LARGE_WHOLE: Final = "TooLargeWhole"
 # Of a part of a file: what comes before it, and other files, are used.
 CUT_SHORT: Final = "CutShort"
 NOT_YAML: Final = "NotYaml"
@@ -22,7 +27,9 @@ OTHER_KIND: Final = "OtherKind"
 # Of objects that are there twice.
 DUPLICATE: Final = "Duplicate"
 
-WHOLE_SOURCE: Final = frozenset({NOT_READABLE, NO_FILES, NOT_A_SNAPSHOT})
+WHOLE_SOURCE: Final = frozenset(
+    {NOT_READABLE, NO_FILES, NOT_A_SNAPSHOT, CUT_OFF, DAMAGED, NEWER_FORMAT, TOO_LARGE_WHOLE}
+)
 
 
 @dataclass(frozen=True, slots=True)

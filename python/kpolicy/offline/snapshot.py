@@ -18,6 +18,7 @@ from kpolicy.offline.files import File, read_files
 from kpolicy.offline.inventory import Inventory, inventory
 from kpolicy.offline.json_objects import Broken, Json, objects
 from kpolicy.offline.problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
+from kpolicy.offline.recording.header import Header
 from kpolicy.offline.yaml_objects import json_documents
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.program import Program
@@ -42,13 +43,27 @@ class Text:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recorded snapshot's header says, and the file."""
+
+    source: str
+    header: Header
+
+
 class Snapshot:
     """`Snapshot.load(["cluster.json"]).engine()` is an engine with that cluster in it."""
 
-    __slots__ = ("_found", "_inventory", "_texts", "_unread")
+    __slots__ = ("_found", "_inventory", "_recordings", "_texts", "_unread")
 
-    def __init__(self, texts: Iterable[Text], problems: Iterable[Problem] = ()) -> None:
+    def __init__(
+        self,
+        texts: Iterable[Text],
+        problems: Iterable[Problem] = (),
+        recordings: Iterable[Recorded] = (),
+    ) -> None:
         self._texts = tuple(texts)
+        self._recordings = tuple(recordings)
         self._found = tuple(problems)
         self._unread: tuple[Problem, ...] | None = None
         self._inventory: Inventory | None = None
@@ -64,8 +79,11 @@ class Snapshot:
         arguments = [paths] if isinstance(paths, (str, Path)) else list(paths)
         texts: list[Text] = []
         problems: list[Problem] = []
+        recordings: list[Recorded] = []
         for argument, files in enumerate(map(read_files, arguments)):
             for found in files:
+                if isinstance(found, File) and found.header is not None:
+                    recordings.append(Recorded(found.name, found.header))
                 for read in _texts(found) if isinstance(found, File) else (found,):
                     if isinstance(read, Problem):
                         problems.append(read)
@@ -73,7 +91,7 @@ class Snapshot:
                         texts.append(read)
                 if progress is not None:
                     progress(argument + 1, len(arguments))
-        return cls(texts, problems)
+        return cls(texts, problems, recordings)
 
     @classmethod
     def of(cls, items: Iterable[Mapping[str, Any]], source: str = "") -> Snapshot:
@@ -84,6 +102,11 @@ class Snapshot:
     @property
     def texts(self) -> tuple[Text, ...]:
         return self._texts
+
+    @property
+    def recordings(self) -> tuple[Recorded, ...]:
+        """Of the files that `kpolicy snapshot record` or `redact` wrote."""
+        return self._recordings
 
     @property
     def size_bytes(self) -> int:
@@ -158,6 +181,8 @@ def _texts(file: File) -> Iterator[Text | Problem]:
 
 def _is_json(file: File) -> bool:
     """By the first character; a YAML file may begin like that too, in flow style."""
+    if file.header is not None:
+        return True
     start = file.text[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] not in (b"{", b"["):
         return not file.text.strip()

@@ -221,7 +221,7 @@ class TestBadInput:
         [
             (["--snapshot", "none.json"], "none.json: cannot be read: No such file"),
             (["--snapshot", "empty"], "no snapshot file is in this folder"),
-            (["--snapshot", "old.kpsnap"], "cannot be read by this kpolicy"),
+            (["--snapshot", "old.kpsnap"], "cut off: the end of the file is missing"),
             (["--snapshot", "strange.json"], "nothing else that a rule reads in strange.json"),
             (["--snapshot", "cluster.json", "--pod", "fist"], "did you mean `default/fits`?"),
             (["--snapshot", "cluster.json", "--pod", "others"], "the policy serves kpolicy"),

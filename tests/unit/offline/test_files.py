@@ -76,7 +76,7 @@ def test_what_cannot_be_read_is_a_problem_of_the_whole(tmp_path: Path) -> None:
         assert (texts, problem.code, problem.source) == ({}, code, str(tmp_path / name))
         assert problem.is_of_whole_source
     assert "No such file" in str(next(iter(read_files(tmp_path / "missing.json"))))
-    assert "kubectl get" in str(next(iter(read_files(tmp_path / "prod.kpsnap"))))
+    assert "kpolicy snapshot record" in str(next(iter(read_files(tmp_path / "prod.kpsnap"))))
 
 
 def test_files_and_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
