@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from kpolicy.offline.evaluate import Evaluated, evaluate
     from kpolicy.offline.explain import Explained, explain
     from kpolicy.offline.problem import Problem
+    from kpolicy.offline.recording.header import Header, Origin
+    from kpolicy.offline.recording.writer import write_snapshot
+    from kpolicy.offline.redacting import redact
     from kpolicy.offline.simulate import SimulatedPod, Simulation, simulate
     from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
     from kpolicy.offline.survey import Survey, survey
@@ -37,7 +40,9 @@ _LAZY: Final = {
     "Difference": "kpolicy.offline.diff",
     "Evaluated": "kpolicy.offline.evaluate",
     "Explained": "kpolicy.offline.explain",
+    "Header": "kpolicy.offline.recording.header",
     "Measured": "kpolicy.offline.bench.measure",
+    "Origin": "kpolicy.offline.recording.header",
     "PolicyRefusedError": "kpolicy.offline.snapshot",
     "PolicyTestRun": "kpolicy.offline.testing.results",
     "Problem": "kpolicy.offline.problem",
@@ -50,9 +55,11 @@ _LAZY: Final = {
     "evaluate": "kpolicy.offline.evaluate",
     "explain": "kpolicy.offline.explain",
     "measure": "kpolicy.offline.bench.measure",
+    "redact": "kpolicy.offline.redacting",
     "run_tests": "kpolicy.offline.testing.session",
     "simulate": "kpolicy.offline.simulate",
     "survey": "kpolicy.offline.survey",
+    "write_snapshot": "kpolicy.offline.recording.writer",
     "Compiled": "kpolicy.policy.compile",
     "Program": "kpolicy.policy.program",
     "Reformatted": "kpolicy.policy.reformat",
@@ -71,7 +78,9 @@ __all__ = [
     "Difference",
     "Evaluated",
     "Explained",
+    "Header",
     "Measured",
+    "Origin",
     "Place",
     "PolicyRefusedError",
     "PolicyTestRun",
@@ -93,10 +102,12 @@ __all__ = [
     "evaluate",
     "explain",
     "measure",
+    "redact",
     "reformat",
     "run_tests",
     "simulate",
     "survey",
+    "write_snapshot",
 ]
 
 

@@ -6,8 +6,9 @@ import kpolicy
 from kpolicy.testing import node, pod
 
 OFFLINE = {
-    "Explained", "Measured", "PolicyRefusedError", "Problem", "SimulatedPod", "Simulation", "Size",
-    "Snapshot", "Survey", "explain", "measure", "simulate", "survey",
+    "Explained", "Header", "Measured", "Origin", "PolicyRefusedError", "Problem", "SimulatedPod",
+    "Simulation", "Size", "Snapshot", "Survey", "explain", "measure", "redact", "simulate",
+    "survey", "write_snapshot",
 }  # fmt: skip
 
 

@@ -1,0 +1,92 @@
+"""`redact`: a whole cluster without its names.
+
+Owns the first look over all objects, which finds what single ones cannot tell: label keys whose
+values are compared as numbers, and claims whose names are made of a pod's and a volume's. Assumes
+that the objects can be walked twice. Must not know where they come from or go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kpolicy.offline.json_objects import Json
+from kpolicy.offline.kinds import is_read, name_of
+from kpolicy.offline.redaction.fields import Place
+from kpolicy.offline.redaction.objects import KINDS
+from kpolicy.offline.redaction.words import Words
+
+KEY_BYTES_MIN: Final = 16
+_NUMBERS: Final = frozenset({"Gt", "Lt"})
+_NAMESPACE: Final = "default"  # of what names none, as the engine has it
+
+
+class Ephemeral(NamedTuple):
+    """A volume for which the API makes a claim named after both."""
+
+    namespace: str
+    pod: str
+    volume: str
+
+
+class Redactor:
+    """`Redactor(key, objects)` has looked over the objects; `redacted` gives them again."""
+
+    def __init__(
+        self,
+        key: bytes,
+        objects: Callable[[], Iterable[Json]],
+        *,
+        keep_labels: Iterable[str] = (),
+        keep_namespaces: Iterable[str] = (),
+    ) -> None:
+        if len(key) < KEY_BYTES_MIN:
+            raise ValueError(f"a key has at least {KEY_BYTES_MIN} bytes")
+        self._objects = objects
+        compared: set[str] = set()
+        volumes: set[Ephemeral] = set()
+        for item in objects():
+            if item.get("kind") in ("Pod", "PersistentVolume"):
+                compared.update(_compared(item.get("spec")))
+            if item.get("kind") == "Pod":
+                volumes.update(_ephemeral(item))
+        self.words = Words(
+            key, keep_labels=keep_labels, keep_namespaces=keep_namespaces, compared=compared
+        )
+        name = self.words.name
+        self._claims: dict[tuple[str, str], str] = {}
+        for each in sorted(volumes):
+            made = f"{name(each.pod)}-{name(each.volume)}"
+            self._claims.setdefault((each.namespace, f"{each.pod}-{each.volume}"), made)
+
+    def redacted(self) -> Iterator[Json]:
+        """Those that a rule reads and that have a name; all others are left out."""
+        for item in self._objects():
+            if is_read(item) and name_of(item):
+                place = Place(self.words, _namespace(item), self._claims)
+                yield KINDS[str(item["kind"])](place, item)
+
+
+def _namespace(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"].get("namespace") or _NAMESPACE)
+
+
+def _ephemeral(pod: Json) -> Iterator[Ephemeral]:
+    spec = pod.get("spec")
+    volumes = spec.get("volumes") if isinstance(spec, dict) else None
+    for volume in volumes if isinstance(volumes, list) and name_of(pod) else ():
+        if isinstance(volume, dict) and volume.get("ephemeral") is not None:
+            yield Ephemeral(_namespace(pod), name_of(pod), str(volume.get("name") or ""))
+
+
+def _compared(value: Any) -> Iterator[str]:
+    """Keys of requirements with Gt or Lt, however deep they stand."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            if part.get("operator") in _NUMBERS and isinstance(part.get("key"), str):
+                yield part["key"]
+            waiting += part.values()
