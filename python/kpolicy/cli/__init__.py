@@ -38,7 +38,7 @@ VERBS: Final = {
     "simulate": "place all pending pods of a snapshot",
     "diff": "compare what two policies decide",
     "bench": "measure how fast the engine decides",
-    "snapshot": "say what a snapshot holds",
+    "snapshot": "record a cluster, redact a snapshot, say what one holds",
     "convert": "print a kube-scheduler configuration as a policy",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",

@@ -1,55 +1,35 @@
-"""`kpolicy snapshot`: what is in a snapshot.
+"""`kpolicy snapshot`: record one, take the names out of it, say what is in it.
 
-Owns the verb's flags and its exit code. The counting is that of `kpolicy.offline.survey`.
+Owns which verbs there are below this one. Each is a module of its own, which loads what it needs
+when it runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any, Final
 
-from kpolicy.cli.failure import CannotWorkError
-from kpolicy.cli.snapshot_inputs import SNAPSHOT_HELP, add_output_flag, load_snapshot
+from kpolicy.cli import snapshot_info, snapshot_record, snapshot_redact
 
-_EPILOG: Final = "exit: 0 shown, 2 could not work"
+_VERBS: Final = {
+    "record": snapshot_record,
+    "redact": snapshot_redact,
+    "info": snapshot_info,
+}
 
 
 def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "snapshot",
-        help="show snapshots",
-        description="Show what is in a snapshot.",
+        help="record, redact and show snapshots",
+        description="Record a cluster, take the names out of a snapshot, show what is in one.",
         allow_abbrev=False,
     )
     verbs = parser.add_subparsers(dest="snapshot_verb", required=True, metavar="VERB")
-    info = verbs.add_parser(
-        "info",
-        help="count what is in a snapshot",
-        description="Count kinds, nodes, pods and resources, and name what cannot be read.",
-        epilog=_EPILOG,
-        allow_abbrev=False,
-    )
-    info.add_argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
-    add_output_flag(info)
+    for module in _VERBS.values():
+        module.add_parser(verbs)
 
 
 def main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.report.survey import survey_json, survey_text
-    from kpolicy.offline.survey import survey
-
-    snapshot = load_snapshot(args.snapshot)
-    found = survey(snapshot)
-    if not found.kinds and not found.left_out:
-        raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
-    if args.output == "json":
-        shown = survey_json(found, snapshot.size_bytes)
-        print(json.dumps(shown, ensure_ascii=False, indent=2))
-        return 0
-    for line in survey_text(found, snapshot.size_bytes):
-        print(line)
-    sys.stdout.flush()
-    for problem in found.problems:
-        print(f"warning: {problem}", file=sys.stderr)
-    return 0
+    verb: Any = _VERBS[args.snapshot_verb]
+    return int(verb.main(args))

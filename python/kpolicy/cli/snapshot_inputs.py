@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("table", "json")
 SNAPSHOT_HELP: Final = (
-    "objects as `kubectl get … -o json` or `-o yaml` prints them: files, folders, or - for stdin; "
-    "gzip is read too"
+    "what `kpolicy snapshot record` wrote, or objects as `kubectl get … -o json` or `-o yaml` "
+    "prints them: files, folders, or - for stdin; gzip is read too"
 )
 
 

@@ -48,12 +48,15 @@ async def read_list(
     page_objects: int,
     refuse_stale: bool,
     pause: Callable[[Failure], Awaitable[None]],
+    exactly: str = "",
 ) -> Listed | Stale | Broken:
     """List everything, page by page. A page that fails for the moment is asked for again after
-    `pause`: what was read is still good."""
+    `pause`: what was read is still good. `exactly` is a version that others were listed at."""
     query = resource.query() | {"limit": str(page_objects)}
     if not_older_than:
         query |= {"resourceVersion": not_older_than, "resourceVersionMatch": "NotOlderThan"}
+    if exactly:
+        query |= {"resourceVersion": exactly, "resourceVersionMatch": "Exact"}
     await sink.list_begin(resource.name)
     size = 0
     for number in range(LIST_PAGES_MAX):
