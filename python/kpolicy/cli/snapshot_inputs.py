@@ -62,7 +62,7 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
         snapshot = Snapshot.load(arguments, progress=progress)
     for problem in snapshot.file_problems:
         if problem.is_of_whole_source and (problem.source in arguments or not snapshot.texts):
-            raise CannotWorkError(str(problem))
+            raise CannotWorkError(f"{problem.code}: {problem}")
     return snapshot
 
 

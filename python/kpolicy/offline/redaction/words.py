@@ -87,15 +87,13 @@ class Words:
         return "/".join(map(self.name, uid.split("/")))
 
     def label(self, key: str, value: str) -> str:
-        if key in self._labels or (key in self._compared and _INTEGER.fullmatch(value)):
-            return value
-        return self.name(value)
+        return value if self._stays(key, value) else self.name(value)
 
     def asked(self, key: str, value: str) -> str:
         """A label's value in a selector: one that makes the selector invalid still does."""
-        if value and not _LABEL_VALUE.fullmatch(value) and key not in self._labels:
-            return "-" + self.name(value)
-        return self.label(key, value)
+        if self._stays(key, value) or not value or _LABEL_VALUE.fullmatch(value):
+            return self.label(key, value)
+        return "-" + self.name(value)
 
     def image(self, reference: str) -> str:
         """A name without a tag means `:latest`, as ImageLocality reads it."""
@@ -120,6 +118,10 @@ class Words:
     def replaced(self) -> dict[str, str]:
         """Every word so far and what stands for it: as secret as the key."""
         return dict(self._replaced)
+
+    def _stays(self, key: str, value: str) -> bool:
+        is_number = key in self._compared and _INTEGER.fullmatch(value) is not None
+        return key in self._labels or is_number
 
     def _hash(self, word: str) -> str:
         digest = hmac.new(self._key, word.encode("utf-8", "surrogatepass"), hashlib.sha256)

@@ -51,6 +51,7 @@ class TestWords:
         assert words.label("cores", "32") == "32"
         assert words.label("cores", "many") == words.name("many")
         assert words.label("account", "32") == words.name("32")
+        assert words.asked("cores", "-5") == "-5"  # no label value, and a bound all the same
 
     def test_what_is_no_label_value_is_none_afterwards(self) -> None:
         words = Words(KEY)
