@@ -56,6 +56,7 @@ def add_parser(verbs: Any) -> None:  # argparse has no public name for this type
 
 
 def main(args: argparse.Namespace) -> int:
+    from kpolicy.cli.progress import progress_bar
     from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX
     from kpolicy.offline.recording.writer import Writer
     from kpolicy.offline.redacting import redacted_origin, redactor
@@ -68,8 +69,12 @@ def main(args: argparse.Namespace) -> int:
     kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
     origin = redacted_origin(snapshot, **kept)
     with written(args.output) as (stream, folder), Writer(folder) as writer:
-        for item in redactor(snapshot, key, **kept).redacted():
-            writer.add(item)
+        with progress_bar("redacting") as progress:
+            known = sum(sum(one.header.content.counts.values()) for one in snapshot.recordings)
+            for done, item in enumerate(redactor(snapshot, key, **kept).redacted(), start=1):
+                writer.add(item)
+                if progress is not None and known:
+                    progress(done, max(done, known))
         header = writer.write(stream, origin)
     objects = sum(header.content.counts.values())
     if not objects:
