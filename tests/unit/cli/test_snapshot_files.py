@@ -67,7 +67,7 @@ class TestEveryVerb:
         [
             ["explain", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
             ["simulate", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
-            ["eval", "size(pod.metadata.name)", "--pod", "default/fits", "--node", "n1",
+            ["eval", "label(node, 'disk')", "--pod", "default/fits", "--node", "n1",
              "--output", "json", "--snapshot"],
             ["diff", "policy.yaml", "policy.yaml", "--snapshot"],
         ],
