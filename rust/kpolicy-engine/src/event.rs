@@ -288,6 +288,6 @@ mod tests {
             assert!(!only.contains(Event::PodUpdate));
             assert_eq!(only.iter().collect::<Vec<_>>(), [*event]);
         }
-        assert_eq!(Events::ALL.iter().count(), 60);
+        assert_eq!(Events::ALL.iter().count(), 61);
     }
 }
