@@ -33,9 +33,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 
 def main(args: argparse.Namespace) -> int:
-    from kpolicy.policy.catalogue import pages
-
-    chosen = list(pages().values()) if args.all else [_page(args.code)]
+    chosen = list(_pages().values()) if args.all else [_page(args.code)]
     if args.output == "json":
         documents = [_document(page) for page in chosen]
         text = json.dumps(documents if args.all else documents[0], indent=2)
@@ -46,16 +44,22 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def _pages() -> dict[str, Page]:
+    from kpolicy.policy.catalogue import pages, runtime_pages
+
+    return {**pages(), **runtime_pages()}
+
+
 def _page(code: str | None) -> Page:
-    from kpolicy.policy.catalogue import FAMILIES, pages
+    from kpolicy.policy.catalogue import FAMILIES
     from kpolicy.policy.nearest import did_you_mean
 
     if code is None:
         raise CannotWorkError("which code? `kpolicy rule KP204`, or `kpolicy rule --all`")
-    page = pages().get(code.upper())
+    page = _pages().get(code.upper())
     if page is None:
         families = ", ".join(f"{prefix}xx {what}" for prefix, what in FAMILIES.items())
-        hint = did_you_mean(code.upper(), pages()) or f"codes are {families}"
+        hint = did_you_mean(code.upper(), _pages()) or f"codes are {families}"
         raise CannotWorkError(f"there is no code `{code}`; {hint}")
     return page
 

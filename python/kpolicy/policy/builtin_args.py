@@ -217,8 +217,22 @@ class NodeLabelArgs(Edge):
 
 
 class ServiceAffinityArgs(Edge):
+    """`antiAffinityLabel` is short for `antiAffinityLabelsPreference` with one label."""
+
     affinity_labels: list[NonEmpty] = Field(default_factory=list)
     anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    anti_affinity_label: NonEmpty | None = None
+
+    @model_validator(mode="after")
+    def _in_full(self) -> Self:
+        label = self.anti_affinity_label
+        if label is None:
+            return self
+        if self.anti_affinity_labels_preference:
+            message = "give `antiAffinityLabel` or `antiAffinityLabelsPreference`, not both"
+            refuse("KP115", message, ("antiAffinityLabel",))
+        full = {"anti_affinity_labels_preference": [label], "anti_affinity_label": None}
+        return self.model_copy(update=full)
 
 
 Owner = Literal["Service", "ReplicationController", "ReplicaSet", "StatefulSet"]

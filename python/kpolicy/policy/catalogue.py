@@ -24,6 +24,14 @@ def pages() -> dict[str, Page]:
     return {page.code: page for page in sorted(listed, key=lambda page: page.code)}
 
 
+@cache
+def runtime_pages() -> dict[str, Page]:
+    """Pages of errors that expressions meet while pods are scheduled, in the order of codes."""
+    from kpolicy.policy.catalogue_runtime import RUNTIME_PAGES  # noqa: PLC0415
+
+    return {page.code: page for page in RUNTIME_PAGES}
+
+
 FAMILIES: Final = {
     "KP1": "the document",
     "KP2": "types",
@@ -31,6 +39,7 @@ FAMILIES: Final = {
     "KP4": "cost",
     "KP5": "tests and snapshots",
     "KP6": "legacy import",
+    "KR1": "errors of expressions while scheduling",
 }
 
 

@@ -174,9 +174,9 @@ MEANING_PAGES: Final = (
     ),
     Page(
         "KP502",
-        WARNING,
+        ERROR,
         "test that asserts nothing",
-        "A test without expectations cannot fail.",
+        "A test without expectations cannot fail, and a document without tests tests nothing.",
         "expect: {}",
         "expect: {decision: place}",
     ),

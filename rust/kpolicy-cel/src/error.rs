@@ -45,6 +45,22 @@ impl Kind {
             Self::UnknownFact => "unknown_fact",
         }
     }
+
+    /// The code for people, explained by `kpolicy rule`; never reused.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NoSuchOverload => "KR101",
+            Self::NoSuchKey => "KR102",
+            Self::DivideByZero => "KR103",
+            Self::Overflow => "KR104",
+            Self::OutOfRange => "KR105",
+            Self::Malformed => "KR106",
+            Self::DuplicateKey => "KR107",
+            Self::InvalidArgument => "KR108",
+            Self::UnknownFact => "KR109",
+            Self::CostExceeded => "KR110",
+        }
+    }
 }
 
 /// An error without a place: what a function or a fact reports.
@@ -96,6 +112,13 @@ pub struct EvaluationError {
     pub message: Arc<str>,
     /// Index of the node in the verified expression (its span is `spans[node]`).
     pub node: u32,
+}
+
+impl EvaluationError {
+    /// The message with its code, for people.
+    pub fn told(&self) -> Arc<str> {
+        format!("{} ({})", self.message, self.kind.code()).into()
+    }
 }
 
 impl fmt::Display for EvaluationError {

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kpolicy import cli
-from kpolicy.policy.catalogue import pages
+from kpolicy.policy.catalogue import pages, runtime_pages
 
 
 def test_a_code_has_a_page_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,6 +16,11 @@ def test_a_code_has_a_page_in_any_case(capsys: pytest.CaptureFixture[str]) -> No
     assert out.startswith("KP204 (error): no matching overload\n")
     assert "bad:" in out
     assert "good:" in out
+
+
+def test_errors_of_expressions_have_pages_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", "KR102"]) == 0
+    assert capsys.readouterr().out.startswith("KR102 (error): no such key\n")
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
@@ -29,7 +34,7 @@ def test_all_codes_are_listed(form: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_pages_can_be_read_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule", "--all", "--output", "json"]) == 0
     read = json.loads(capsys.readouterr().out)
-    assert [page["code"] for page in read] == list(pages())
+    assert [page["code"] for page in read] == [*pages(), *runtime_pages()]
 
 
 @pytest.mark.parametrize("arguments", [[], ["KP999"], ["nonsense"]])

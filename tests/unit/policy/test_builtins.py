@@ -5,7 +5,7 @@ from __future__ import annotations
 from kpolicy.policy.builtins import ALWAYS_ON, BUILTINS, PREEMPTION, filled
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.shipped import shipped_names, shipped_source
-from tests.unit.policy.policies import names, profile
+from tests.unit.policy.policies import names, policy, profile, said
 
 
 def test_the_shipped_default_is_the_default_profile_of_the_registry() -> None:
@@ -65,3 +65,22 @@ def test_the_reloaded_demo_decides_otherwise_for_the_same_pods() -> None:
     )
     assert names(before["filters"]) == names(after["filters"])
     assert before["scores"] != after["scores"]
+
+
+def affinity(args: str) -> str:
+    spec = "predicates: [{builtin: NodeResourcesFit}]\n"
+    return policy(f"{spec}priorities:\n  - {{builtin: ServiceAffinity, args: {{{args}}}}}")
+
+
+def test_one_label_to_spread_services_over_has_a_short_form() -> None:
+    short = compile_policy(affinity("antiAffinityLabel: rack"))
+    full = compile_policy(affinity("antiAffinityLabelsPreference: [rack]"))
+    assert short.program is not None
+    assert full.program is not None
+    assert short.program.bytes == full.program.bytes
+    assert short.diagnostics == ()
+
+
+def test_the_short_form_does_not_go_with_the_long_one() -> None:
+    both = affinity("antiAffinityLabel: rack, antiAffinityLabelsPreference: [zone]")
+    assert [code for code, _ in said(compile_policy(both).diagnostics)] == ["KP115"]

@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 
 import kpolicy.policy as package
-from kpolicy.diagnostics import Severity
-from kpolicy.policy.catalogue import FAMILIES, pages
+from kpolicy.diagnostics import Severity, has_errors
+from kpolicy.policy.catalogue import FAMILIES, pages, runtime_pages
+from kpolicy.policy.compile import compile_policy
+from tests.tree.sources import ROOT
+from tests.unit.policy.policies import policy
 
 SOURCES = sorted(Path(package.__file__).parent.rglob("*.py"))
 
@@ -34,3 +37,18 @@ def test_every_code_that_is_used_has_a_page() -> None:
     assert len(SOURCES) > 30
     assert len(used) > 25
     assert used <= set(pages())
+
+
+def test_every_error_of_an_expression_has_a_page() -> None:
+    source = (ROOT / "rust" / "kpolicy-cel" / "src" / "error.rs").read_text("utf-8")
+    codes = re.findall(r'=> "(KR\d{3})"', source)
+    assert len(codes) == 10
+    assert sorted(codes) == list(runtime_pages())
+
+
+def test_what_a_page_of_an_error_advises_is_sound() -> None:
+    assert len(runtime_pages()) == 10
+    for page in runtime_pages().values():
+        lines = "".join(f"\n      {line}" for line in page.good.splitlines())
+        text = policy(f"predicates:\n  - name: a\n    expression: |{lines}")
+        assert not has_errors(compile_policy(text).diagnostics), page.code

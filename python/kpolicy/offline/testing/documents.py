@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from kpolicy.diagnostics import Diagnostic, Note, Place, Severity, Span, has_errors
+from kpolicy.diagnostics import Diagnostic, Note, Place, Span, has_errors
 from kpolicy.offline.testing.model import KIND, PolicyTest, Step, Test
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.document import read_documents
@@ -55,12 +55,10 @@ class Suite:
 
     def remark(
         self, code: str, message: str, path: Path, *, hint: str = "", at_key: bool = False,
-        notes: tuple[Note, ...] = (), severity: Severity | None = None,
+        notes: tuple[Note, ...] = (),
     ) -> Diagnostic:  # fmt: skip
         span = self.key_span(path) if at_key else self.span(path)
-        said = remark(
-            code, message, span, hint=hint, field=dotted(path), notes=notes, severity=severity
-        )
+        said = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
         return placed(self.text, said)
 
 
@@ -140,7 +138,7 @@ def _problems(suite: Suite, written: Node) -> Iterator[Diagnostic]:
         where: Path = ("tests",) if find(suite.tree, ("tests",)) is not None else ("kind",)
         if find(written, ("tests", 0)) is None:
             message = "this document has no tests"
-            yield suite.remark("KP502", message, where, severity=Severity.ERROR)
+            yield suite.remark("KP502", message, where)
     yield from _same_names(suite)
     fixtures = (("fixtures", suite.model.fixtures), ("podFixtures", suite.model.pod_fixtures))
     for kind, known in fixtures:

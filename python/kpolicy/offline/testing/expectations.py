@@ -221,7 +221,7 @@ def _errors(
         yield _mismatch(at, ("errors",), _NONE, have)
     for index, one in enumerate(wanted):
         if not any(_same_error(one, error) for error in got):
-            parts = {"on": one.node, "of kind": one.kind, "containing": one.contains}
+            parts = {"on": one.node, "with code": one.code, "containing": one.contains}
             told = " ".join(f"{word} {value}" for word, value in parts.items() if value)
             yield _mismatch(at, ("errors", index), f"an error of {one.rule} {told}".strip(), have)
 
@@ -230,6 +230,6 @@ def _same_error(wanted: ErrorExpectation, error: RuleError) -> bool:
     return (
         wanted.rule == error.rule
         and (wanted.node is None or wanted.node == error.node)
-        and (wanted.kind is None or wanted.kind == error.kind)
+        and (wanted.code is None or wanted.code == error.code)
         and (wanted.contains is None or wanted.contains in error.message)
     )

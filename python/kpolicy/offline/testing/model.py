@@ -221,13 +221,7 @@ class ErrorExpectation(Edge):
 
     rule: NonEmpty
     node: NonEmpty | None = None
-    kind: (
-        Literal[
-            "no_such_key", "no_such_overload", "out_of_range", "overflow", "divide_by_zero",
-            "malformed", "duplicate_key", "invalid_argument", "cost_exceeded", "unknown_fact",
-        ]
-        | None
-    ) = None  # fmt: skip
+    code: Annotated[str, StringConstraints(pattern=r"^KR[0-9]{3}$")] | None = None
     contains: NonEmpty | None = None
 
 

@@ -33,11 +33,12 @@ class RuleError:
 
     rule: str
     node: str
-    kind: str
+    code: str
     message: str
 
     def __str__(self) -> str:
-        return f"{self.rule}{f' on {self.node}' if self.node else ''}: {self.message}"
+        where = f" on {self.node}" if self.node else ""
+        return f"{self.rule}{where}: {self.message} ({self.code})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class World:
         self, key: str, decision: Decision, explained: Json, seen: list[Json], audited: list[str]
     ) -> Observation:
         errors = [
-            RuleError(rule["rule"], error.get("node", ""), error["kind"], error["message"])
+            RuleError(rule["rule"], error.get("node", ""), error["code"], error["message"])
             for rule in seen
             for error in rule["errors"]
         ]

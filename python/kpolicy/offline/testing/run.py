@@ -117,10 +117,8 @@ class SuiteRun:
             return replace(result, diagnostics=suite.faults[index])
         if not any(asserts(step.expect) for _, step in steps_of(test)):
             hint = "say in `expect` what must become of the pod"
-            return _with(result, suite.remark(
-                "KP502", "this test asserts nothing", (*path, "name"), hint=hint,
-                severity=Severity.ERROR,
-            ))  # fmt: skip
+            message = "this test asserts nothing"
+            return _with(result, suite.remark("KP502", message, (*path, "name"), hint=hint))
         compiled = self._program(test.params)
         if compiled.program is None:
             return replace(result, diagnostics=compiled.diagnostics)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.unit.offline.testing.suites import NODES, codes, ran, told
+from kpolicy.policy.catalogue import runtime_pages
+from tests.unit.offline.testing.suites import NODES, POLICY, codes, ran, told
 
 # An expectation of a pod, and what is told when it is wrong: field, expected, got.
 Case = tuple[str, str, list[tuple[str, str, str]]]
@@ -29,7 +32,7 @@ HOLDING = [
     ("{}", "{errors: [], audited: [], preemption: {victims: []}}"),
     (
         "{labels: {rack: r}}",
-        "{errors: [{rule: rack, node: n1, kind: no_such_key, contains: rack}]}",
+        "{errors: [{rule: rack, node: n1, code: KR102, contains: rack}]}",
     ),
     ("{requests: {cpu: 64}}", "{decision: park, message: {matches: '0/2 nodes are available.*'}}"),
     ("{spec: {schedulingGates: [{name: example.com/g}]}}", "{decision: gate}"),
@@ -90,7 +93,13 @@ BROKEN: list[Case] = [
     (
         "{labels: {rack: r}}",
         "{errors: []}",
-        [("errors", "none", "rack on n1: no such key: rack; rack on n2: no such key: rack")],
+        [
+            (
+                "errors",
+                "none",
+                "rack on n1: no such key: rack (KR102); rack on n2: no such key: rack (KR102)",
+            )
+        ],
     ),
     (
         "{}",
@@ -166,3 +175,19 @@ def test_tests_do_not_see_each_other_and_ties_fall_by_the_seed() -> None:
     names = [f"- {{name: t{number}, pod: {{}}, expect: {{node: none}}}}" for number in range(8)]
     run = ran("\n".join(names), policy)
     assert len({got for _, _, got in told(run)}) == 1
+
+
+# Beyond what linting finds: no fact is unknown, and no program too costly.
+NEVER_MET = {"KR109", "KR110"}
+
+
+def test_what_a_page_of_an_error_warns_of_gives_that_error() -> None:
+    pages = [page for code, page in runtime_pages().items() if code not in NEVER_MET]
+    assert len(pages) == 8
+    for page in pages:
+        policy = POLICY.replace("label(node, 'noisy') == ''", json.dumps(page.bad))
+        policy = policy.replace("enforcement: audit", "onError: reject")
+        nodes = "nodes: [{name: n1, labels: {generation: x}}]\n"
+        errors = f"{{rule: noisy, node: n1, code: {page.code}}}"
+        run = ran(f"- {{name: a, pod: {{}}, expect: {{errors: [{errors}]}}}}", nodes, policy)
+        assert run.is_fine, run.to_json()

@@ -48,7 +48,7 @@ impl Conditions {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Holds::No,
                 Ok(other) => unknown = Some(format!("it gave {}", other.type_name()).into()),
-                Err(error) => unknown = Some(error.message),
+                Err(error) => unknown = Some(error.told()),
             }
         }
         unknown.map_or(Holds::Yes, Holds::Unknown)

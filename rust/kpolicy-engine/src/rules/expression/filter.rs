@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, EvaluationError, Expression, Value};
+use kpolicy_cel::{Budget, Expression, Value};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
@@ -87,7 +87,7 @@ impl Prepared {
         match self.residual.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
             Ok(Value::Bool(passes)) => Ok(passes),
             Ok(other) => Err(format!("it gave {}", other.type_name()).into()),
-            Err(EvaluationError { message, .. }) => Err(message),
+            Err(error) => Err(error.told()),
         }
     }
 

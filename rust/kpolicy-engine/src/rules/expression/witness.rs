@@ -64,7 +64,7 @@ impl Witness {
         matches!(self.part, Part::Filter(_))
     }
 
-    /// `{"rule", "side", "match": [[…]], "nodes": […], "errors": [{"node", "kind", "message", "at"}]}`;
+    /// `{"rule", "side", "match": [[…]], "nodes": […], "errors": [{"node", "code", "message", "at"}]}`;
     /// lists hold a set of bits for each node of an IR.
     pub fn seen<'a>(
         &self,
@@ -144,7 +144,7 @@ fn bits(seen: &[Seen]) -> Value {
 
 fn told(error: &EvaluationError, node: Option<&str>) -> Value {
     let mut object =
-        json!({"kind": error.kind.name(), "message": *error.message, "at": error.node});
+        json!({"code": error.kind.code(), "message": *error.message, "at": error.node});
     if let (Some(object), Some(node)) = (object.as_object_mut(), node) {
         object.insert("node".into(), node.into());
     }
