@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.param_flag import add_param_flag
 from kpolicy.cli.snapshot_inputs import add_output_flag, load_program, refused
 
 _EPILOG: Final = """\
@@ -52,6 +53,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--policy", action="append", default=[], metavar="FILE|DIR|-",
         help="a policy of one profile; repeatable (default: kube-scheduler-default)",
     )  # fmt: skip
+    add_param_flag(parser)
     add_output_flag(parser)
 
 
@@ -77,7 +79,7 @@ def main(args: argparse.Namespace) -> int:
     if args.workload not in WORKLOADS:
         hint = did_you_mean(args.workload, WORKLOADS) or f"one of {', '.join(WORKLOADS)}"
         raise CannotWorkError(f"there is no workload `{args.workload}`; {hint}")
-    program = load_program(args.policy, every_pod=True)
+    program = load_program(args.policy, every_pod=True, params=dict(args.param))
     if program is None:
         return 1
     size = Size(args.nodes, args.existing, args.pods)

@@ -11,6 +11,7 @@ import sys
 from typing import Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.param_flag import add_param_flag
 from kpolicy.cli.snapshot_inputs import (
     SNAPSHOT_HELP,
     add_output_flag,
@@ -45,6 +46,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--snapshot", "-s", action="append", required=True, metavar="FILE|DIR|-",
         help=f"{SNAPSHOT_HELP}; repeatable",
     )  # fmt: skip
+    add_param_flag(parser)
     parser.add_argument("--all-pods", action="store_true", help="judge pods on nodes again too")
     parser.add_argument(
         "--every-pod", action="store_true",
@@ -62,8 +64,9 @@ def main(args: argparse.Namespace) -> int:
     from kpolicy.offline.report.difference import difference_text, summary_text
     from kpolicy.offline.snapshot import PolicyRefusedError
 
-    old = load_program([args.old], every_pod=args.every_pod)
-    new = load_program([args.new], every_pod=args.every_pod)
+    params = dict(args.param)
+    old = load_program([args.old], every_pod=args.every_pod, params=params, beside=[args.new])
+    new = load_program([args.new], every_pod=args.every_pod, params=params, beside=[args.old])
     if old is None or new is None:
         raise CannotWorkError("a policy with errors decides nothing")
     snapshot = load_snapshot(args.snapshot)

@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     from kpolicy.offline.explain import Explaining
     from kpolicy.offline.snapshot import PolicyRefusedError
 
-    program = load_program(args.policy, every_pod=args.every_pod)
+    program = load_program(args.policy, every_pod=args.every_pod, params=dict(args.param))
     if program is None:
         return 1
     snapshot = load_snapshot(args.snapshot)

@@ -13,10 +13,12 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from kpolicy.cli.param_flag import add_param_flag, params_of
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 DESCRIPTION: Final = """\
 Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
 Every flag can be given as a variable too: --log-format is KPOLICY_LOG_FORMAT, and so on; several
-policies in KPOLICY_POLICY are separated by colons. Traces go where the standard OTEL_* variables
-say. SIGHUP reads the policies again; so does a change of their content. SIGTERM and SIGINT stop."""
+policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PARAM by line ends.
+Traces go where the standard OTEL_* variables say. SIGHUP reads the policies again, and ConfigMaps
+that they take params from; so does a change of their content. SIGTERM and SIGINT stop."""
 # The whole way out is promised to take less than eight seconds, whatever hangs.
 EXIT_S_MAX: Final = 7.8
 
@@ -61,6 +64,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         policy_default=[Path(part) for part in policies.split(os.pathsep)] if policies else []
     )
+    add_param_flag(parser)
     parser.add_argument("--kubeconfig", type=Path, default=_default("KUBECONFIG"), metavar="FILE")
     parser.add_argument("--context", default=_default("CONTEXT"), metavar="NAME")
     parser.add_argument(
@@ -116,6 +120,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.configuration import load_connection
     from kpolicy.cluster.problem import ConnectionProblem
+    from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.policy_source import FileSource, FixedSource
     from kpolicy.scheduler.problem import of_connection
     from kpolicy.scheduler.run import Scheduler
@@ -135,12 +140,14 @@ async def _run(arguments: argparse.Namespace) -> int:
             return _tell(of_connection(connection))
         connections.append(connection)
     paths = arguments.policy or arguments.policy_default
+    params = dict(arguments.param) or params_of(_default("PARAM") or "")
     traces = _traces()
     scheduler = Scheduler(
         connections[0],
         FileSource(paths, clock) if paths else FixedSource(),
         options,
         clock=clock,
+        compile_with=partial(compile_policy, params=params),
         traces=traces,
         lease_connection=connections[-1],
         on_lost=_exit_lost,

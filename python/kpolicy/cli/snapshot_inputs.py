@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
     from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
@@ -45,6 +46,7 @@ def add_policy_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
     )
+    add_param_flag(parser)
 
 
 def add_output_flag(parser: argparse.ArgumentParser) -> None:
@@ -66,14 +68,24 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     return snapshot
 
 
-def load_program(arguments: Sequence[str], *, every_pod: bool) -> Program | None:
-    """The program, or None when the policy has errors, which are said on standard error."""
+def load_program(
+    arguments: Sequence[str],
+    *,
+    every_pod: bool,
+    params: Mapping[str, Any] | None = None,
+    beside: Sequence[str] = (),
+) -> Program | None:
+    """The program, or None when the policy has errors, which are said on standard error. Policies
+    `beside` it may be extended, and declare params that this one does not have."""
     from kpolicy.cli.inputs import policy_sources
     from kpolicy.cli.render import Findings, render, summary
     from kpolicy.policy.compile import compile_policy
 
     sources = [source for argument in arguments for source in policy_sources(argument)]
-    compiled = compile_policy(sources, every_pod=every_pod or not sources)
+    library = [source for argument in beside for source in policy_sources(argument)]
+    compiled = compile_policy(
+        sources, every_pod=every_pod or not sources, params=params, library=library
+    )
     if compiled.program is None:
         findings = Findings.of(compiled.diagnostics, sources)
         print(render("full", findings) + summary(findings), file=sys.stderr)

@@ -7,7 +7,6 @@ Owns the verb's flags, watching, writing what was got, and the exit code. Runnin
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
     from kpolicy.offline.testing.results import PolicyTestRun
@@ -57,10 +57,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--policy", action="append", default=[], metavar="FILE|DIR",
         help="test these policies instead of those that the documents name; repeatable",
     )  # fmt: skip
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=VALUE", type=_param,
-        help="a param of the policies, as JSON or text; repeatable",
-    )  # fmt: skip
+    add_param_flag(parser)
     parser.add_argument(
         "--update", action="store_true", help="write what was got in place of what was expected"
     )
@@ -93,16 +90,6 @@ def _percentage(written: str) -> float:
     if not 0 <= percentage <= 100:
         raise argparse.ArgumentTypeError("from 0 to 100")
     return percentage
-
-
-def _param(written: str) -> tuple[str, Any]:
-    name, equals, value = written.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError("write NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _output(written: str) -> tuple[str, str]:

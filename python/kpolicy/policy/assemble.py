@@ -6,14 +6,14 @@ by name. Must not know YAML, nor the fields of an entry beyond name, built-in, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.builtins import POSITIONS
 from kpolicy.policy.entries import Entries
-from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.expression_sets import ExpressionSets
 from kpolicy.policy.model import Extender, Preemption
 from kpolicy.policy.policies import Policy
 from kpolicy.policy.resolve import AppliedRule, Served
@@ -32,13 +32,13 @@ def assemble(
     scheduler_name: str,
     served: Sequence[Served],
     policies: Sequence[str],
-    expressions: Mapping[str, Expressions],
+    expressions: ExpressionSets,
 ) -> Assembled:
     """The profile `scheduler_name` of the program."""
     maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
     extenders = tuple(e for one in served for e in _extenders(one))
-    filters = [maker.filter(rule) for rule in _filters(served)]
-    scores = [maker.score(rule) for rule in _scores(served)]
+    filters = [maker.filter(rule) for rule in _filters(served, expressions)]
+    scores = [maker.score(rule) for rule in _scores(served, expressions)]
     _drop_ignored(filters + scores, extenders)
     percentage, said_percentage = _percentage(served)
     preemption, said_preemption = _preemption(served)
@@ -56,15 +56,15 @@ def assemble(
 # Which rules, and in which order.
 
 
-def _filters(served: Sequence[Served]) -> list[AppliedRule]:
-    rules = _united(rule for one in served for rule in one.predicates)
+def _filters(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
+    rules = _united((rule for one in served for rule in one.predicates), expressions)
     if all(one.effective.policy.model.spec.predicate_order == "asWritten" for one in served):
         return rules
     return sorted(rules, key=_position)
 
 
-def _scores(served: Sequence[Served]) -> list[AppliedRule]:
-    rules = _united(rule for one in served for rule in one.priorities)
+def _scores(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
+    rules = _united((rule for one in served for rule in one.priorities), expressions)
     return [rule for rule in rules if not rule.written.policy.model.spec.shadow]
 
 
@@ -74,14 +74,16 @@ def _position(rule: AppliedRule) -> int:
     return POSITIONS[builtin.name] if builtin is not None else len(POSITIONS)
 
 
-def _united(rules: Iterable[AppliedRule]) -> list[AppliedRule]:
-    """A rule that several policies of a profile have from one document counts once.
+def _united(rules: Iterable[AppliedRule], expressions: ExpressionSets) -> list[AppliedRule]:
+    """A rule that several policies of a profile have from one document counts once, unless they
+    have it with other values of params.
 
     If one of them has it for all pods, it is for all pods.
     """
-    found: dict[tuple[str, object], AppliedRule] = {}
+    found: dict[tuple[object, ...], AppliedRule] = {}
     for rule in rules:
-        key = rule.written.identity
+        with_params = expressions.of(rule.heir, rule.written.policy.name)
+        key = (*rule.written.identity, id(with_params))
         known = found.get(key)
         if known is None:
             found[key] = rule
@@ -153,11 +155,13 @@ def _percentage(served: Sequence[Served]) -> tuple[int, list[Diagnostic]]:
 
 def _preemption(
     served: Sequence[Served],
-) -> tuple[tuple[Policy, Preemption], list[Diagnostic]]:
+) -> tuple[tuple[str, Policy, Preemption], list[Diagnostic]]:
+    """With the name of the policy that has it."""
     stated = [one.effective.preemption for one in served]
-    first = next((one for one in stated if one is not None), None)
+    position = next((index for index, one in enumerate(stated) if one is not None), 0)
+    policy, first = served[position].effective.policy, stated[position]
     if first is None:
-        return (served[0].effective.policy, Preemption()), []
+        return (policy.name, policy, Preemption()), []
     said = [
         other[0].remark(
             "KP116", f"`{first[0].name}` sets preemption of this profile otherwise",
@@ -166,7 +170,7 @@ def _preemption(
         for other in stated
         if other is not None and other[0].name != first[0].name and other[1] != first[1]
     ]  # fmt: skip
-    return first, said
+    return (policy.name, *first), said
 
 
 def _extenders(served: Served) -> tuple[Extender, ...]:

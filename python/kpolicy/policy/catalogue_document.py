@@ -203,6 +203,32 @@ DOCUMENT_PAGES: Final = (
         "overrides:\n  priorities: [{name: least-allocated, weight: 0}]",
     ),
     Page(
+        "KP123",
+        ERROR,
+        "ConfigMap of params that is not there",
+        "`paramsFrom` names a ConfigMap that is neither among the files nor, for `kpolicy run`, in "
+        "the cluster.",
+        "paramsFrom: [{configMap: {namespace: kpolicy-system, name: gpu-parms}}]",
+        "paramsFrom: [{configMap: {namespace: kpolicy-system, name: gpu-params, optional: true}}]",
+    ),
+    Page(
+        "KP124",
+        ERROR,
+        "value for a param that no policy declares",
+        "A value was given by `--param`, or by a test, under a name that no policy declares.",
+        "params: {maxGangPerRack: 2}",
+        "params: {maxGangsPerRack: 2}",
+    ),
+    Page(
+        "KP125",
+        WARNING,
+        "key of a ConfigMap that is no param",
+        "`paramsFrom` takes the keys of a ConfigMap that are names of declared params; this one "
+        "has no effect.",
+        "data: {maxGangPerRack: '2'}",
+        "data: {maxGangsPerRack: '2'}",
+    ),
+    Page(
         "KP130",
         WARNING,
         "deprecated, or without effect",

@@ -15,10 +15,12 @@ from kpolicy.diagnostics import Diagnostic, Note, has_errors
 from kpolicy.policy.assemble import assemble
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.checks import check_policies
+from kpolicy.policy.config_maps import uncalled
 from kpolicy.policy.documents import find_documents
-from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.expression_sets import ExpressionSets
 from kpolicy.policy.limits import DIAGNOSTICS_MAX
 from kpolicy.policy.lint import check_rules
+from kpolicy.policy.params import ParamValues
 from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written_rules
 from kpolicy.policy.program import Program, encode
 from kpolicy.policy.resolve import Resolution, Served, effective, lineages, resolve
@@ -49,7 +51,8 @@ def compile_policy(
     """Compile all policies of `sources` to one program.
 
     No source at all means `kube-scheduler-default`. With `every_pod`, a program of a single profile
-    serves every pending pod, whatever scheduler it names; `params` come before declared defaults;
+    serves every pending pod, whatever scheduler it names; `params` come before all other values of
+    params, and ConfigMaps among the sources are those that `paramsFrom` may name;
     `release` pins the kube-scheduler release whose legacy meaning is wanted; `library` holds
     policies that may be extended by name, beside those that come with kpolicy.
     """
@@ -66,13 +69,13 @@ SNAPSHOT_CODES: Final = frozenset({"KP304", "KP312", "KP323", "KP504"})
 class Examined:
     """What compiling found, before comments silence any of it: lint has more to say of it.
 
-    `expressions` are by the name of the policy, `texts` in the order of the sources."""
+    `texts` are in the order of the sources."""
 
     program: Program | None
     said: tuple[Diagnostic, ...]
     texts: tuple[SourceText, ...]
     policies: tuple[Policy, ...]
-    expressions: Mapping[str, Expressions]
+    expressions: ExpressionSets
     resolution: Resolution
 
     def compiled(
@@ -102,8 +105,12 @@ def examine(
     read = read_policies(found.documents)
     said = [*found.diagnostics, *read.diagnostics]
     distinct, said_names = _distinct(read.policies)
-    work = _Work(distinct, _library(distinct, library), params or {})
-    said += [*said_names, *work.diagnostics]
+    values = ParamValues(params or {}, found.config_maps)
+    others = _library(distinct, library)
+    work = _Work(distinct, others, values)
+    said += [*said_names, *work.diagnostics, *uncalled(found.config_maps, distinct)]
+    if params:
+        said += values.unknown([*distinct, *others.values(), *_offered(library).values()])
     if not distinct and not has_errors(tuple(said)):
         said.append(remark("KP101", f"there is no policy in {named[0].name}"))
     profiles = dict(work.resolution.profiles)
@@ -163,7 +170,7 @@ def _library(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str,
     wanted = [policy.model.spec.extends for policy in policies]
     if all(name is None or name in own for name in wanted):
         return library
-    offered = {one.name: one for one in read_policies(find_documents(sources).documents).policies}
+    offered = _offered(sources)
     while wanted:
         name = wanted.pop()
         if name is None or name in own or name in library:
@@ -175,11 +182,15 @@ def _library(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str,
     return library
 
 
+def _offered(sources: Sequence[Source]) -> dict[str, Policy]:
+    return {one.name: one for one in read_policies(find_documents(sources).documents).policies}
+
+
 class _Work:
     """The stages after reading, each over all policies."""
 
     def __init__(
-        self, policies: list[Policy], library: dict[str, Policy], params: Mapping[str, Any]
+        self, policies: list[Policy], library: dict[str, Policy], params: ParamValues
     ) -> None:
         self.diagnostics: list[Diagnostic] = []
         everyone = [*policies, *library.values()]
@@ -189,16 +200,13 @@ class _Work:
             self.diagnostics += self._rules[policy.name].diagnostics
         lines, said = lineages(everyone, library)
         self.diagnostics += said
-        self.expressions = {
-            policy.name: Expressions(policy, lines[policy.name], params) for policy in everyone
-        }
-        for expressions in self.expressions.values():
-            self.diagnostics += expressions.diagnostics
+        self.expressions = ExpressionSets(lines, params)
+        self.diagnostics += self.expressions.diagnostics
         effectives = [effective(lines[policy.name], self._rules) for policy in policies]
         self.resolution: Resolution = resolve(effectives)
         self.diagnostics += self.resolution.diagnostics
         self.diagnostics += check_policies(policies, self.resolution)
-        self.diagnostics += check_rules(policies, self.expressions, self.resolution)
+        self.diagnostics += check_rules(policies, self.expressions.own, self.resolution)
         self._policies = policies
         self._everyone = everyone
 

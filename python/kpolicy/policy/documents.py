@@ -24,7 +24,7 @@ from kpolicy.policy.tree import Mapping, Node, Scalar, items, string
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
 # Of our own API, and no policies.
 _OTHER_KINDS: Final = ("PolicyTest",)
-_POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
+POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,21 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigMap:
+    """A manifest that params may be taken from. `data` are its texts by key."""
+
+    text: SourceText
+    name: str
+    namespace: str
+    data: Node | None
+    # What there is to say if no policy takes params from it.
+    without_policy: Diagnostic | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     documents: tuple[Document, ...]
+    config_maps: tuple[ConfigMap, ...]
     diagnostics: tuple[Diagnostic, ...]
     # Of the sources, in order.
     texts: tuple[SourceText, ...]
@@ -48,6 +61,7 @@ class Found:
 class _Collector:
     def __init__(self, release: str) -> None:
         self.documents: list[Document] = []
+        self.config_maps: list[ConfigMap] = []
         self.diagnostics: list[Diagnostic] = []
         self._release = release
         self._is_named = True
@@ -91,15 +105,23 @@ class _Collector:
         self._say(text, diagnostics)
         self.documents.extend(Document(text, root, kind) for root in roots)
 
+    def take_config_maps(self, text: SourceText, roots: Iterable[Node]) -> None:
+        """Manifests that params are taken from."""
+        for root in roots:
+            if isinstance(root, Mapping) and string(root.get("kind")) == "ConfigMap":
+                self.config_maps.append(_config_map(text, root))
+
     def _config_map(self, text: SourceText, root: Mapping) -> None:
         data = root.get("data")
         entries = data.entries if isinstance(data, Mapping) else ()
-        carried = [entry for entry in entries if entry.key.text.endswith(_POLICY_KEYS)]
+        carried = [entry for entry in entries if entry.key.text.endswith(POLICY_KEYS)]
+        found = _config_map(text, root)
         if not carried and self._is_named:
             span = data.span if data is not None else _first_line(root)
             hint = "end the name of a key in .yaml, .yml, .json or .cfg"
-            message = "this ConfigMap carries no policy"
-            self._say(text, [remark("KP101", message, span, hint=hint)])
+            said = remark("KP101", "this ConfigMap carries no policy", span, hint=hint)
+            found = replace(found, without_policy=placed(text, said))
+        self.config_maps.append(found)
         for entry in carried:
             if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
                 to_file = ScalarMap(text.text, entry.value).span
@@ -141,8 +163,21 @@ def find_documents(sources: Iterable[Source], release: str = "") -> Found:
     for source in sources:
         read = read_documents(source)
         texts.append(read.text)
-        collector.take(read, is_named=source.is_named)
-    return Found(tuple(collector.documents), tuple(collector.diagnostics), tuple(texts))
+        if source.is_for_params:
+            collector.take_config_maps(read.text, read.roots)
+        else:
+            collector.take(read, is_named=source.is_named)
+    return Found(
+        tuple(collector.documents), tuple(collector.config_maps), tuple(collector.diagnostics),
+        tuple(texts),
+    )  # fmt: skip
+
+
+def _config_map(text: SourceText, root: Mapping) -> ConfigMap:
+    metadata = root.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else root
+    name, namespace = string(named.get("name")), string(named.get("namespace"))
+    return ConfigMap(text, name, namespace, root.get("data"))
 
 
 def _first_line(root: Mapping) -> Span:

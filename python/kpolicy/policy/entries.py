@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kpolicy.diagnostics import Place
+from kpolicy.policy.expression_sets import ExpressionSets
 from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.model import Normalize, Predicate, Preemption, Priority
 from kpolicy.policy.naming import camel_case, one_line
@@ -22,7 +23,7 @@ from kpolicy.policy.resolve import AppliedRule
 class Entries:
     """Writes entries. `policies` gives the index that an entry cites its document by."""
 
-    def __init__(self, policies: Mapping[str, int], expressions: Mapping[str, Expressions]) -> None:
+    def __init__(self, policies: Mapping[str, int], expressions: ExpressionSets) -> None:
         self._policies = policies
         self._expressions = expressions
 
@@ -37,9 +38,7 @@ class Entries:
             **self._expression(applied),
             "failurePolicy": written.policy.model.spec.failure_policy,
             "message": one_line(rule.message or f"node(s) didn't pass {written.name}"),
-            "messageExpression": (
-                self._of(written.policy).ir(told) if rule.message_expression else None
-            ),
+            "messageExpression": (self._of(applied).ir(told) if rule.message_expression else None),
             "reason": camel_case(rule.reason or written.name),
             "preemptible": rule.preemptible,
             "enforcement": "audit" if is_audit else "deny",
@@ -62,7 +61,7 @@ class Entries:
             "onError": rule.on_error,
         }
 
-    def preemption(self, policy: Policy, preemption: Preemption) -> dict[str, Any]:
+    def preemption(self, heir: str, policy: Policy, preemption: Preemption) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "policy": preemption.policy,
             "minCandidateNodesPercentage": preemption.min_candidate_nodes_percentage,
@@ -71,14 +70,15 @@ class Entries:
         if preemption.victims is not None:
             path = ("spec", "preemption", "victims", "expression")
             entry["victims"] = {
-                "expression": self._of(policy).ir(path), "place": cited(policy.place(path))
+                "expression": self._expressions.of(heir, policy.name).ir(path),
+                "place": cited(policy.place(path))
             }  # fmt: skip
         if preemption.order is not None:
             entry["order"] = list(preemption.order)
         return entry
 
-    def _of(self, policy: Policy) -> Expressions:
-        return self._expressions[policy.name]
+    def _of(self, applied: AppliedRule) -> Expressions:
+        return self._expressions.of(applied.heir, applied.written.policy.name)
 
     def _builtin(self, applied: AppliedRule) -> dict[str, Any]:
         written = applied.written
@@ -100,14 +100,14 @@ class Entries:
         return {
             "name": written.name,
             "policy": self._policies[written.policy.name],
-            "expression": self._of(written.policy).ir((*written.path, "expression")),
+            "expression": self._of(applied).ir((*written.path, "expression")),
             "match": self._match(applied),
             "place": cited(written.place),
         }
 
     def _match(self, applied: AppliedRule) -> list[Any]:
         written = applied.written
-        own = self._of(written.policy)
+        own = self._of(applied)
         conditions = [
             own.ir((*at, "matchConditions", index, "expression"))
             for at, listed in (
@@ -116,7 +116,9 @@ class Entries:
             )
             for index in range(len(listed))
         ]
-        return conditions + [self._of(policy).unmatched() for policy in applied.unless]
+        return conditions + [
+            self._expressions.of(applied.heir, policy.name).unmatched() for policy in applied.unless
+        ]
 
 
 def cited(place: Place) -> str:

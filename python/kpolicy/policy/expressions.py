@@ -21,7 +21,7 @@ from kpolicy.policy.cel import (
 )
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.documents import placed
-from kpolicy.policy.params import ParamValue, param_values
+from kpolicy.policy.params import ParamValue
 from kpolicy.policy.policies import Policy
 from kpolicy.policy.scalar_map import ScalarMap
 from kpolicy.policy.tree import Path, Scalar, dotted, find
@@ -41,17 +41,14 @@ class Expressions:
     """Compiles every expression of a policy once; hands out IR by path."""
 
     def __init__(
-        self, policy: Policy, lineage: tuple[Policy, ...], given: Mapping[str, Any]
+        self, policy: Policy, lineage: tuple[Policy, ...], params: Mapping[str, ParamValue]
     ) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._policy = policy
         self._compiled: dict[Path, CompiledExpression] = {}
-        self._params: dict[str, Parameter] = {}
+        self._params = {name: _parameter(value) for name, value in params.items()}
         self._variables: dict[str, CompiledExpression] = {}
-        self._inherit(lineage[1:], given)
-        values, said = param_values(policy, given)
-        self.diagnostics += said
-        self._params |= {name: _parameter(value) for name, value in values.items()}
+        self._inherit(lineage[1:])
         self._own_variables()
         for path, expects, roots in _places(policy):
             self._compile(path, expects, roots)
@@ -83,11 +80,9 @@ class Expressions:
         environment = self._environment(POD_ROOTS)
         return compile_expression(f"!({text})", expects=BOOL, environment=environment).ir
 
-    def _inherit(self, bases: tuple[Policy, ...], given: Mapping[str, Any]) -> None:
-        """Params and variables of what the policy extends; their findings are its own affair."""
+    def _inherit(self, bases: tuple[Policy, ...]) -> None:
+        """Variables of what the policy extends; their findings are its own affair."""
         for base in reversed(bases):
-            values, _ = param_values(base, given)
-            self._params |= {name: _parameter(value) for name, value in values.items()}
             for variable in base.model.spec.variables:
                 self._variables[variable.name] = compile_expression(
                     variable.expression, expects=ANY, environment=self._environment(NODE_ROOTS)

@@ -1,21 +1,27 @@
 """Params: values that a policy declares by type and that others may set.
 
-Owns checking a value against its declared type, and quantities as numbers. Assumes plain data. Must
-not know where overriding values come from, nor CEL beyond the names of its types.
+Owns which value counts, checking it against its declared type, and quantities as numbers. Assumes
+plain data, and ConfigMaps as they were handed in. Must not know CEL beyond the names of its types.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.catalogue import remark
+from kpolicy.policy.config_maps import HeldText, held_texts
+from kpolicy.policy.document import read_text
+from kpolicy.policy.documents import ConfigMap
 from kpolicy.policy.model import Param
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.policies import Policy
+from kpolicy.policy.source import SourceText
+from kpolicy.policy.tree import Path, plain
 
 _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
 _NESTED: Final = re.compile(r"(list|map)\((.*)\)\Z")
@@ -54,28 +60,94 @@ def quantity(text: str, unit: str | None = None) -> int | None:
     return whole if _INT_MIN <= whole <= _INT_MAX else None
 
 
-def param_values(
-    policy: Policy, given: Mapping[str, Any]
-) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
-    """The value of every param the policy declares; `given` ones come before defaults."""
-    values: dict[str, ParamValue] = {}
-    said: list[Diagnostic] = []
-    for name, param in policy.model.spec.params.items():
-        path = ("spec", "params", name)
+class ParamValues:
+    """Params of policies with what they extend.
+
+    The value given for a name comes first, then what a ConfigMap holds, then the default of the
+    nearest policy that declares it. A policy's params hold in the rules that it inherits too."""
+
+    def __init__(self, given: Mapping[str, Any], config_maps: Sequence[ConfigMap]) -> None:
+        self._given = given
+        self._config_maps = config_maps
+
+    def of(self, lineage: Sequence[Policy]) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
+        """As rules of the first of `lineage` see them, and of those that it extends."""
+        declared: dict[str, list[tuple[Policy, Param]]] = {}
+        for policy in lineage:
+            for name, param in policy.model.spec.params.items():
+                declared.setdefault(name, []).append((policy, param))
+        held, said = self._held(lineage, declared)
+        values: dict[str, ParamValue] = {}
+        for name, line in declared.items():
+            value, problems = self._value(name, line, held.get(name))
+            said += problems
+            if value is not None:
+                values[name] = value
+        return values, said
+
+    def unknown(self, policies: Iterable[Policy]) -> Iterator[Diagnostic]:
+        """Given values that no policy asks for."""
+        declared = {name for policy in policies for name in policy.model.spec.params}
+        for name in self._given:
+            if name not in declared:
+                hint = did_you_mean(name, declared)
+                yield remark("KP124", f"no policy declares the param `{name}`", hint=hint)
+
+    def _held(
+        self, lineage: Sequence[Policy], declared: Collection[str]
+    ) -> tuple[dict[str, HeldText], list[Diagnostic]]:
+        held: dict[str, HeldText] = {}
+        said: list[Diagnostic] = []
+        for policy in reversed(lineage):
+            texts, problems = held_texts(policy, self._config_maps, declared)
+            held |= texts
+            said += problems
+        return held, said
+
+    def _value(
+        self, name: str, line: Sequence[tuple[Policy, Param]], held: HeldText | None
+    ) -> tuple[ParamValue | None, list[Diagnostic]]:
+        """`line` are those that declare it, nearest first."""
+        policy, param = line[0]
+        path: Path = ("spec", "params", name)
         kind = cel_type(param.type)
         if kind is None:
             hint = did_you_mean(param.type, _SIMPLE) or "for example `map(string, list(int))`"
             message = f"`{param.type}` is not a type of params"
-            said.append(policy.remark("KP103", message, (*path, "type"), hint=hint))
-            continue
-        written = given.get(name, param.default)
-        value, problem = _checked(written, param)
+            return None, [policy.remark("KP103", message, (*path, "type"), hint=hint)]
+        said = []
+        other = next((one for one in line if cel_type(one[1].type) not in (kind, None)), None)
+        if other is not None:
+            message = (
+                f"`{name}` is {_article(other[1].type)} in `{other[0].name}`, whose rules use it"
+            )
+            said.append(policy.remark("KP113", message, (*path, "type")))
+        if name in self._given:
+            value, problem = _checked(self._given[name], param)
+            if problem:
+                said.append(policy.remark("KP113", f"the value given for `{name}` {problem}", path))
+            return ParamValue(kind, value), said
+        if held is not None:
+            value, problem = _checked(_written(held.text, param), param)
+            if problem:
+                said.append(remark("KP113", f"`{name}` {problem}").at(held.place))
+            return ParamValue(kind, value), said
+        stated = next((one for one in line if one[1].default is not None), line[0])
+        value, problem = _checked(stated[1].default, param)
         if problem:
-            at = (*path, "default") if name not in given and param.default is not None else path
-            origin = f"the value given for `{name}`" if name in given else f"`{name}`"
-            said.append(policy.remark("KP113", f"{origin} {problem}", at))
-        values[name] = ParamValue(kind, value)
-    return values, said
+            has_default = stated[1].default is not None
+            at = (*path, "default") if has_default and stated[0] is policy else path
+            said.append(policy.remark("KP113", f"`{name}` {problem}", at))
+        return ParamValue(kind, value), said
+
+
+def _written(text: str, param: Param) -> Any:
+    """The text of a ConfigMap as the type has it: itself, or YAML."""
+    if param.type.strip() in ("string", "quantity"):
+        return text if param.type.strip() == "string" else text.strip()
+    read = read_text(SourceText("", text))
+    # What cannot be read is of no type.
+    return plain(read.roots[0]) if len(read.roots) == 1 and not read.diagnostics else ()
 
 
 def cel_type(written: str, depth: int = _DEPTH_MAX) -> str | None:

@@ -26,6 +26,8 @@ class AppliedRule:
     """A rule as one profile has it."""
 
     written: WrittenRule
+    # The policy that has it, as its own or by what it extends; that one's params count.
+    heir: str
     weight: int = 1
     # Documents that replace it for the pods they match.
     unless: tuple[Policy, ...] = ()
@@ -112,16 +114,17 @@ def effective(lineage: tuple[Policy, ...], rules: Mapping[str, WrittenRules]) ->
     priorities: list[AppliedRule] = []
     for policy in reversed(lineage):
         written = rules[policy.name]
-        predicates = _merged(predicates, policy, written.predicates)
-        priorities = _merged(priorities, policy, written.priorities)
+        heir = lineage[0].name
+        predicates = _merged(predicates, policy, written.predicates, heir)
+        priorities = _merged(priorities, policy, written.priorities, heir)
     return Effective(lineage, tuple(predicates), tuple(priorities))
 
 
 def _merged(
-    base: list[AppliedRule], policy: Policy, written: Iterable[WrittenRule]
+    base: list[AppliedRule], policy: Policy, written: Iterable[WrittenRule], heir: str
 ) -> list[AppliedRule]:
     """A rule of the same name takes the place of the base's; others follow."""
-    own = {rule.name: AppliedRule(rule, _weight(rule)) for rule in written}
+    own = {rule.name: AppliedRule(rule, heir, _weight(rule)) for rule in written}
     is_conditional = bool(policy.model.spec.match_conditions)
     merged: list[AppliedRule] = []
     for rule in base:

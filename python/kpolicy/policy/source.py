@@ -24,6 +24,8 @@ class Source:
     text: str | bytes
     # False for a file found in a folder: documents of other kinds in it are passed over.
     is_named: bool = True
+    # Manifests that params are taken from, and no policies.
+    is_for_params: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.config_maps import WithConfigMaps
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.options import Options
@@ -78,7 +79,8 @@ class Scheduler:
         self.metrics = SchedulerMetrics()
         self._connection = connection
         self._lease_connection = lease_connection or connection
-        self._source = source or FixedSource()
+        self._given = source or FixedSource()
+        self._source: WithConfigMaps | None = None
         self._clock = clock or SystemClock()
         self._traces = traces or Traces()
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
@@ -127,10 +129,11 @@ class Scheduler:
     async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
         """Put other policies in force, or what the source says now. What was in force stays when
         they do not compile."""
-        reloader = self._running().reloader
+        reloader, source = self._running().reloader, self._source
+        assert source is not None, "it is there as long as the scheduler runs"
         if sources is not None:
-            return await reloader.apply(sources)
-        return await reloader.read(self._source)
+            source = source.of(sources)
+        return await reloader.read(source)
 
     def stop(self) -> None:
         """End the run in an orderly way, in less than eight seconds."""
@@ -175,7 +178,8 @@ class Scheduler:
         problem = await self._listen(parts)
         if problem is not None:
             return problem
-        loaded = await self._or_stopped(parts.reloader.read(self._source))
+        self._source = source = WithConfigMaps(self._given, client)
+        loaded = await self._or_stopped(parts.reloader.read(source))
         if loaded is None:
             return None
         if loaded.problem is not None:
@@ -195,7 +199,7 @@ class Scheduler:
             _log.info("ready: every list is in the engine")
             await self._or_stopped(self._lead())
         if not self._stop.is_set():
-            self._begin(parts, group)
+            self._begin(parts, source, group)
             await self._stop.wait()
         if self._problem is None:  # after a loss of the lease nothing is waited for
             await self._wind_down(parts)
@@ -282,12 +286,12 @@ class Scheduler:
         if self._leadership is not None:
             await self._leadership.acquire()
 
-    def _begin(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+    def _begin(self, parts: Parts, source: PolicySource, group: asyncio.TaskGroup) -> None:
         clock = self._clock
         flush = flush_parked(parts.queue, parts.cycle, parts.thread, parts.sink, clock)
         for work, name in (
             (self._cycle(parts, group), "cycle"),
-            (parts.reloader.follow(self._source), "policy source"),
+            (parts.reloader.follow(source), "policy source"),
             (flush, "flush"),
             (log_summary(parts.reporter, parts.queue, clock), "summary"),
         ):

@@ -30,6 +30,7 @@ FILES = sorted(
 WITHOUT_FILE = {
     "KP109": "a megabyte, or 50,000 values: tests/unit/policy/test_document.py makes them",
     "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/test_fmt.py",
+    "KP124": "a value given by hand: tests/unit/policy/test_params.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/test_policy_source.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 SCENARIO = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)```\n\n```findings\n(.*?)```", re.M | re.S)
 # Codes of the document that need more than a file: sizes (unit tests), a mount, `kpolicy fmt`, the
 # expression language's own.
-ELSEWHERE = {"KP109", "KP110", "KP111", "KP112", "KP119", "KP130", "KP142"}
+ELSEWHERE = {"KP109", "KP110", "KP111", "KP112", "KP119", "KP124", "KP130", "KP142"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def test_other_policies_and_params(folder: Path, capsys: pytest.CaptureFixture[s
         (["--run", "("], "argument --run: no regular expression"),
         (["-j", "0"], "argument --jobs/-j: at least 1"),
         (["--coverage-min", "101"], "argument --coverage-min: from 0 to 100"),
-        (["--param", "x"], "argument --param: write NAME=VALUE"),
+        (["--param", "x"], "argument --param: write NAME=JSON"),
         (["-o", "xml"], "`xml` is none of text, json, junit, github"),
     ],
 )

@@ -48,10 +48,11 @@ class _Against:
         self._examined = examined
         self._names: Names = names_of(snapshot.objects())
         self._written = [
-            WrittenPolicy(policy, examined.expressions[policy.name]) for policy in examined.policies
+            WrittenPolicy(policy, examined.expressions.own[policy.name])
+            for policy in examined.policies
         ]
         self._judged: Judged = judged(
-            snapshot, self._rules(), list(examined.expressions), examined.expressions,
+            snapshot, self._rules(), list(examined.expressions.own), examined.expressions,
             self._names.nodes.total,
         )  # fmt: skip
 
@@ -86,7 +87,7 @@ class _Against:
     def _is_sound(self, rule: AppliedRule) -> bool:
         """Whether all that its entry needs has been compiled."""
         written = rule.written
-        expressions = self._examined.expressions[written.policy.name]
+        expressions = self._examined.expressions.own[written.policy.name]
         spec = written.policy.model.spec
         paths = [(*written.path, "expression")]
         for at, count in (

@@ -17,7 +17,7 @@ from kpolicy.offline.kinds import DEFAULT_SCHEDULER
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.compile import EVERY_POD
 from kpolicy.policy.entries import Entries
-from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.expression_sets import ExpressionSets
 from kpolicy.policy.program import Program, encode
 from kpolicy.policy.resolve import AppliedRule
 from kpolicy.policy.tree import Path
@@ -72,7 +72,7 @@ def judged(
     snapshot: Snapshot,
     rules: Mapping[str, Sequence[AppliedRule]],
     policies: Sequence[str],
-    expressions: Mapping[str, Expressions],
+    expressions: ExpressionSets,
     nodes: int,
 ) -> Judged:
     """`rules` are by scheduler name, all of them expressions that are sound."""

@@ -16,6 +16,7 @@ NOT_TRIED = {
     "KP108": "tested with whole files", "KP109": "a file of a size", "KP112": "shortened",
     "KP115": "a part of a rule", "KP116": "two documents", "KP117": "no profile",
     "KP119": "of `kpolicy fmt`", "KP120": "of metadata", "KP122": "a part of a profile",
+    "KP124": "a value given by hand", "KP125": "of a ConfigMap",
     "KP142": "a mount",
     "KP208": "no bool", "KP304": "needs a snapshot", "KP312": "needs a snapshot",
     "KP325": "of legacy files", "KP341": "refused as an unknown name",

@@ -1,0 +1,95 @@
+"""Params from ConfigMaps of the cluster: read with the policies, and told when they cannot be."""
+
+from __future__ import annotations
+
+import json
+
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.config_maps import WithConfigMaps
+from kpolicy.scheduler.policy_source import FixedSource
+from kpolicy.scheduler.problem import Problem
+from kpolicy.testing.control_plane import ControlPlane
+from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
+from tests.unit.policy.policies import policy, profile
+from tests.unit.scheduler.world import connection
+
+TEXT = policy(
+    """
+params: {most: {type: int, default: 4}}
+paramsFrom: [{configMap: {namespace: kube-system, name: numbers}}]
+predicates: [{name: a, expression: pod.priority < params.most}]
+"""
+)
+
+
+def config_map(most: str) -> dict[str, object]:
+    metadata = {"name": "numbers", "namespace": "kube-system"}
+    data = {"most": most, "also.yaml": "kind: none"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+async def read(control_plane: ControlPlane, *sources: Source) -> tuple[Source, ...] | Problem:
+    async with ApiClient(connection(control_plane.url), SystemClock()) as client:
+        return await WithConfigMaps(FixedSource(sources), client).read()
+
+
+def priority_below(sources: tuple[Source, ...] | Problem) -> object:
+    assert not isinstance(sources, Problem), sources
+    compiled = compile_policy(sources)
+    assert compiled.diagnostics == ()
+    return profile(compiled)["filters"][0]["expression"]["constants"]
+
+
+def literal(most: int) -> object:
+    sources = (Source("p.yaml", TEXT.replace("numbers}", "numbers, optional: true}")),)
+    given = compile_policy(sources, params={"most": most})
+    return profile(given)["filters"][0]["expression"]["constants"]
+
+
+async def test_a_config_map_of_the_cluster_gives_values() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(config_map("7"))
+        sources = await read(control_plane, Source("p.yaml", TEXT))
+    assert priority_below(sources) == literal(7) != literal(4)
+
+
+async def test_a_manifest_among_the_files_comes_before_the_cluster() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(config_map("7"))
+        beside = Source("map.json", json.dumps(config_map("5")), is_named=False)
+        sources = await read(control_plane, Source("p.yaml", TEXT), beside)
+    assert isinstance(sources, tuple)
+    assert len(sources) == 2
+
+
+async def test_one_that_is_not_there_is_for_the_compiler_to_tell() -> None:
+    async with ControlPlane() as control_plane:
+        sources = await read(control_plane, Source("p.yaml", TEXT))
+    assert isinstance(sources, tuple)
+    assert [one.code for one in compile_policy(sources).diagnostics] == ["KP123"]
+
+
+async def test_one_that_must_not_be_read_keeps_the_policy_out() -> None:
+    rule = FaultRule(RequestFault(status=403), resource="configmaps")
+    async with ControlPlane(faults=ScriptedFaults([rule])) as control_plane:
+        control_plane.add(config_map("7"))
+        problem = await read(control_plane, Source("p.yaml", TEXT))
+    assert isinstance(problem, Problem)
+    assert (problem.code, problem.hint) == ("KPS101", "allow `get` of it by RBAC")
+
+
+async def test_a_reload_reads_them_again() -> None:
+    async with (
+        ControlPlane() as control_plane,
+        ApiClient(connection(control_plane.url), SystemClock()) as client,
+    ):
+        source = WithConfigMaps(FixedSource([Source("p.yaml", TEXT)]), client)
+        before = await source.read()
+        control_plane.add(config_map("6"))
+        after = await source.read()
+    assert isinstance(before, tuple)
+    assert len(before) == 1
+    assert priority_below(after) == literal(6)
