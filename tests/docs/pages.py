@@ -22,7 +22,7 @@ from tests.tree.sources import ROOT
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PROMPT = "$ kpolicy "
-_DURATION = re.compile(r" +[0-9][0-9.,]* ms$", re.MULTILINE)
+_DURATION = re.compile(r" +[0-9][0-9.,]* ms(?=$|  )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.lint_settings import Settings, add_flags, settings_of
+from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
     from kpolicy.diagnostics import Diagnostic
@@ -52,6 +53,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         help="a recorded cluster to ask the rules about; repeatable",
     )  # fmt: skip
     add_flags(parser)
+    add_param_flag(parser)
     parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, in place")
     parser.add_argument(
         "--unsafe-fixes", action="store_true", help="also what may not be what you mean"
@@ -107,8 +109,8 @@ class _Work:
         from kpolicy.diagnostics import Severity
 
         said: list[Diagnostic] = []
-        for index in range(len(self._units)):
-            said += self._linted(index, self._units[index], self._snapshot).diagnostics
+        for index, unit in enumerate(self._units):
+            said += self._linted(index, unit, self._snapshot)
         chosen = [
             self._settings.levelled(one)
             for one in dict.fromkeys(said)
@@ -161,22 +163,43 @@ class _Work:
 
         done = fixed(
             self._units[index],
-            lambda sources: self._linted(index, sources, None),
+            lambda sources: self._compiled(index, sources, None),
             is_unsafe=self._args.unsafe_fixes,
             is_chosen=self._settings.is_chosen,
         )
         return done.sources, done.mended
 
-    def _linted(self, index: int, sources: Sequence[Source], snapshot: Snapshot | None) -> Compiled:
+    def _linted(
+        self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
+    ) -> tuple[Diagnostic, ...]:
+        """Policies and tests. Where there are only tests, that is no lack of policies."""
+        if not any(b"PolicyTest" in _bytes(source) for source in sources):
+            return self._compiled(index, sources, snapshot).diagnostics
+        from kpolicy.offline.testing.check import check_tests
+
+        checked = check_tests(sources, dict(self._args.param))
+        if not checked.others:
+            return checked.diagnostics
+        compiled = self._compiled(index, checked.others, snapshot)
+        return (*compiled.diagnostics, *checked.diagnostics)
+
+    def _compiled(
+        self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
+    ) -> Compiled:
         others = [s for at, other in enumerate(self._units) if at != index for s in other]
-        release = self._args.release
+        release, params = self._args.release, dict(self._args.param)
         if snapshot is None:
             from kpolicy.policy.compile import compile_policy
 
-            return compile_policy(sources, release=release, library=others)
+            return compile_policy(sources, release=release, library=others, params=params)
         from kpolicy.offline.lint import lint
 
-        return lint(sources, snapshot, release=release, library=others)
+        return lint(sources, snapshot, release=release, library=others, params=params)
+
+
+def _bytes(source: Source) -> bytes:
+    text = source.text
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
 def _told(one: Diagnostic) -> str:

@@ -63,7 +63,8 @@ def _suite(suite: SuiteResult, run: PolicyTestRun, *, is_color: bool) -> Iterato
         if is_color:
             shown = f"{_GREEN if test.has_passed else _RED}{shown}{_RESET}"
         duration = f"{test.seconds * 1000:,.1f} ms"
-        yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {duration:>9}"
+        pods, said = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
+        yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{said}"
         yield from _why(test, run)
 
 
@@ -80,7 +81,7 @@ def _why(test: TestResult, run: PolicyTestRun) -> Iterator[str]:
 
 
 def _difference(one: Mismatch) -> Iterator[str]:
-    expected = f"expected {one.what}"
+    expected = f"{'wished' if one.is_soft else 'expected'} {one.what}"
     yield f"{expected}  {one.expected}"
     yield f"{'got':<{len(expected)}}  {one.got}"
     if one.hint:
@@ -109,7 +110,7 @@ def github(run: PolicyTestRun) -> str:
         said += test.diagnostics
         said += [
             Diagnostic(
-                "test", Severity.ERROR,
+                "test", Severity.WARNING if one.is_soft else Severity.ERROR,
                 f"{test.name}: expected {one.what} {one.expected}, got {one.got}",
                 place=one.place or test.place,
             )

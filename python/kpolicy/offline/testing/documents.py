@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kpolicy.diagnostics import Diagnostic, Note, Place, Span, has_errors
-from kpolicy.offline.testing.model import KIND, PolicyTest, Step, Test
+from kpolicy.offline.testing.model import KIND, OF_REPLAYS, Expectation, PolicyTest, Step, Test
+from kpolicy.offline.testing.never import compiled
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.document import read_documents
 from kpolicy.policy.documents import placed
 from kpolicy.policy.findings import validated
 from kpolicy.policy.model import API_VERSION
 from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.scalar_map import ScalarMap
 from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.tree import Mapping as MappingNode
-from kpolicy.policy.tree import Node, Path, dotted, find, key_at, string
+from kpolicy.policy.tree import Node, Path, Scalar, dotted, find, key_at, string
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,21 @@ def read_suites(sources: Iterable[Source]) -> ReadSuites:
             suites.append(replace(suite, faults=faults))
             said += others
     return ReadSuites(tuple(suites), tuple(said), tuple(texts))
+
+
+def holds_tests(source: Source) -> bool:
+    return any(map(_is_suite, _roots(source)))
+
+
+def holds_only_tests(source: Source) -> bool:
+    roots = _roots(source)
+    return bool(roots) and all(map(_is_suite, roots))
+
+
+def _roots(source: Source) -> tuple[Node, ...]:
+    """A text without the word needs no reading."""
+    needle = KIND if isinstance(source.text, str) else KIND.encode()
+    return read_documents(source).roots if needle in source.text else ()  # type: ignore[operator]
 
 
 def _by_test(
@@ -182,6 +199,14 @@ def _unknown_fixture(
 
 def _pods(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
     steps = list(steps_of(test))
+    yield from _of_replays(suite, path, test)
+    if test.expect.never is not None:
+        yield from _never(suite, (*path, "expect", "never"), test.expect.never)
+    if test.replay is not None:
+        if test.sequence or test.pod is not None or test.pod_from is not None:
+            message = "a test has pods or a `replay`, not both"
+            yield suite.remark("KP115", message, (*path, "replay"), at_key=True)
+        return
     if test.sequence and (test.pod is not None or test.pod_from is not None):
         message = "a test has a `sequence` or a pod of its own, not both"
         yield suite.remark("KP115", message, (*path, "sequence"), at_key=True)
@@ -197,6 +222,30 @@ def _pods(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
             yield suite.remark("KP114", "there is no `pod` here", where)
         if form is not None:
             yield from _unknown_fixture(suite, (*here, "pod"), form.from_, suite.model.pod_fixtures)
+
+
+def _never(suite: Suite, path: Path, text: str) -> Iterator[Diagnostic]:
+    """What is wrong with the expression, where it stands."""
+    scalar = find(suite.tree, path)
+    if not isinstance(scalar, Scalar):
+        return
+    to_file = ScalarMap(suite.text.text, scalar)
+    for one in compiled(text).diagnostics:
+        span = to_file.span(one.span or Span(0, len(text)))
+        yield placed(suite.text, replace(one, span=span, field=dotted(path)))
+
+
+def _of_replays(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
+    """What is expected of one pod does not go with a replay, nor the other way round."""
+    for at, step in steps_of(test):
+        for name in step.expect.model_fields_set:
+            is_of_replay = name in OF_REPLAYS
+            if is_of_replay == (test.replay is not None):
+                continue
+            field = Expectation.model_fields[name].alias or name
+            what = "a `replay`" if is_of_replay else "one pod"
+            here = (*path, *at, "expect", field)
+            yield suite.remark("KP115", f"`{field}` is expected of {what}", here, at_key=True)
 
 
 def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:

@@ -21,6 +21,7 @@ from kpolicy.offline.testing.matching import (
     text_shown,
 )
 from kpolicy.offline.testing.model import (
+    OF_REPLAYS,
     ErrorExpectation,
     Expectation,
     NumberRange,
@@ -28,9 +29,10 @@ from kpolicy.offline.testing.model import (
     ScoreExpectation,
     TextPattern,
 )
-from kpolicy.offline.testing.observe import PLACE, Observation, RuleError
+from kpolicy.offline.testing.observe import PARK, PLACE, Observation, RuleError
 from kpolicy.offline.testing.results import Mismatch, Rewrite
 from kpolicy.offline.testing.rules import RuleNames
+from kpolicy.offline.testing.wakes import words
 from kpolicy.policy.tree import Path, Plain, dotted
 
 _NONE: Final = "none"
@@ -41,7 +43,8 @@ def asserts(expect: Expectation) -> bool:
     """Whether anything at all is expected."""
     plain = (
         expect.decision, expect.node, expect.best, expect.message, expect.preemption,
-        expect.errors, expect.audited,
+        expect.errors, expect.audited, expect.wakes_on,
+        *(getattr(expect, name) for name in OF_REPLAYS),
     )  # fmt: skip
     if any(value is not None for value in plain) or expect.filters:
         return True
@@ -64,6 +67,7 @@ def compare(
         yield from _scores(scores, name, got, rules, at)
     yield from _preemption(expect, got, at)
     yield from _errors(expect.errors, got.errors, at)
+    yield from _wakes(expect.wakes_on, got, at)
     if expect.audited is not None and sorted(expect.audited) != list(got.audited):
         want, have = names_shown(sorted(expect.audited)), names_shown(got.audited)
         yield _mismatch(at, ("audited",), want, have, rewrite=list(got.audited))
@@ -205,6 +209,24 @@ def _preemption(expect: Expectation, got: Observation, at: Path) -> Iterator[Mis
         want = names_shown(sorted(map(_full, wanted.victims)))
         field = ("preemption", "victims")
         yield _mismatch(at, field, want, names_shown(victims), rewrite=list(victims))
+
+
+def _wakes(wanted: Sequence[str] | None, got: Observation, at: Path) -> Iterator[Mismatch]:
+    """Each that is written must wake the pod; what else does is not compared, unless none is."""
+    if wanted is None:
+        return
+    woken = words(got.explained.get("waitsFor", ()))
+    missing = [word for word in wanted if word not in woken]
+    if missing or (not wanted and woken):
+        hint = "" if woken or got.decision == PARK else "a pod that is placed waits for nothing"
+        yield _mismatch(
+            at,
+            ("wakesOn",),
+            names_shown(wanted),
+            names_shown(woken),
+            hint=hint,
+            rewrite=list(woken),
+        )
 
 
 def _full(name: str) -> str:

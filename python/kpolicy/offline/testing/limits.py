@@ -23,5 +23,7 @@ JOBS_MAX: Final = 256
 TESTS_A_JOB_MIN: Final = 50
 # Characters of a piece of an expression that a report quotes.
 QUOTED_CHARACTERS_MAX: Final = 60
+# Pods that a replay names of those that must never be placed so.
+PODS_NAMED_MAX: Final = 10
 # Between two looks at the files that `--watch` watches.
 WATCH_SECONDS: Final = 0.5

@@ -6,9 +6,10 @@ kpolicy. Assumes files of a user. What is not there is a diagnostic. Must not ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path as File
+from pathlib import PurePath
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.snapshot import Snapshot
@@ -17,6 +18,7 @@ from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.shipped import shipped_names, shipped_source
 from kpolicy.policy.source import Source
+from kpolicy.policy.tree import Path
 
 _POLICY_SUFFIXES = (".yaml", ".yml", ".json", ".cfg")
 TEST_SUFFIXES = (".test.yaml", ".test.yml")
@@ -28,6 +30,10 @@ class Inputs:
 
     policies: tuple[Source, ...] = ()
     snapshot: Snapshot | None = None
+    # Of replays with one of their own, by what they call it.
+    replayed: Mapping[str, Snapshot] = field(default_factory=dict)
+    # Policies of other suites, which may declare params that these do not have.
+    others: tuple[Source, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     files: tuple[str, ...] = ()
 
@@ -45,13 +51,16 @@ def load_inputs(suite: Suite, policies: Sequence[Source] | None = None) -> Input
     if policies is None:
         for index, name in enumerate(suite.model.policies):
             chosen += _policy(suite, index, name, reading)
+    snapshot = _snapshot(suite, reading)
+    replayed = _replayed(suite, snapshot, reading)
     return Inputs(
-        tuple(chosen), _snapshot(suite, reading), tuple(reading.said), tuple(reading.files)
-    )
+        tuple(chosen), snapshot, replayed,
+        diagnostics=tuple(reading.said), files=tuple(reading.files),
+    )  # fmt: skip
 
 
-def beside(suite: Suite, name: str) -> Path:
-    return Path(suite.file).parent / name
+def beside(suite: Suite, name: str) -> File:
+    return File(suite.file).parent / name
 
 
 def _policy(suite: Suite, index: int, name: str, reading: _Reading) -> Iterator[Source]:
@@ -73,7 +82,7 @@ def _policy(suite: Suite, index: int, name: str, reading: _Reading) -> Iterator[
         reading.said.append(suite.remark("KP501", message, ("policies", index), hint=hint))
 
 
-def is_policy_file(path: Path, folder: Path) -> bool:
+def is_policy_file(path: File, folder: File) -> bool:
     """Of a folder: no tests, and nothing hidden."""
     return (
         path.suffix in _POLICY_SUFFIXES
@@ -83,7 +92,7 @@ def is_policy_file(path: Path, folder: Path) -> bool:
     )
 
 
-def _read(path: Path) -> bytes:
+def _read(path: File) -> bytes:
     with path.open("rb") as file:
         return file.read(DOCUMENT_BYTES_MAX + 1)
 
@@ -92,12 +101,36 @@ def _snapshot(suite: Suite, reading: _Reading) -> Snapshot | None:
     wanted = suite.model.snapshot
     if wanted is None:
         return None
-    names = [wanted] if isinstance(wanted, str) else wanted
+    return _read_snapshot(
+        suite, [wanted] if isinstance(wanted, str) else wanted, ("snapshot",), reading
+    )
+
+
+def _replayed(suite: Suite, own: Snapshot | None, reading: _Reading) -> dict[str, Snapshot]:
+    found: dict[str, Snapshot] = {}
+    wanted = suite.model.snapshot
+    for index, test in enumerate(suite.model.tests):
+        name = test.replay.snapshot if test.replay is not None else None
+        if name is None or name in found:
+            continue
+        at: Path = ("tests", index, "replay", "snapshot")
+        is_own = isinstance(wanted, str) and name in (
+            wanted,
+            PurePath(wanted).name.partition(".")[0],
+        )
+        if is_own and own is not None:
+            found[name] = own
+        else:
+            found[name] = _read_snapshot(suite, [name], at, reading)
+    return found
+
+
+def _read_snapshot(suite: Suite, names: Sequence[str], at: Path, reading: _Reading) -> Snapshot:
     paths = [str(beside(suite, name)) for name in names]
     reading.files += paths
     snapshot = Snapshot.load(paths)
     for problem in snapshot.problems:
         if problem.is_of_whole_source:
             message = f"the snapshot cannot be used: {problem}"
-            reading.said.append(suite.remark("KP501", message, ("snapshot",)))
+            reading.said.append(suite.remark("KP501", message, at))
     return snapshot

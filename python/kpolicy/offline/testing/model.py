@@ -24,7 +24,7 @@ from pydantic.alias_generators import to_camel
 from kpolicy.offline.testing.instant import check_instant
 from kpolicy.offline.testing.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
 from kpolicy.policy.edge import Edge, NonEmpty, refuse
-from kpolicy.policy.model import Metadata
+from kpolicy.policy.model import Cel, Metadata
 
 KIND: Final = "PolicyTest"
 
@@ -112,6 +112,19 @@ Percentage = Annotated[
     | Annotated[float, Field(ge=0, le=100), Tag("number")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
 ]
+Share = Annotated[
+    Annotated[str, StringConstraints(pattern=r"^(100|[0-9]{1,2})(\.[0-9]+)?%$"), Tag("text")]
+    | Annotated[int, Field(ge=0), Tag("number")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
+]
+Wake: TypeAlias = Literal[
+    "node", "node.labels", "node.annotations", "node.taints", "node.conditions",
+    "node.allocatable", "node.declaredFeatures", "node.free", "node.pods",
+    "pod", "pod.labels", "pod.requests", "pod.tolerations", "pod.schedulingGates",
+    "namespace", "service", "replicationController", "replicaSet", "statefulSet",
+    "persistentVolume", "persistentVolumeClaim", "storageClass", "csiNode", "csiDriver",
+    "csiStorageCapacity", "volumeAttachment", "podDisruptionBudget",
+]  # fmt: skip
 Instant = Annotated[str, AfterValidator(check_instant)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
@@ -225,8 +238,39 @@ class ErrorExpectation(Edge):
     contains: NonEmpty | None = None
 
 
+class ShareRange(Edge):
+    """Bounds in percent, as `97%`, or in pods. What is `soft` is told and never fails."""
+
+    at_least: Share | None = None
+    at_most: Share | None = None
+    soft: bool = False
+
+    @model_validator(mode="after")
+    def _has_a_bound(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            refuse("KP114", "give `atLeast` or `atMost`")
+        return self
+
+
+class MicrosRange(Edge):
+    at_most: Annotated[float, Field(gt=0)]
+    soft: bool = False
+
+
+class Replay(Edge):
+    """The pods of a recorded cluster, placed again one after the other.
+
+    `pods: all` takes pods off their nodes first. `snapshot` is a file beside this one, or the
+    document's own by its name."""
+
+    snapshot: NonEmpty | None = None
+    pods: Literal["pending", "all"] = "pending"
+    order: Literal["recorded", "queue"] = "recorded"
+    every_pod: bool = False
+
+
 class Expectation(Edge):
-    """What must hold; only what is written is compared."""
+    """What must hold; only what is written is compared. The last four are of a `replay`."""
 
     decision: Literal["place", "park", "gate"] | None = None
     node: NodeName | None = None
@@ -237,6 +281,15 @@ class Expectation(Edge):
     preemption: PreemptionExpectation | None = None
     errors: list[ErrorExpectation] | None = None
     audited: list[NonEmpty] | None = None
+    wakes_on: list[Wake] | None = None
+    placed: ShareRange | None = None
+    changed_from_recorded: ShareRange | None = None
+    p99_cycle_micros: Annotated[MicrosRange | None, Field(alias="p99CycleMicros")] = None
+    never: Cel | None = None
+
+
+# Fields of an expectation that are about a replay; all others are about one pod.
+OF_REPLAYS: Final = ("placed", "changed_from_recorded", "p99_cycle_micros", "never")
 
 
 class Step(Edge):
@@ -258,7 +311,7 @@ class World(Edge):
 
 
 class Test(Step, World):
-    """One pod, or a sequence of them, each placed before the next.
+    """One pod, a sequence of them, each placed before the next, or a replay.
 
     A list of the world that is written here takes the place of the document's."""
 
@@ -267,6 +320,7 @@ class Test(Step, World):
     name: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     description: str = ""
     sequence: Annotated[list[Step], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
+    replay: Replay | None = None
     profile: NonEmpty | None = None
     params: Object = Field(default_factory=dict)
     seed: Seed | None = None

@@ -37,11 +37,14 @@ class Mismatch:
     hint: str = ""
     place: Place | None = None
     rewrite: Rewrite | None = None
+    # Told, and no failure.
+    is_soft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test. `details` explains a pod that fared otherwise, in lines."""
+    """One test. `details` explains a pod that fared otherwise, in lines; `summary` says in a few
+    words what became of a replay."""
 
     __test__ = False  # for pytest
 
@@ -52,10 +55,12 @@ class TestResult:
     details: tuple[str, ...] = ()
     pods: int = 0
     seconds: float = 0.0
+    summary: str = ""
 
     @property
     def has_passed(self) -> bool:
-        return not self.mismatches and not has_errors(self.diagnostics)
+        has_failed = any(not one.is_soft for one in self.mismatches)
+        return not has_failed and not has_errors(self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,16 @@ def _test(test: TestResult) -> _Json:
         **_place(test.place),
         "seconds": round(test.seconds, 6),
         "pods": test.pods,
+        **({"summary": test.summary} if test.summary else {}),
         "mismatches": [_mismatch(one) for one in test.mismatches],
         "findings": [_diagnostic(one) for one in test.diagnostics],
     }
 
 
 def _mismatch(one: Mismatch) -> _Json:
-    told = {"what": one.what, "expected": one.expected, "got": one.got, "hint": one.hint}
+    told: _Json = {"what": one.what, "expected": one.expected, "got": one.got, "hint": one.hint}
+    if one.is_soft:
+        told["soft"] = True
     return {**told, **(_place(one.place) if one.place is not None else {})}
 
 

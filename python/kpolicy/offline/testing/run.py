@@ -18,18 +18,20 @@ from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 from kpolicy.offline.json_objects import Json
 from kpolicy.offline.pod_lookup import full_key, placed_pods, unknown
 from kpolicy.offline.report import explanation
-from kpolicy.offline.snapshot import PolicyRefusedError
+from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
 from kpolicy.offline.testing import coverage, world
 from kpolicy.offline.testing.documents import Suite, steps_of
 from kpolicy.offline.testing.expectations import asserts, compare
 from kpolicy.offline.testing.instant import nanoseconds
 from kpolicy.offline.testing.limits import OBJECTS_MAX
 from kpolicy.offline.testing.load import Inputs
-from kpolicy.offline.testing.model import Step, Test
+from kpolicy.offline.testing.model import Replay, Step, Test
 from kpolicy.offline.testing.observe import Observation, Unobserved, World
 from kpolicy.offline.testing.observe import world as engine_world
 from kpolicy.offline.testing.patch import patched
 from kpolicy.offline.testing.references import unknown_names
+from kpolicy.offline.testing.replay import replay
+from kpolicy.offline.testing.replay_expectations import compare_replay
 from kpolicy.offline.testing.results import Mismatch, SuiteResult, TestResult
 from kpolicy.offline.testing.rules import RuleNames, rule_names
 from kpolicy.policy.compile import compile_policy
@@ -91,12 +93,17 @@ class SuiteRun:
         given = {**self._suite.model.params, **self._params, **params}
         key = json.dumps(given, sort_keys=True, default=str)
         if key not in self._compiled:
-            compiled = compile_policy(self._inputs.policies, params=given)
+            compiled = compile_policy(
+                self._inputs.policies, params=given, library=self._inputs.others
+            )
             rules = rule_names(compiled.program) if compiled.program is not None else {}
             self._compiled[key] = _Compiled(compiled.program, rules, compiled.diagnostics)
         return self._compiled[key]
 
     def _coverage(self) -> tuple[coverage.PolicyCoverage, ...]:
+        # A replay does not watch what each part of an expression gives.
+        if all(test.replay is not None for test in self._suite.model.tests):
+            return ()
         wanted = self._suite.model.coverage
         minimum = wanted.minimum
         if isinstance(minimum, str):
@@ -109,28 +116,42 @@ class SuiteRun:
         ]
         return coverage.of_files(found, minimum=minimum, counts_branches=wanted.branches)
 
-    def _test(self, index: int, test: Test) -> TestResult:
+    def findings(self) -> Iterator[Diagnostic]:
+        """What is wrong with the tests, without running one."""
+        if self._broken or self._program({}).program is None:
+            return
+        for index, test in enumerate(self._suite.model.tests):
+            yield from self._prepared(index, test)[0]
+
+    def _prepared(self, index: int, test: Test) -> tuple[tuple[Diagnostic, ...], _Compiled, str]:
+        """What is wrong with it, its program, and the profile that is tested."""
         suite, path = self._suite, ("tests", index)
-        place = suite.place((*path, "name"))
-        result = TestResult(test.name, place)
+        compiled = self._program(test.params)
         if index in suite.faults:
-            return replace(result, diagnostics=suite.faults[index])
+            return suite.faults[index], compiled, ""
         if not any(asserts(step.expect) for _, step in steps_of(test)):
             hint = "say in `expect` what must become of the pod"
             message = "this test asserts nothing"
-            return _with(result, suite.remark("KP502", message, (*path, "name"), hint=hint))
-        compiled = self._program(test.params)
+            said = suite.remark("KP502", message, (*path, "name"), hint=hint)
+            return (said,), compiled, ""
         if compiled.program is None:
-            return replace(result, diagnostics=compiled.diagnostics)
+            return compiled.diagnostics, compiled, ""
         profile, problem = self._profile(path, test, compiled)
         if problem is not None:
-            return _with(result, problem)
+            return (problem,), compiled, profile
         names = compiled.rules[profile]
-        unknown_ones = tuple(unknown_names(suite, index, test, names))
-        if unknown_ones:
-            return replace(result, diagnostics=unknown_ones)
+        return tuple(unknown_names(suite, index, test, names)), compiled, profile
+
+    def _test(self, index: int, test: Test) -> TestResult:
+        suite, path = self._suite, ("tests", index)
+        result = TestResult(test.name, suite.place((*path, "name")))
+        said, compiled, profile = self._prepared(index, test)
+        if said or compiled.program is None:
+            return replace(result, diagnostics=said)
+        names = compiled.rules[profile]
+        snapshot = self._snapshot(test)
         try:
-            made, unread = self._world(path, test, compiled.program, profile)
+            made, unread = self._world(snapshot, test, compiled.program, profile)
         except PolicyRefusedError as error:
             message = f"the engine does not take the policy: {error}"
             return _with(result, suite.remark("KP501", message, (*path, "name")))
@@ -140,9 +161,36 @@ class SuiteRun:
         if unread:
             message = f"this cannot be read: {unread[0]}"
             return _with(result, suite.remark("KP113", message, (*path, "name")))
+        if test.replay is not None:
+            return self._replayed(path, test.replay, made, profile, result)
         return _Steps(suite, self._inputs, made, profile, names, compiled.tally).run(
             path, test, result
         )
+
+    def _snapshot(self, test: Test) -> Snapshot | None:
+        if test.replay is not None and test.replay.snapshot is not None:
+            return self._inputs.replayed[test.replay.snapshot]
+        return self._inputs.snapshot
+
+    def _replayed(
+        self, path: Path, wanted: Replay, made: World, profile: str, result: TestResult
+    ) -> TestResult:
+        suite, test = self._suite, self._suite.model.tests[int(path[1])]
+        snapshot = self._snapshot(test)
+        if snapshot is None:
+            message = "there is no `snapshot` to replay"
+            return _with(result, suite.remark("KP501", message, (*path, "replay"), at_key=True))
+        got = replay(made.engine, snapshot, wanted, profile, made.now_ns)
+        if not got.pods:
+            told = f"the snapshot has no such pod of `{profile}`"
+            hint = "`everyPod: true` takes those of other schedulers, `pods: all` those on nodes"
+            at = (*path, "replay")
+            return _with(result, suite.remark("KP501", told, at, hint=hint, at_key=True))
+        mismatches = tuple(
+            replace(one, place=suite.place((*path, "expect", one.what)))
+            for one in compare_replay(test.expect, got, made.engine)
+        )
+        return replace(result, mismatches=mismatches, pods=len(got.pods), summary=got.summary())
 
     def _profile(
         self, path: Path, test: Test, compiled: _Compiled
@@ -165,19 +213,19 @@ class SuiteRun:
         return wanted, None
 
     def _world(
-        self, path: Path, test: Test, program: Program, profile: str
+        self, snapshot: Snapshot | None, test: Test, program: Program, profile: str
     ) -> tuple[World, list[str]]:
         model = self._suite.model
         seed = model.defaults.seed if test.seed is None else test.seed
         now = test.now or model.defaults.now
         now_ns = nanoseconds(now) if now else 0
-        texts = self._inputs.snapshot.texts if self._inputs.snapshot is not None else ()
+        texts = snapshot.texts if snapshot is not None else ()
         items = list(islice(self._objects(test, profile), OBJECTS_MAX + 1))
         if len(items) > OBJECTS_MAX:
             raise _TooManyError
         made = engine_world(program, texts, items, seed=seed, now_ns=now_ns)
-        if self._inputs.snapshot is not None:
-            made.note(item for _, item in self._inputs.snapshot.objects())
+        if snapshot is not None and test.replay is None:
+            made.note(item for _, item in snapshot.objects())
         return made, made.unreadable
 
     def _objects(self, test: Test, profile: str) -> Iterator[Json]:

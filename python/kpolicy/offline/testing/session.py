@@ -97,6 +97,9 @@ class Session:
         self.read: ReadSuites = read_suites(sources)
         self._pattern = re.compile(choice.run)
         self._inputs = [load_inputs(suite, choice.policies) for suite in self.read.suites]
+        if choice.params:
+            every = tuple({one for inputs in self._inputs for one in inputs.policies})
+            self._inputs = [replace(one, others=every) for one in self._inputs]
         own = [source.name for source in sources]
         self.files = tuple(
             dict.fromkeys([*own, *(file for one in self._inputs for file in one.files)])

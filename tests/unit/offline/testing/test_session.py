@@ -66,6 +66,17 @@ def test_snapshots_give_nodes_and_pods(folder: Path) -> None:
     assert (said.code, said.hint) == ("KP501", "did you mean `shop/waits`?")
 
 
+def test_a_param_need_not_be_of_every_suite(folder: Path) -> None:
+    text = HEAD.replace("suite", "other") + "nodes: [{name: n1}]\ntests:\n"
+    text += "  - {name: a, pod: {}, expect: {decision: place}}\n"
+    (folder / "other.test.yaml").write_text(text)
+    passed = run_tests(folder, params={"critical": 9}, run="^other/")
+    assert [test.has_passed for _, test in passed.tests()] == [True]
+    assert passed.said() == ()
+    unknown = run_tests(folder / "other.test.yaml", params={"critical": 9})
+    assert [one.code for one in unknown.said()] == ["KP124"]
+
+
 def test_a_snapshot_that_is_not_there_is_told(folder: Path) -> None:
     (folder / "cluster.json").unlink()
     run = run_tests(folder / "snapshot.test.yaml")
