@@ -13,7 +13,7 @@ use crate::cycle::{Question, Rejected, Tie, choose};
 use crate::event::{Event, Events};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
-use crate::preemption::{self, Asked, Attempt, Candidate, Search};
+use crate::preemption::{self, Asked, Attempt, Candidate, Rooms, Search};
 use crate::program::{Profile, Program};
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
@@ -97,7 +97,7 @@ fn judged(
     object.insert("waitsFor".into(), waits(rejected, profile));
     if profile.preemption.is_some() {
         let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
-        let attempt = preemption::attempt(asked, Search::Whole);
+        let attempt = preemption::attempt(asked, Search::Whole, &mut Rooms::default());
         object.insert("preemption".into(), preempted(&attempt, cluster));
     }
 }

@@ -115,7 +115,7 @@ impl Bits {
     }
 
     /// The lanes whose item `holds`.
-    pub(crate) fn of_slice<T: Copy>(items: &[T], holds: impl Fn(T) -> bool) -> Self {
+    pub fn of_slice<T: Copy>(items: &[T], holds: impl Fn(T) -> bool) -> Self {
         let mut words = Vec::with_capacity(items.len().div_ceil(LANES_PER_WORD));
         let (chunks, rest) = items.as_chunks::<LANES_PER_WORD>();
         for chunk in chunks {

@@ -105,7 +105,7 @@ impl FilterColumn {
         }
         let Some(prepared) = &self.prepared else { return };
         self.codes.resize(cluster.nodes().slots(), Code::PASS);
-        if changes.len() > cluster.nodes().len() {
+        if changes.len() > prepared.worth_asking_all(cluster.nodes().len()) {
             prepared.check_all(cluster, &mut self.codes);
             return;
         }

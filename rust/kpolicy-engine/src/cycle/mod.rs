@@ -6,10 +6,13 @@
 //! agree. Must not change the snapshot.
 
 mod argued;
+pub mod best;
+mod by_node;
 mod filter_column;
 mod nominated;
 pub mod post_filter;
 pub mod reference;
+mod refusal;
 mod run;
 mod sampling;
 mod score_column;
@@ -31,11 +34,14 @@ use crate::rules::{PreparedScore, Rejection, Status};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 pub use argued::{Argued, Forks};
+pub use by_node::ByNode;
 pub use nominated::{ahead_of, behind};
+pub use refusal::Refusal;
 pub use sampling::Sampling;
 pub use select::{Tie, choose};
 pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
 
+use refusal::Keep;
 use run::Run;
 use shapes::{ShapeKey, Shapes};
 
@@ -47,7 +53,7 @@ pub enum Outcome {
         total: i64,
         feasible: usize,
     },
-    Rejected(Rejected),
+    Rejected(Arc<Refusal>),
     /// A rule could not judge.
     Failed(String),
 }
@@ -107,27 +113,36 @@ impl Cycle {
         }
     }
 
-    /// Decides; then hands a rejection to `make_room`, with the prepared filters it rests on.
-    pub fn decide<R>(
+    /// Decides, and where no node will do, tries to make room.
+    pub fn decide(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         stopwatch: &dyn Stopwatch,
-        make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
-    ) -> (Timed, Option<R>) {
+    ) -> Timed {
         let start = stopwatch.elapsed_ns();
-        let mut filtered = start;
         let decided = self.run(question, cluster, |run| {
-            let outcome = run.decide(|| filtered = stopwatch.elapsed_ns());
-            let end = stopwatch.elapsed_ns();
-            if matches!(outcome, Outcome::Rejected(_)) {
-                filtered = end;
+            let known = run.shape.refusal(question.pod, cluster);
+            // A debug build finds out whether it would be refused the same way again.
+            if let Some(refusal) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
+                let now = stopwatch.elapsed_ns();
+                return (Outcome::Rejected(Arc::clone(refusal)), now, now);
             }
-            (room(run, &outcome, make_room), outcome, end)
+            let mut filtered = None;
+            let found = run.decide(|| filtered = Some(stopwatch.elapsed_ns()));
+            let end = stopwatch.elapsed_ns();
+            let outcome = run.told(found, Keep::Refusals);
+            debug_assert!(
+                known.is_none_or(|known| {
+                    matches!(&outcome, Outcome::Rejected(new) if *new == known)
+                }),
+                "a refusal that was known does not hold any more"
+            );
+            (outcome, filtered.unwrap_or(end), end)
         });
-        let (room, outcome, end) = decided.unwrap_or_else(|| (None, vanished(), start));
+        let (outcome, filtered, end) = decided.unwrap_or_else(|| (vanished(), start, start));
         let filter_ns = filtered.saturating_sub(start);
-        (Timed { outcome, filter_ns, score_ns: end.saturating_sub(filtered) }, room)
+        Timed { outcome, filter_ns, score_ns: end.saturating_sub(filtered) }
     }
 
     /// The first half of a decision, for extenders: nodes that pass every filter, in order of
@@ -136,14 +151,14 @@ impl Cycle {
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
-        mut tell: impl FnMut(NodeSlot, usize, Status),
+        mut tell: impl FnMut(NodeSlot, usize, &Status),
     ) -> Vec<NodeSlot> {
         let filtered = self.run(question, cluster, |run| {
             let (feasible, rejected) = run.filter().ok()?;
             let prepared = run.shape.prepared(run.stores);
             for node in &rejected.nodes {
                 if let Some(status) = rejected.status(node, &prepared, cluster) {
-                    tell(node.slot, node.filter, status);
+                    tell(node.slot, node.filter, &status);
                 }
             }
             Some(feasible)
@@ -151,22 +166,19 @@ impl Cycle {
         filtered.flatten().unwrap_or_default()
     }
 
-    /// The second half: chooses among those that extenders kept. `None`: ask them again.
-    pub fn choose<R>(
+    /// The second half: chooses among those that extenders kept. `None`: ask them again. What
+    /// extenders refuse is not known of the next pod alike.
+    pub fn choose(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         extended: &Extended,
-        make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
-    ) -> Option<(Outcome, Option<R>)> {
+    ) -> Option<Outcome> {
         let chosen = self.run(question, cluster, |run| {
-            let outcome = run.choose_kept(extended)?;
-            Some((room(run, &outcome, make_room), outcome))
+            let found = run.choose_kept(extended)?;
+            Some(run.told(found, Keep::Nothing))
         });
-        match chosen {
-            None => Some((vanished(), None)),
-            Some(chosen) => chosen.map(|(room, outcome)| (outcome, room)),
-        }
+        chosen.unwrap_or_else(|| Some(vanished()))
     }
 
     /// Where looking at only some of the nodes stands.
@@ -189,17 +201,6 @@ impl Cycle {
         let done = work(&mut Run { question, profile, cluster, shape, stores, sampling });
         self.shapes.weigh(id);
         Some(done)
-    }
-}
-
-fn room<R>(
-    run: &Run<'_>,
-    outcome: &Outcome,
-    make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
-) -> Option<R> {
-    match outcome {
-        Outcome::Rejected(rejected) => Some(make_room(rejected, &run.shape.prepared(run.stores))),
-        _ => None,
     }
 }
 

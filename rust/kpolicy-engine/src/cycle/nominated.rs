@@ -10,23 +10,32 @@ use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use super::argued::{Argued, Forks};
+use super::by_node::ByNode;
 use super::verdicts::{NodeRejection, PreparedFilters};
 
-/// Nodes that a nominated pod closes to this one.
+/// What is known of nodes with their nominated pods on them: how each rejects a pod, if it does.
+pub type Crowds = ByNode<Option<NodeRejection>>;
+
+/// Nodes that a nominated pod closes to this one. `crowds` is up to date and good for the pod.
 pub fn rejections(
     pod: &Pod,
     program: &Program,
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
+    crowds: &mut Crowds,
 ) -> Vec<NodeRejection> {
-    if cluster.nominations().is_empty() {
-        return Vec::new();
-    }
     let mut rejections = Vec::new();
     for name in cluster.nominations().nodes() {
-        let Some(slot) = cluster.nodes().find(name) else { continue };
+        let slot = cluster.nodes().find(name);
+        let Some(node) = slot.and_then(|slot| cluster.nodes().view(slot)) else { continue };
+        if let Some(known) = crowds.get(node, cluster) {
+            rejections.extend(known.clone());
+            continue;
+        }
         let pods = ahead_of(pod, name, program, cluster);
-        rejections.extend(with_pods(slot, &pods, prepared, cluster));
+        let found = with_pods(node.slot, &pods, prepared, cluster);
+        rejections.extend(found.clone());
+        crowds.keep(node, cluster, found);
     }
     rejections
 }
@@ -70,7 +79,7 @@ pub fn with_pods(
         crowded.put(pod);
     }
     let (filter, code) = crowded.rejection()?;
-    Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code) })
+    Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code).map(Arc::new) })
 }
 
 /// The first filter that rejects a node, told in full.
@@ -83,7 +92,7 @@ pub fn first_rejection(
         let Some(filter) = filter else { continue };
         let code = filter.check(cluster, node);
         if !code.passes() {
-            let status = Some(filter.describe(cluster, node, code));
+            let status = Some(Arc::new(filter.describe(cluster, node, code)));
             return Some(NodeRejection { slot: node.slot, filter: position, code, status });
         }
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::preemption::{self, Asked, Attempt, Search};
+use crate::preemption::{self, Asked, Attempt, Rooms, Search};
 use crate::program::Profile;
 use crate::rules::Rejection;
 use crate::snapshot::NodeSlot;
@@ -28,6 +28,8 @@ pub struct Room {
     /// An earlier nomination does not hold any more. Clause: it does where the pod may not evict
     /// any, or where that failed.
     pub is_tried: bool,
+    /// The same comes of it until something moves: no lot was drawn, and nothing failed.
+    pub is_settled: bool,
 }
 
 /// What `DynamicResources` says before preemption is asked.
@@ -41,24 +43,27 @@ enum Before {
     Fails,
 }
 
-/// Tries to make room for a pod that no node will have.
-pub fn run(asked: Asked<'_>) -> Room {
+/// Tries to make room for a pod that no node will have. `rooms` is what is known of single nodes.
+pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
     let before = before_preemption(asked.profile, asked.rejected);
     if before == Before::Fails {
-        return Room { message: NOT_PREPARED.to_owned(), ..Room::default() };
+        let message = NOT_PREPARED.to_owned();
+        return Room { message, is_settled: true, ..Room::default() };
     }
     let Some(settings) = asked.profile.preemption else {
         // Clause: a nomination is given up where nobody is asked at all.
         let is_tried = before == Before::Silent;
-        return Room { message: message(before, ""), is_tried, ..Room::default() };
+        let message = message(before, "");
+        return Room { message, is_tried, is_settled: true, ..Room::default() };
     };
-    let attempt = preemption::attempt(asked, Search::Enough(settings));
+    let attempt = preemption::attempt(asked, Search::Enough(settings), rooms);
     if let Some(chosen) = attempt.chosen() {
         return Room {
             nominated: Some(chosen.slot),
             victims: chosen.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect(),
             message: String::new(),
             is_tried: true,
+            is_settled: false,
         };
     }
     let told = format!("{PREFIX}{}", attempt.message(asked.cluster.nodes().len()));
@@ -69,6 +74,7 @@ pub fn run(asked: Asked<'_>) -> Room {
             _ => message(before, &told),
         },
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
+        is_settled: !matches!(attempt, Attempt::Failed(_)),
         ..Room::default()
     }
 }

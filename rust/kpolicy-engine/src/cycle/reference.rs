@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::preemption::{Asked, Rooms};
 use crate::program::{Profile, Program};
 use crate::rules::{
     Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection, Stage,
@@ -12,6 +13,7 @@ use crate::rules::{
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
+use super::refusal::refuse;
 use super::sampling::Sampling;
 use super::select::choose;
 use super::stage::{self, Left};
@@ -124,7 +126,7 @@ fn filter(
         let first = nominated::with_pods(view.slot, &ahead, &prepared, cluster)
             .or_else(|| nominated::first_rejection(&prepared, cluster, view));
         if let Some(NodeRejection { filter, status: Some(status), .. }) = &first {
-            judgement.filter = Some((*filter, status.clone()));
+            judgement.filter = Some((*filter, Status::clone(status)));
         }
         rejected.nodes.extend(first);
         nodes.push(judgement);
@@ -139,15 +141,10 @@ fn filter(
 }
 
 /// As [`super::Cycle::decide`]. `sampling` is where the cycle's stands; its own is not moved on.
-pub fn decide<R>(
-    question: Question<'_>,
-    cluster: &Cluster,
-    sampling: &Sampling,
-    make_room: impl FnOnce(&Rejected, &PreparedFilters<'_>) -> R,
-) -> (Outcome, Option<R>) {
+pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) -> Outcome {
     let (pod, program) = (question.pod, question.program);
     let Some(profile) = program.profiles.get(question.profile) else {
-        return (Outcome::Failed(String::new()), None);
+        return Outcome::Failed(String::new());
     };
     let mut fresh = Fresh::of(profile, pod, cluster);
     let mut judgement = filter(&fresh, pod, program, profile, cluster);
@@ -156,7 +153,7 @@ pub fn decide<R>(
     let feasible = if let Some(own) = own {
         vec![own]
     } else if let Some(why) = judgement.failed {
-        return (Outcome::Failed(why), None);
+        return Outcome::Failed(why);
     } else {
         let percentage = profile.percentage_of_nodes_to_score;
         let nodes = &judgement.rejected.nodes;
@@ -169,19 +166,19 @@ pub fn decide<R>(
         }
     };
     if feasible.is_empty() {
-        let room = make_room(&judgement.rejected, &fresh.prepared());
-        return (Outcome::Rejected(judgement.rejected), Some(room));
+        let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
+        let asked = Asked { question, profile, rejected, prepared, cluster };
+        return Outcome::Rejected(Arc::new(refuse(asked, &mut Rooms::default())));
     }
     score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
     let total_of = |slot: &NodeSlot| {
         judgement.nodes.iter().find(|node| node.slot == *slot).map_or(0, |node| node.total)
     };
     let totals: Vec<i64> = feasible.iter().map(total_of).collect();
-    let outcome = match choose(&feasible, &totals, question.tie, cluster) {
+    match choose(&feasible, &totals, question.tie, cluster) {
         Some((slot, total)) => Outcome::Chosen { slot, total, feasible: feasible.len() },
         None => Outcome::Failed(String::new()),
-    };
-    (outcome, None)
+    }
 }
 
 /// Why the cycle fails. Clause: a feasible node that the pod is nominated to is taken before others

@@ -4,13 +4,27 @@ use crate::program::Profile;
 use crate::snapshot::{Cluster, NodeSlot};
 
 use super::nominated;
+use super::refusal::Keep;
 use super::sampling::Sampling;
-use super::select::{choose, highest};
+use super::select::choose;
 use super::shape::{Shape, Stores};
 use super::stage::{self, Left};
 use super::totals::INFEASIBLE;
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
 use super::{Extended, Outcome, Question, filter_failure, pre_filter_failure};
+
+/// What the stages came to.
+#[derive(Debug)]
+pub enum Found {
+    Chosen {
+        slot: NodeSlot,
+        total: i64,
+        feasible: usize,
+    },
+    Rejected(Rejected),
+    /// A rule could not judge.
+    Failed(String),
+}
 
 /// What passed the filters.
 enum Passing {
@@ -31,7 +45,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub fn decide(&mut self, filtered: impl FnOnce()) -> Outcome {
+    pub fn decide(&mut self, filtered: impl FnOnce()) -> Found {
         let left = match self.left() {
             Ok(left) => left,
             Err(outcome) => return outcome,
@@ -57,13 +71,13 @@ impl Run<'_> {
         }
         filtered();
         if feasible.is_empty() {
-            return Outcome::Rejected(rejected);
+            return Found::Rejected(rejected);
         }
         self.choose_among(&feasible, &[])
     }
 
     /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
-    pub fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Outcome> {
+    pub fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
         let left = self.left()?;
         let is_narrowed = matches!(left, Left::Only { .. });
         let passing = self.passing(left)?;
@@ -79,7 +93,7 @@ impl Run<'_> {
     /// Chooses among the nodes that extenders kept, with what they add to the totals. Clause: the
     /// node that the pod is nominated to is it, if they kept it. `None`: no such node passes any
     /// more.
-    pub fn choose_kept(&mut self, extended: &Extended) -> Option<Outcome> {
+    pub fn choose_kept(&mut self, extended: &Extended) -> Option<Found> {
         let left = match self.left() {
             Ok(left) => left,
             Err(outcome) => return Some(outcome),
@@ -107,17 +121,17 @@ impl Run<'_> {
         }
         let refused = extended.refused.iter();
         rejected.nodes.extend(refused.filter(|node| feasible.contains(&node.slot)).cloned());
-        Some(Outcome::Rejected(rejected))
+        Some(Found::Rejected(rejected))
     }
 
     /// Nodes that are left to look at, or what the pod as a whole comes to.
-    fn left(&mut self) -> Result<Left, Outcome> {
+    fn left(&mut self) -> Result<Left, Found> {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         self.shape.follow_filters(profile, pod, cluster, self.stores);
         stage::before_nodes(profile, &self.shape.prepared(self.stores), cluster).map_err(
             |rejected| {
                 let failure = pre_filter_failure(profile, &rejected);
-                failure.map_or(Outcome::Rejected(rejected), Outcome::Failed)
+                failure.map_or(Found::Rejected(rejected), Found::Failed)
             },
         )
     }
@@ -164,28 +178,30 @@ impl Run<'_> {
     }
 
     /// Asks the nodes that are left. A failure of one is the end of it.
-    fn passing(&mut self, left: Left) -> Result<Passing, Outcome> {
-        let (profile, cluster) = (self.profile, self.cluster);
+    fn passing(&mut self, left: Left) -> Result<Passing, Found> {
         match left {
             Left::All => self.passing_of_all(),
             Left::Only { slots, narrowed_by } => {
                 let prepared = self.shape.prepared(self.stores);
                 let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
                 rejected.narrowed_by = narrowed_by;
-                match first_failure(&rejected.nodes, cluster) {
-                    Some(failure) => Err(failed_by(failure, profile)),
+                match first_failure(&rejected.nodes, self.cluster) {
+                    Some(failure) => Err(self.failed(failure)),
                     None => Ok(Passing::Told(feasible, rejected)),
                 }
             }
         }
     }
 
-    fn passing_of_all(&mut self) -> Result<Passing, Outcome> {
+    fn passing_of_all(&mut self) -> Result<Passing, Found> {
         let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
         self.shape.update_feasible(cluster, self.stores);
-        let prepared = self.shape.prepared(self.stores);
-        let closed = nominated::rejections(pod, program, &prepared, cluster);
-        let is_open = |node: &NodeRejection| closed.iter().all(|other| other.slot != node.slot);
+        let closed = match cluster.nominations().is_empty() {
+            true => Vec::new(),
+            false => self.shape.closed(pod, program, cluster, self.stores),
+        };
+        let is_closed = self.marked(&closed);
+        let is_open = |node: &NodeRejection| is_closed.get(node.slot.index()) != Some(&true);
         let failures = self.shape.failures(cluster, self.stores);
         let failures = failures.iter().filter(|node| is_open(node));
         if let Some(failure) = first_failure(failures.chain(&closed), cluster) {
@@ -214,63 +230,86 @@ impl Run<'_> {
     }
 
     fn feasible_slots(&self, rejections: &[NodeRejection]) -> Vec<NodeSlot> {
-        let mut is_rejected = vec![false; self.cluster.nodes().slots()];
-        for rejection in rejections {
-            if let Some(cell) = is_rejected.get_mut(rejection.slot.index()) {
-                *cell = true;
-            }
-        }
-        let is_feasible = |slot: &NodeSlot| is_rejected.get(slot.index()) == Some(&false);
+        let is_rejected = self.marked(rejections);
+        let is_feasible = |slot: &NodeSlot| is_rejected.get(slot.index()) != Some(&true);
         self.cluster.nodes().by_rank().iter().copied().filter(is_feasible).collect()
     }
 
-    fn failed(&self, failure: &NodeRejection) -> Outcome {
+    /// By slot, whether a node is among them; empty where there are none.
+    fn marked(&self, rejections: &[NodeRejection]) -> Vec<bool> {
+        if rejections.is_empty() {
+            return Vec::new();
+        }
+        let mut is_marked = vec![false; self.cluster.nodes().slots()];
+        for rejection in rejections {
+            if let Some(cell) = is_marked.get_mut(rejection.slot.index()) {
+                *cell = true;
+            }
+        }
+        is_marked
+    }
+
+    /// What becomes of the pod; where no node will do, room is made for it.
+    pub fn told(&mut self, found: Found, keep: Keep) -> Outcome {
+        match found {
+            Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
+            Found::Failed(why) => Outcome::Failed(why),
+            Found::Rejected(rejected) => {
+                let (question, profile) = (self.question, self.profile);
+                let (cluster, stores) = (self.cluster, &*self.stores);
+                let refusal =
+                    self.shape.refuse(question, profile, &rejected, cluster, stores, keep);
+                Outcome::Rejected(refusal)
+            }
+        }
+    }
+
+    fn failed(&self, failure: &NodeRejection) -> Found {
         let prepared = self.shape.prepared(self.stores);
         let status = Rejected::default().status(failure, &prepared, self.cluster);
-        Outcome::Failed(filter_failure(self.profile, failure.filter, status.as_ref()))
+        Found::Failed(filter_failure(self.profile, failure.filter, status.as_deref()))
     }
 
     /// Scores a few nodes and chooses; there is at least one. `added` goes on top of their totals.
-    fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Outcome {
+    fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Found {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         let totals = self.shape.totals_of_only(slots, profile, pod, cluster, self.stores);
         // Clause: a single node is not scored.
         if slots.len() > 1
             && let Some(why) = self.shape.score_failure(profile, self.stores)
         {
-            return Outcome::Failed(why);
+            return Found::Failed(why);
         }
         let added = added.iter().copied().chain(std::iter::repeat(0));
         let plus = |(total, added): (i32, i64)| added.saturating_add(i64::from(total));
         let totals: Vec<i64> = totals.into_iter().zip(added).map(plus).collect();
         match choose(slots, &totals, self.question.tie, cluster) {
-            Some((slot, total)) => Outcome::Chosen { slot, total, feasible: slots.len() },
-            None => Outcome::Failed("no node could be chosen".to_owned()),
+            Some((slot, total)) => Found::Chosen { slot, total, feasible: slots.len() },
+            None => Found::Failed("no node could be chosen".to_owned()),
         }
     }
 
-    fn choose_among_all(&mut self) -> Outcome {
+    fn choose_among_all(&mut self) -> Found {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         self.shape.update_totals(profile, pod, cluster, self.stores);
         if self.shape.feasible().count > 1
             && let Some(why) = self.shape.score_failure(profile, self.stores)
         {
-            return Outcome::Failed(why);
+            return Found::Failed(why);
         }
-        let totals = self.shape.totals();
-        let best = highest(totals);
+        let (totals, tied) = (self.shape.totals(), self.shape.best());
+        let best = tied.highest();
         let is_tied = |slot: NodeSlot| totals.get(slot.index()) == Some(&best);
-        let all_tied =
-            || cluster.nodes().iter().map(|view| view.slot).filter(|slot| is_tied(*slot));
-        let chosen =
-            self.question.tie.break_among(cluster.nodes(), is_tied, || all_tied().collect());
+        let slot_at = |index| cluster.nodes().slot_at(index);
+        let all_tied = || tied.tied(totals).filter_map(slot_at).collect();
+        let chosen = self.question.tie.break_among(cluster.nodes(), is_tied, all_tied);
         match chosen {
-            Some(slot) if best != INFEASIBLE => Outcome::Chosen {
+            Some(slot) if best != INFEASIBLE => Found::Chosen {
                 slot,
                 total: i64::from(best),
                 feasible: self.shape.feasible().count,
             },
-            _ => Outcome::Failed("no node could be chosen".to_owned()),
+            _ => Found::Failed("no node could be chosen".to_owned()),
         }
     }
 }
@@ -282,8 +321,4 @@ fn first_failure<'a>(
 ) -> Option<&'a NodeRejection> {
     let failures = rejections.into_iter().filter(|node| node.code.is_failure());
     failures.min_by_key(|failure| cluster.nodes().rank_of(failure.slot))
-}
-
-fn failed_by(failure: &NodeRejection, profile: &Profile) -> Outcome {
-    Outcome::Failed(filter_failure(profile, failure.filter, failure.status.as_ref()))
 }

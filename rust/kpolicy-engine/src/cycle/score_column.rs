@@ -155,8 +155,12 @@ impl ScoreColumn {
         let changes = cluster.log().since(self.seen);
         self.seen = now;
         let Some(prepared) = &mut self.prepared else { return };
+        let enough = prepared.worth_asking_all(cluster.nodes().len());
         match changes.map(|changes| (changes, prepared.refresh(changes, cluster))) {
-            Some((changes, Refresh::Nodes)) => self.touch(changes, cluster),
+            Some((changes, Refresh::Nodes)) if changes.len() <= enough => {
+                self.touch(changes, cluster);
+            }
+            Some((_, Refresh::Nodes)) => self.rewrite(cluster, scratch),
             Some((_, Refresh::All)) => {
                 self.forget_feasible();
                 self.rewrite(cluster, scratch);

@@ -6,8 +6,6 @@
 use crate::program::TieBreak;
 use crate::snapshot::{Cluster, NodeSlot, Nodes};
 
-use super::totals::INFEASIBLE;
-
 /// How often a node is drawn among all before the tied ones are counted.
 const DRAWS_MAX: u32 = 32;
 
@@ -73,10 +71,6 @@ impl Tie {
         let scaled = (u128::from(lot) * end as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }
-}
-
-pub fn highest(totals: &[i32]) -> i32 {
-    totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
 }
 
 /// The best of some nodes.

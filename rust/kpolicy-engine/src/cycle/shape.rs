@@ -2,14 +2,24 @@
 //!
 //! Owns which nodes are feasible, kept from decision to decision, and the shape's totals.
 
-use crate::program::Profile;
+use std::sync::Arc;
+
+use crate::preemption::{Asked, Rooms};
+use crate::program::{Profile, Program};
 use crate::rules::{Feasible, PreparedFilter};
 use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
 
+use super::Question;
+use super::best::Best;
 use super::filter_column::FilterColumn;
+use super::nominated::{self, Crowds};
+use super::refusal::{Keep, Refusal, Remembered, refuse};
 use super::store::{ColumnId, Store};
 use super::totals::{Moved, ScoreStore, Totals, changes_since};
-use super::verdicts::{NodeRejection, PreparedFilters};
+use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
+
+/// What is known of one node takes about this much.
+const KNOWN_BYTES: usize = 192;
 
 #[derive(Debug)]
 pub struct Shape {
@@ -24,6 +34,15 @@ pub struct Shape {
     /// The generation judged last; `None` before the first time.
     seen: Option<u64>,
     totals: Totals,
+    known: Recollections,
+}
+
+/// What was worked out for pods that found no room, to be found again.
+#[derive(Debug, Default)]
+struct Recollections {
+    refusal: Option<Remembered>,
+    crowds: Crowds,
+    rooms: Rooms,
 }
 
 /// The stores of shared columns.
@@ -43,6 +62,7 @@ impl Shape {
             is_recast: true,
             seen: None,
             totals,
+            known: Recollections::default(),
         }
     }
 
@@ -55,8 +75,64 @@ impl Shape {
         self.totals.by_slot()
     }
 
+    /// The highest of them.
+    pub fn best(&self) -> &Best {
+        self.totals.best()
+    }
+
     pub fn bytes(&self) -> usize {
-        self.feasible.len() + self.totals.bytes()
+        let known = self.known.crowds.count() + self.known.rooms.count();
+        self.feasible.len() + self.totals.bytes() + known * KNOWN_BYTES
+    }
+
+    /// What the pod would be told, if that is known.
+    pub fn refusal(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<Refusal>> {
+        self.known.refusal.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
+    }
+
+    /// Nodes that nominated pods close to this one.
+    pub fn closed(
+        &mut self,
+        pod: &Pod,
+        program: &Program,
+        cluster: &Cluster,
+        stores: &Stores,
+    ) -> Vec<NodeRejection> {
+        let mut crowds = std::mem::take(&mut self.known.crowds);
+        let prepared = self.prepared(stores);
+        crowds.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut crowds);
+        self.known.crowds = crowds;
+        closed
+    }
+
+    /// What the pod is told where no node will have it.
+    pub fn refuse(
+        &mut self,
+        question: Question<'_>,
+        profile: &Profile,
+        rejected: &Rejected,
+        cluster: &Cluster,
+        stores: &Stores,
+        keep: Keep,
+    ) -> Arc<Refusal> {
+        let pod = question.pod;
+        let mut rooms = std::mem::take(&mut self.known.rooms);
+        let prepared = self.prepared(stores);
+        rooms.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
+        let refusal = Arc::new(refuse(asked, &mut rooms));
+        self.known.rooms = rooms;
+        if keep == Keep::Refusals {
+            self.known.refusal = Remembered::of(&refusal, pod, cluster);
+        }
+        refusal
+    }
+
+    /// Whether more than the touched nodes may have changed since a generation.
+    fn is_rewritten(&self, seen: u64, stores: &Stores) -> bool {
+        let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
+        columns.into_iter().any(|column| column.rewritten() > seen)
     }
 
     /// Takes account of what its shared columns hold.
@@ -110,11 +186,8 @@ impl Shape {
             }
         }
         let seen = self.seen.replace(cluster.generation());
-        let is_rewritten = |seen: u64| {
-            let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
-            columns.into_iter().any(|column| column.rewritten() > seen)
-        };
-        let changes = changes_since(seen, cluster).filter(|(seen, _)| !is_rewritten(*seen));
+        let changes =
+            changes_since(seen, cluster).filter(|(seen, _)| !self.is_rewritten(*seen, stores));
         let columns = self.active(stores);
         match changes {
             None => self.judge_all(&columns, cluster),

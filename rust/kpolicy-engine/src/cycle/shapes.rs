@@ -170,9 +170,10 @@ impl Shapes {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         if entry.bytes == 0 {
             entry.shape.weigh_columns(&mut self.stores);
-            entry.bytes = entry.shape.bytes();
-            self.bytes += entry.bytes;
         }
+        let bytes = entry.shape.bytes();
+        self.bytes = self.bytes - entry.bytes + bytes;
+        entry.bytes = bytes;
     }
 
     fn make_room(&mut self, cluster: &Cluster) {

@@ -8,6 +8,7 @@ use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
 use crate::snapshot::{Change, Changes, Cluster, NodeSlot, Pod};
 
+use super::best::Best;
 use super::pre_score_failure;
 use super::score_column::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
@@ -37,6 +38,7 @@ pub struct Totals {
     /// By position in the profile's scores.
     scores: Vec<ShapeScore>,
     totals: Vec<i32>,
+    best: Best,
     /// The generation summed up last; `None` before the first time.
     seen: Option<u64>,
 }
@@ -45,12 +47,17 @@ impl Totals {
     pub fn new(columns: Vec<ColumnId>, profile: &Profile) -> Self {
         let of = |(id, rule): (ColumnId, &ScoreRule)| ShapeScore::new(id, rule.weight);
         let scores = columns.into_iter().zip(&profile.scores).map(of).collect();
-        Self { scores, totals: Vec::new(), seen: None }
+        Self { scores, totals: Vec::new(), best: Best::default(), seen: None }
     }
 
     /// By slot; [`INFEASIBLE`] where a node is not feasible.
     pub fn by_slot(&self) -> &[i32] {
         &self.totals
+    }
+
+    /// The highest of them.
+    pub fn best(&self) -> &Best {
+        &self.best
     }
 
     pub fn bytes(&self) -> usize {
@@ -144,6 +151,7 @@ impl Totals {
         for (total, is_feasible) in self.totals.iter_mut().zip(feasible.mask) {
             *total = if *is_feasible { *total } else { INFEASIBLE };
         }
+        self.best.rewrite(&self.totals);
     }
 
     fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, store: &ScoreStore) {
@@ -155,6 +163,7 @@ impl Totals {
         };
         if let Some(cell) = self.totals.get_mut(slot.index()) {
             *cell = total;
+            self.best.touch(slot, &self.totals);
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct NodeRejection {
     pub filter: usize,
     pub code: Code,
     /// Where the verdict rests on nominated pods, it is told in full.
-    pub status: Option<Status>,
+    pub status: Option<Arc<Status>>,
 }
 
 /// Why a pod fits nowhere.
@@ -51,12 +51,13 @@ impl Rejected {
         node: &NodeRejection,
         prepared: &PreparedFilters<'_>,
         cluster: &Cluster,
-    ) -> Option<Status> {
+    ) -> Option<Arc<Status>> {
         if let Some(status) = &node.status {
-            return Some(status.clone());
+            return Some(Arc::clone(status));
         }
         let filter = (*prepared.get(node.filter)?)?;
-        Some(filter.describe(cluster, cluster.nodes().view(node.slot)?, node.code))
+        let status = filter.describe(cluster, cluster.nodes().view(node.slot)?, node.code);
+        Some(Arc::new(status))
     }
 
     /// How many nodes have which reason, nodes not looked at included.

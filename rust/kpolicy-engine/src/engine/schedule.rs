@@ -3,29 +3,15 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::post_filter::{self, Room};
-use crate::cycle::{Outcome, PreparedFilters, Question, Rejected, behind, reference};
-use crate::message::{self, NO_NODES};
-use crate::preemption::Asked;
-use crate::program::Program;
+use crate::cycle::{Outcome, Question, Refusal, behind, reference};
 use crate::rules::volume_binding::{self, Bindings};
 use crate::rules::{Stage, scheduling_gates};
-use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::snapshot::{NodeSlot, Pod};
 
 use super::Engine;
 
 /// A pod that is to be judged, and the position of its profile.
 pub(super) type Ready = (Arc<Pod>, usize);
-
-/// Why a pod was parked, in full.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    message: String,
-    rejected_by: Vec<Arc<str>>,
-    /// Positions of the rejecting filters.
-    rules: Vec<usize>,
-    room: Room,
-}
 
 impl Engine {
     /// Decides and assumes these pods in order.
@@ -48,14 +34,10 @@ impl Engine {
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
         self.decisions += 1;
         if self.cluster.nodes().is_empty() {
-            return self.carried_out(&pod, profile, &no_nodes(), Some(Refusal::without_nodes()));
+            return self.carried_out(&pod, profile, &no_nodes());
         }
-        let cluster = &self.cluster;
-        let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
-            refuse(question, rejected, prepared, cluster)
-        };
-        let (timed, refusal) = self.cycle.decide(question, cluster, stopwatch, make_room);
-        let mut decision = self.carried_out(&pod, profile, &timed.outcome, refusal);
+        let timed = self.cycle.decide(question, &self.cluster, stopwatch);
+        let mut decision = self.carried_out(&pod, profile, &timed.outcome);
         decision.filter_ns = timed.filter_ns;
         decision.score_ns = timed.score_ns;
         decision
@@ -70,15 +52,11 @@ impl Engine {
             Err(answer) => return *answer,
         };
         if self.cluster.nodes().is_empty() {
-            return self.told(&pod, &no_nodes(), Some(&Refusal::without_nodes()));
+            return self.told(&pod, &no_nodes());
         }
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
-        let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
-            refuse(question, rejected, prepared, &self.cluster)
-        };
-        let sampling = self.cycle.sampling();
-        let (outcome, refusal) = reference::decide(question, &self.cluster, sampling, make_room);
-        self.told(&pod, &outcome, refusal.as_ref())
+        let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
+        self.told(&pod, &outcome)
     }
 
     /// The pod and its profile, if it is to be judged; the answer otherwise.
@@ -102,49 +80,45 @@ impl Engine {
         pod: &Arc<Pod>,
         profile: usize,
         outcome: &Outcome,
-        refusal: Option<Refusal>,
     ) -> Decision {
-        let decision = self.told(pod, outcome, refusal.as_ref());
-        match (outcome, refusal) {
-            (Outcome::Chosen { slot, .. }, _) => self.place(pod, profile, *slot),
-            (Outcome::Rejected(_), Some(refusal)) => {
+        let decision = self.told(pod, outcome);
+        match outcome {
+            Outcome::Chosen { slot, .. } => self.place(pod, profile, *slot),
+            Outcome::Rejected(refusal) => {
                 if refusal.room.is_tried {
                     self.nominate(pod, &decision);
                 }
                 self.parked.park(pod, profile, &refusal.rules, &self.program, &decision.message);
             }
             // Clause: a failure voids an earlier nomination.
-            (Outcome::Failed(_), _) | (Outcome::Rejected(_), None) => {
-                self.cluster.nominate(&pod.uid, &self.empty);
-            }
+            Outcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),
         }
         decision
     }
 
     /// What is answered, before anything comes of it.
-    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome, refusal: Option<&Refusal>) -> Decision {
-        match (outcome, refusal) {
-            (Outcome::Chosen { slot, total, feasible }, _) => {
+    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome) -> Decision {
+        match outcome {
+            Outcome::Chosen { slot, total, feasible } => {
                 let mut decision = self.decision(pod, Verdict::Placed);
                 decision.score = *total;
                 decision.nodes_feasible = *feasible;
                 decision.node = self.name_of(Some(*slot));
                 decision
             }
-            (Outcome::Rejected(_), Some(refusal)) => self.told_of_refusal(pod, refusal),
-            (Outcome::Failed(why), _) => {
+            Outcome::Rejected(refusal) => self.told_of_refusal(pod, refusal),
+            Outcome::Failed(why) => {
                 let mut decision = self.decision(pod, Verdict::Failed);
                 decision.message = why.as_str().into();
                 decision
             }
-            (Outcome::Rejected(_), None) => self.decision(pod, Verdict::Failed),
         }
     }
 
     /// Clause: pods of lower priority lose their claim to the node that is held for this one.
     fn told_of_refusal(&self, pod: &Arc<Pod>, refusal: &Refusal) -> Decision {
         let mut decision = self.decision(pod, Verdict::Parked);
-        decision.message = refusal.message.as_str().into();
+        decision.message = Arc::clone(&refusal.message);
         decision.rejected_by.clone_from(&refusal.rejected_by);
         decision.victims.clone_from(&refusal.room.victims);
         decision.nominated_node = self.name_of(refusal.room.nominated);
@@ -250,51 +224,6 @@ impl Engine {
     }
 }
 
-impl Refusal {
-    /// Clause: where there are no nodes, an earlier nomination is void.
-    fn without_nodes() -> Self {
-        let room = Room { is_tried: true, ..Room::default() };
-        let message = NO_NODES.to_owned();
-        Self { message, rejected_by: Vec::new(), rules: Vec::new(), room }
-    }
-}
-
 fn no_nodes() -> Outcome {
-    Outcome::Rejected(Rejected::default())
-}
-
-/// Works out what the user reads of a pod that fits nowhere, and whether room can be made.
-pub(super) fn refuse(
-    question: Question<'_>,
-    rejected: &Rejected,
-    prepared: &PreparedFilters<'_>,
-    cluster: &Cluster,
-) -> Refusal {
-    let program: &Program = question.program;
-    let Some(profile) = program.profiles.get(question.profile) else {
-        return Refusal {
-            message: String::new(),
-            rejected_by: Vec::new(),
-            rules: Vec::new(),
-            room: Room::default(),
-        };
-    };
-    let room = post_filter::run(Asked { question, profile, rejected, prepared, cluster });
-    let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
-    let histogram = match before {
-        Some(_) => message::Histogram::default(),
-        None => rejected.histogram(profile, prepared, cluster),
-    };
-    let text = message::fit_error(
-        cluster.nodes().len(),
-        before.as_deref().unwrap_or_default(),
-        &histogram,
-        &room.message,
-    );
-    Refusal {
-        message: text,
-        rejected_by: rejected.rejected_by(profile),
-        rules: rejected.rules(),
-        room,
-    }
+    Outcome::Rejected(Arc::new(Refusal::without_nodes()))
 }

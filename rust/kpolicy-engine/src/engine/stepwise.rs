@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Still, Verdict};
-use crate::cycle::{EXTENDER, Extended, NodeRejection, PreparedFilters, Question, Rejected};
+use crate::cycle::{EXTENDER, Extended, NodeRejection, Question};
 use crate::rules::{Code, Rejection, Status};
 
 use super::Engine;
-use super::schedule::refuse;
 
 /// Clause: extenders score from 0 to 10, rules up to 100.
 const EXTENDER_SCALE: i64 = 10;
@@ -72,14 +71,10 @@ impl Engine {
         };
         let extended = self.extended(token, kept, refused);
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
-        let cluster = &self.cluster;
-        let make_room = |rejected: &Rejected, prepared: &PreparedFilters<'_>| {
-            refuse(question, rejected, prepared, cluster)
-        };
-        match self.cycle.choose(question, cluster, &extended, make_room) {
-            Some((outcome, refusal)) => {
+        match self.cycle.choose(question, &self.cluster, &extended) {
+            Some(outcome) => {
                 self.decisions += 1;
-                self.carried_out(&pod, profile, &outcome, refusal)
+                self.carried_out(&pod, profile, &outcome)
             }
             None => {
                 let mut decision = self.decision(&pod, Verdict::Stale);
@@ -109,7 +104,7 @@ impl Engine {
                 slot,
                 filter: EXTENDER,
                 code: Code::reject(1),
-                status: Some(status),
+                status: Some(Arc::new(status)),
             })
         };
         Extended {

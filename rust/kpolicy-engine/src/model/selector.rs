@@ -31,7 +31,11 @@ pub enum SelectorOperator {
 
 impl Requirement {
     pub fn matches(&self, labels: &Labels) -> bool {
-        let value = labels.get(&self.key);
+        self.accepts(labels.get(&self.key))
+    }
+
+    /// Whether this value of the key will do; `None` where the key is absent.
+    pub fn accepts(&self, value: Option<&str>) -> bool {
         match self.operator {
             SelectorOperator::In => value.is_some_and(|have| self.has(have)),
             SelectorOperator::NotIn => value.is_none_or(|have| !self.has(have)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::cycle::{self, Argued, Forks};
 use crate::rules::{Code, Status};
-use crate::snapshot::{NodeSlot, NodeView, Pod};
+use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
 use super::victims::{by_importance, may_go};
@@ -26,12 +26,11 @@ pub enum Unhelpful {
 /// `forks` are as they were when it is done.
 pub fn dry_run(
     asked: Asked<'_>,
-    slot: NodeSlot,
+    node: NodeView<'_>,
     budgets: &mut Budgets<'_>,
     forks: &mut Forks,
 ) -> Result<Candidate, Unhelpful> {
     let pod = asked.question.pod;
-    let node = asked.cluster.nodes().view(slot).ok_or(Unhelpful::NoVictims)?;
     let gone: Vec<&Arc<Pod>> = node.load.pods.iter().filter(|other| may_go(other, pod)).collect();
     if gone.is_empty() {
         return Err(Unhelpful::NoVictims);

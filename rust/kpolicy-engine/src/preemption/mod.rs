@@ -18,14 +18,15 @@ mod victims;
 
 use std::sync::Arc;
 
-use crate::cycle::{Forks, PreparedFilters, Question, Rejected};
+use crate::cycle::{ByNode, Forks, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
 use crate::program::{Preemption, Profile};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use budgets::Budgets;
-use dry_run::{Unhelpful, dry_run};
+use dry_run::dry_run;
 
+pub use dry_run::Unhelpful;
 pub use eligibility::NotEligible;
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -71,13 +72,16 @@ impl PartialEq for Candidate {
     }
 }
 
+/// What is known of making room on single nodes.
+pub type Rooms = ByNode<Result<Arc<Candidate>, Arc<Unhelpful>>>;
+
 /// What came of it.
 #[derive(Debug)]
 pub enum Attempt {
     /// The pod may not evict any; what it is nominated to stays.
     NotEligible(NotEligible),
     Found {
-        candidates: Vec<Candidate>,
+        candidates: Vec<Arc<Candidate>>,
         /// Position of the one to take.
         chosen: usize,
     },
@@ -94,7 +98,7 @@ pub enum Attempt {
 impl Attempt {
     pub fn chosen(&self) -> Option<&Candidate> {
         match self {
-            Self::Found { candidates, chosen } => candidates.get(*chosen),
+            Self::Found { candidates, chosen } => candidates.get(*chosen).map(AsRef::as_ref),
             _ => None,
         }
     }
@@ -110,13 +114,13 @@ impl Attempt {
     }
 }
 
-/// Looks for a node where evicting pods makes room.
-pub fn attempt(asked: Asked<'_>, search: Search) -> Attempt {
+/// Looks for a node where evicting pods makes room. `rooms` is up to date and good for the pod.
+pub fn attempt(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Attempt {
     if let Some(why) = eligibility::refusal(asked) {
         return Attempt::NotEligible(why);
     }
     let potential = potential::nodes(asked);
-    let found = look(asked, search, &potential);
+    let found = look(asked, search, &potential, rooms);
     let tie = asked.question.tie;
     match pick::pick(&found.candidates, tie, asked.cluster) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
@@ -131,7 +135,7 @@ pub fn attempt(asked: Asked<'_>, search: Search) -> Attempt {
 #[derive(Debug, Default)]
 struct Found {
     /// Those within all budgets first.
-    candidates: Vec<Candidate>,
+    candidates: Vec<Arc<Candidate>>,
     /// Nodes that are no candidates, by reason.
     unhelpful: Histogram,
     unhelpful_nodes: usize,
@@ -148,7 +152,7 @@ impl Found {
 
 /// Clause: enough are found when there are as many candidates as wanted, one of them within all
 /// budgets; of either sort no more than that are kept.
-fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot]) -> Found {
+fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot], rooms: &mut Rooms) -> Found {
     let (start, enough) = match search {
         Search::Whole => (0, usize::MAX),
         Search::Enough(settings) => {
@@ -158,21 +162,30 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot]) -> Found {
     };
     let mut budgets = Budgets::of(asked.cluster);
     let mut found = Found::default();
-    let mut violating: Vec<Candidate> = Vec::new();
+    let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
     let mut forks = Forks::of(asked.prepared);
     for slot in after.iter().chain(before) {
-        let came_of_it = dry_run(asked, *slot, &mut budgets, &mut forks);
+        let Some(node) = asked.cluster.nodes().view(*slot) else { continue };
+        let known = rooms.get(node, asked.cluster).cloned();
+        let came_of_it = known.unwrap_or_else(|| {
+            let new = dry_run(asked, node, &mut budgets, &mut forks);
+            let new = new.map(Arc::new).map_err(Arc::new);
+            rooms.keep(node, asked.cluster, new.clone());
+            new
+        });
         debug_assert_eq!(
             came_of_it,
-            dry_run(asked, *slot, &mut Budgets::of(asked.cluster), &mut Forks::of(asked.prepared)),
-            "an argument left a trace"
+            dry_run(asked, node, &mut Budgets::of(asked.cluster), &mut Forks::of(asked.prepared))
+                .map(Arc::new)
+                .map_err(Arc::new),
+            "an argument left a trace, or what was known does not hold any more"
         );
         match came_of_it {
             Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
             Ok(candidate) if violating.len() < enough => violating.push(candidate),
             Ok(_) => {}
-            Err(why) => found.note(why),
+            Err(why) => found.note(&why),
         }
         if !found.candidates.is_empty() && found.candidates.len() + violating.len() >= enough {
             break;
@@ -183,12 +196,12 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot]) -> Found {
 }
 
 impl Found {
-    fn note(&mut self, why: Unhelpful) {
+    fn note(&mut self, why: &Unhelpful) {
         self.unhelpful_nodes += 1;
         match why {
             Unhelpful::NoVictims => self.unhelpful.add(&[NO_VICTIMS.into()], 1),
             Unhelpful::Rejected(status) => self.unhelpful.add(&status.reasons, 1),
-            Unhelpful::Failed(why) => self.failures.push(why),
+            Unhelpful::Failed(why) => self.failures.push(why.clone()),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! run longest. What is left ties.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use crate::cycle::Tie;
 use crate::snapshot::{Cluster, NodeSlot};
@@ -19,8 +20,8 @@ const PRIORITY_OFFSET: i64 = 1 << 31;
 type Rank = (usize, i32, i64, usize, Reverse<i64>);
 
 /// The position of the candidate to take; `None` where there is none.
-pub fn pick(candidates: &[Candidate], tie: Tie, cluster: &Cluster) -> Option<usize> {
-    let ranks: Vec<Rank> = candidates.iter().map(rank).collect();
+pub fn pick(candidates: &[Arc<Candidate>], tie: Tie, cluster: &Cluster) -> Option<usize> {
+    let ranks: Vec<Rank> = candidates.iter().map(|candidate| rank(candidate)).collect();
     let best = ranks.iter().min()?;
     let tied: Vec<(NodeSlot, usize)> = ranks
         .iter()
@@ -50,6 +51,8 @@ fn rank(candidate: &Candidate) -> Rank {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{Candidate, pick};
     use crate::cycle::Tie;
     use crate::model::{self, Meta, Node};
@@ -72,7 +75,7 @@ mod tests {
             });
             let victims = victims.collect();
             let slot = cluster.nodes().find(&name)?;
-            candidates.push(Candidate { slot, victims, violations: *violations });
+            candidates.push(Arc::new(Candidate { slot, victims, violations: *violations }));
         }
         cluster.settle_order();
         pick(&candidates, Tie { rule, seed, decision: 1 }, &cluster)

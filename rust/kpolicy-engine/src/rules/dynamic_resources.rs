@@ -68,6 +68,10 @@ impl PreparedFilter for Refused {
         self.status.clone()
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

@@ -8,10 +8,12 @@
 //! counts, and all nodes as they are: no result depends on history.
 //! Reads: `node.status.images`; the pod's images and image volumes.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::model::VolumeSource;
-use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::{Key, PreparedScore, Reads, Refresh, Score};
 
@@ -27,19 +29,21 @@ pub struct ImageLocality;
 
 #[derive(Debug)]
 struct Prepared {
-    /// What each of the pod's images is worth on a node that has it; repeated ones add up.
-    worth: FxHashMap<Box<str>, i64>,
+    /// What the pod's images that are there are worth, of nodes that have any; repeated ones add up.
+    bytes: FxHashMap<NodeSlot, i64>,
     bytes_max: i64,
 }
 
 impl Score for ImageLocality {
     fn key(&self, pod: &Pod, key: &mut Key) {
         key.push(pod.template.images.id());
-        key.push(pod.template.volumes.id());
+        for reference in volumes(pod) {
+            key.push_text(reference);
+        }
     }
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        let mut named: FxHashMap<Box<str>, i64> = FxHashMap::default();
+        let mut named: BTreeMap<Box<str>, i64> = BTreeMap::new();
         for image in images(pod) {
             *named.entry(normalized(image)).or_default() += 1;
         }
@@ -47,7 +51,7 @@ impl Score for ImageLocality {
             pod.template.images.init_containers.len() + pod.template.images.containers.len();
         let containers = i64::try_from(containers).unwrap_or(i64::MAX);
         Some(Box::new(Prepared {
-            worth: worth(&named, cluster),
+            bytes: bytes(&named, cluster),
             bytes_max: BYTES_MAX_PER_CONTAINER.saturating_mul(containers),
         }))
     }
@@ -68,31 +72,34 @@ impl PreparedScore for Prepared {
 
     #[allow(clippy::cast_precision_loss)] // 0 to 100
     fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
-        if self.worth.is_empty() {
-            return 0.0;
-        }
-        let images = node.node.object.images.iter();
-        let mut seen: Vec<&str> = Vec::new();
-        let mut bytes: i64 = 0;
-        for name in images.flat_map(|image| image.names.iter()) {
-            if let Some(worth) = self.worth.get(name)
-                && !seen.contains(&name.as_ref())
-            {
-                seen.push(name);
-                bytes = bytes.saturating_add(*worth);
+        let bytes = self.bytes.get(&node.slot).copied().unwrap_or(0);
+        score(bytes, self.bytes_max) as f64
+    }
+
+    #[allow(clippy::cast_precision_loss)] // 0 to 100
+    fn raw_all(&self, _: &Cluster, raw: &mut [f64]) {
+        raw.fill(score(0, self.bytes_max) as f64);
+        // Each node by itself: the order does not matter.
+        #[allow(clippy::iter_over_hash_type)]
+        for (slot, bytes) in &self.bytes {
+            if let Some(cell) = raw.get_mut(slot.index()) {
+                *cell = score(*bytes, self.bytes_max) as f64;
             }
         }
-        score(bytes, self.bytes_max) as f64
     }
 }
 
 fn images(pod: &Pod) -> impl Iterator<Item = &str> {
     let images = &pod.template.images;
-    let volumes = pod.template.volumes.iter().filter_map(|volume| match &volume.source {
+    images.init_containers.iter().chain(&images.containers).map(AsRef::as_ref).chain(volumes(pod))
+}
+
+/// Images that the pod mounts.
+fn volumes(pod: &Pod) -> impl Iterator<Item = &str> {
+    pod.template.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Image { reference } => Some(reference.as_ref()),
         _ => None,
-    });
-    images.init_containers.iter().chain(&images.containers).map(AsRef::as_ref).chain(volumes)
+    })
 }
 
 /// A name without a tag means `latest`; a colon before the last slash is a port.
@@ -104,37 +111,21 @@ fn normalized(name: &str) -> Box<str> {
     if has_tag { name.into() } else { format!("{name}:latest").into() }
 }
 
-fn worth(named: &FxHashMap<Box<str>, i64>, cluster: &Cluster) -> FxHashMap<Box<str>, i64> {
-    struct Seen {
-        first: (u32, i64),
-        nodes: usize,
-    }
-    let mut seen: FxHashMap<&str, Seen> = FxHashMap::default();
-    for view in cluster.nodes().iter() {
-        let rank = cluster.nodes().rank_of(view.slot);
-        let mut here: Vec<&str> = Vec::new();
-        for image in &view.node.object.images {
-            for name in &image.names {
-                if named.contains_key(name) && !here.contains(&name.as_ref()) {
-                    here.push(name);
-                    let entry = seen
-                        .entry(name)
-                        .or_insert(Seen { first: (rank, image.size_bytes), nodes: 0 });
-                    entry.nodes += 1;
-                    if rank < entry.first.0 {
-                        entry.first = (rank, image.size_bytes);
-                    }
-                }
-            }
+/// What each node has of these images.
+fn bytes(named: &BTreeMap<Box<str>, i64>, cluster: &Cluster) -> FxHashMap<NodeSlot, i64> {
+    let nodes = cluster.nodes();
+    let mut bytes: FxHashMap<NodeSlot, i64> = FxHashMap::default();
+    for (name, times) in named {
+        let on = nodes.images().on(name);
+        let first = on.iter().min_by_key(|(slot, _)| nodes.rank_of(*slot));
+        let Some((_, size_bytes)) = first else { continue };
+        let worth = scaled(*size_bytes, on.len(), nodes.len()).saturating_mul(*times);
+        for (slot, _) in on {
+            let sum = bytes.entry(*slot).or_default();
+            *sum = sum.saturating_add(worth);
         }
     }
-    let nodes = cluster.nodes().len();
-    seen.into_iter()
-        .map(|(name, seen)| {
-            let times = named.get(name).copied().unwrap_or_default();
-            (name.into(), scaled(seen.first.1, seen.nodes, nodes).saturating_mul(times))
-        })
-        .collect()
+    bytes
 }
 
 /// Clause: floating point, then truncated, image by image.

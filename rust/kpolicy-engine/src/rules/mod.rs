@@ -19,6 +19,7 @@ pub mod expression;
 pub mod gang_scheduling;
 pub mod image_locality;
 pub mod inter_pod_affinity;
+pub mod label_lanes;
 pub mod lanes;
 pub mod node_affinity;
 pub mod node_declared_features;
@@ -196,6 +197,11 @@ pub trait PreparedFilter: Debug + Send + Sync {
         }
     }
 
+    /// From how many changed nodes on asking all of so many is quicker than asking those.
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        nodes
+    }
+
     /// Whether `check` may give codes made with [`Code::fail`].
     fn can_fail(&self) -> bool {
         false
@@ -223,6 +229,13 @@ pub trait PreparedFilter: Debug + Send + Sync {
     /// Takes one away (RemovePod); `node` has it no more. Each of the two undoes the other.
     fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
         let _ = (pod, cluster, node);
+    }
+
+    /// Whether pods on other nodes, and which pods are put or taken for the sake of argument
+    /// elsewhere, leave a node's answer as it is, until `refresh` says that all are to be asked again.
+    /// What is known of a node under some assumption is then kept as long as the node is.
+    fn is_local(&self) -> bool {
+        false
     }
 
     /// A copy to argue with.
@@ -304,6 +317,11 @@ pub trait PreparedScore: Debug + Send + Sync {
                 *cell = self.raw(cluster, view);
             }
         }
+    }
+
+    /// As [`PreparedFilter::worth_asking_all`].
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        nodes
     }
 
     fn normalization(&self) -> &Normalization {

@@ -52,6 +52,10 @@ impl PreparedFilter for Prepared {
         Status::unresolvable(MISMATCH)
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

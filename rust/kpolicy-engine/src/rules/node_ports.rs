@@ -67,6 +67,10 @@ impl PreparedFilter for Prepared {
         Status::unschedulable(REASON)
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

@@ -257,6 +257,10 @@ impl PreparedFilter for Prepared {
         self.scalars.len() <= SCALAR_BITS
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

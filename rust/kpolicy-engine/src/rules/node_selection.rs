@@ -26,7 +26,12 @@ pub fn term_selects(term: &NodeSelectorTerm, labels: &Labels, name: &str) -> boo
     !is_empty
         && can_be_parsed(term)
         && term.match_expressions.iter().all(|requirement| requirement.matches(labels))
-        && term.match_fields.iter().all(|field| field_matches(field, name))
+        && fields_match(term, name)
+}
+
+/// Whether the node's name is what the term's fields ask for.
+pub fn fields_match(term: &NodeSelectorTerm, name: &str) -> bool {
+    term.match_fields.iter().all(|field| field_matches(field, name))
 }
 
 /// A term that cannot be parsed never matches, whatever the node.

@@ -66,6 +66,10 @@ impl PreparedFilter for Prepared {
         Status::unresolvable(UNSCHEDULABLE)
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

@@ -112,6 +112,10 @@ impl PreparedFilter for Prepared {
         Status::unresolvable(UNTOLERATED)
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

@@ -49,6 +49,10 @@ impl PreparedScore for Prepared {
         self.rule.refresh(changes, cluster)
     }
 
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        self.rule.worth_asking_all(nodes)
+    }
+
     fn reads_feasible(&self) -> bool {
         self.rule.reads_feasible()
     }

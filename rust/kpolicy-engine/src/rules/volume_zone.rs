@@ -188,6 +188,10 @@ impl PreparedFilter for Prepared {
         Status::unresolvable(REASON)
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

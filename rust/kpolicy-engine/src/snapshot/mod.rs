@@ -4,9 +4,11 @@
 //! the log of what moved. A change gives back what happened, so that parked pods can be woken.
 //! Assumes decoded objects. Must not know rules, programs or decisions.
 
+pub mod attached;
 pub mod census;
 pub mod columns;
 pub mod domains;
+pub mod images;
 pub mod log;
 pub mod node;
 pub mod nodes;
@@ -23,6 +25,7 @@ use crate::intern::{Interner, Name};
 
 pub use census::Census;
 pub use domains::Domains;
+pub use images::Images;
 pub use log::{Change, Changes, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
 pub use nodes::Nodes;

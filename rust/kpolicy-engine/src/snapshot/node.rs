@@ -85,6 +85,8 @@ pub struct Load {
     pub pods_with_volumes: u32,
     /// How many of `pods` have any affinity or anti-affinity to pods.
     pub pods_with_affinity: u32,
+    /// How often a newer row took the place of one that weighs the same, which no log tells of.
+    pub rows_replaced: u64,
 }
 
 /// One node as a rule sees it.

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
 use super::domains::{DomainColumns, Domains};
+use super::images::Images;
 use super::node::{Load, Node, NodeSlot, NodeView};
 use super::pod::Pod;
 
@@ -26,6 +27,7 @@ pub struct Nodes {
     by_name: FxHashMap<Arc<str>, NodeSlot>,
     columns: Columns,
     domains: DomainColumns,
+    images: Images,
     by_rank: Vec<NodeSlot>,
     rank: Vec<u32>,
     is_ranked: bool,
@@ -55,6 +57,12 @@ impl Nodes {
         Some(NodeView { slot, node: &entry.node, load: &entry.load })
     }
 
+    /// The slot of a position in a column, if a node is there.
+    pub fn slot_at(&self, index: usize) -> Option<NodeSlot> {
+        self.entries.get(index)?.as_ref()?;
+        NodeSlot::at(index)
+    }
+
     /// The node's shared part, to keep beyond a change.
     pub fn shared(&self, slot: NodeSlot) -> Option<Arc<Node>> {
         self.entries.get(slot.index())?.as_ref().map(|entry| Arc::clone(&entry.node))
@@ -74,6 +82,10 @@ impl Nodes {
     /// The values of a label by node. Do not keep it beyond the call it was asked in.
     pub fn domains(&self, key: &str) -> Arc<Domains> {
         self.domains.column(key, self)
+    }
+
+    pub fn images(&self) -> &Images {
+        &self.images
     }
 
     /// Slots in order of the nodes' names. Only after [`Nodes::rank`].
@@ -112,7 +124,10 @@ impl Nodes {
             None => self.claim(&node)?,
         };
         let entry = self.entries.get_mut(slot.index())?;
-        let load = entry.take().map(|entry| entry.load).unwrap_or_default();
+        let old = entry.take();
+        let images = old.as_ref().map_or(&[][..], |old| &old.node.object.images);
+        self.images.follow(slot, images, &node.object.images);
+        let load = old.map(|old| old.load).unwrap_or_default();
         self.columns.set(slot.index(), &node, &load);
         self.domains.follow(slot, |key| node.object.meta.labels.get(key));
         *entry = Some(Entry { node, load });
@@ -140,6 +155,7 @@ impl Nodes {
         let entry = self.entries.get_mut(slot.index())?.take()?;
         self.columns.clear(slot.index());
         self.domains.follow(slot, |_| None);
+        self.images.follow(slot, &entry.node.object.images, &[]);
         self.free.push(slot);
         self.is_ranked = false;
         Some((slot, entry.node, entry.load.pods))
@@ -158,6 +174,7 @@ impl Nodes {
             && let Some(have) = entry.load.pods.iter_mut().find(|have| have.uid == pod.uid)
         {
             *have = Arc::clone(pod);
+            entry.load.rows_replaced += 1;
         }
     }
 

@@ -11,6 +11,8 @@ use crate::model::{
     VolumeAttachment,
 };
 
+use super::attached::Attached;
+
 /// Objects of one kind. The namespace of cluster-scoped ones is empty.
 #[derive(Debug)]
 pub struct Store<T> {
@@ -96,6 +98,8 @@ pub struct Objects {
     pub csi_drivers: Store<CsiDriver>,
     pub csi_capacities: Store<CsiStorageCapacity>,
     pub attachments: Store<VolumeAttachment>,
+    /// The attachments by node.
+    pub attached: Attached,
     changed_at: BTreeMap<Kind, u64>,
 }
 
@@ -211,12 +215,17 @@ impl Objects {
             Object::CsiStorageCapacity(it) => self.csi_capacities.set(it),
             Object::VolumeAttachment(it) => self.attachments.set(it),
         };
-        Some(Replaced { kind, old, new: Some(new) })
+        Some(self.followed(Replaced { kind, old, new: Some(new) }))
+    }
+
+    fn followed(&mut self, replaced: Replaced) -> Replaced {
+        self.attached.follow(&replaced);
+        replaced
     }
 
     pub(super) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Replaced> {
         let old = self.store(kind)?.remove(namespace, name)?;
-        Some(Replaced { kind, old: Some(old), new: None })
+        Some(self.followed(Replaced { kind, old: Some(old), new: None }))
     }
 
     /// Namespace and name of every object of a kind.

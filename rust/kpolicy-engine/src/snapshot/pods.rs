@@ -135,8 +135,17 @@ impl Pods {
 /// Pending pods for which preemption makes room, by node.
 #[derive(Debug, Default)]
 pub struct Nominations {
-    by_node: FxHashMap<Arc<str>, BTreeMap<Arc<str>, Arc<Pod>>>,
+    by_node: BTreeMap<Arc<str>, Nominated>,
     node_of: FxHashMap<Arc<str>, Arc<str>>,
+    version: u64,
+}
+
+/// Pods nominated to one node.
+#[derive(Debug, Default)]
+struct Nominated {
+    /// That of all nominations when these changed last.
+    version: u64,
+    by_uid: BTreeMap<Arc<str>, Arc<Pod>>,
 }
 
 impl Nominations {
@@ -148,32 +157,42 @@ impl Nominations {
         self.node_of.get(uid)
     }
 
+    /// Changes whenever any nomination does.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The version at which those to this node changed last; 0 where there are none.
+    pub fn version_on(&self, node: &str) -> u64 {
+        if self.is_empty() { 0 } else { self.by_node.get(node).map_or(0, |own| own.version) }
+    }
+
     /// Pods nominated to a node, in order of uid.
     pub fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
-        self.by_node.get(node).into_iter().flat_map(BTreeMap::values)
+        self.by_node.get(node).into_iter().flat_map(|own| own.by_uid.values())
     }
 
     /// Names of nodes that any pod is nominated to, sorted.
-    pub fn nodes(&self) -> Vec<&Arc<str>> {
-        let mut nodes: Vec<&Arc<str>> = self.by_node.keys().collect();
-        nodes.sort_unstable();
-        nodes
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_node.keys()
     }
 
     pub(super) fn set(&mut self, pod: &Arc<Pod>, node: &Arc<str>) {
         self.remove(&pod.uid);
-        self.by_node
-            .entry(Arc::clone(node))
-            .or_default()
-            .insert(Arc::clone(&pod.uid), Arc::clone(pod));
+        self.version += 1;
+        let own = self.by_node.entry(Arc::clone(node)).or_default();
+        own.version = self.version;
+        own.by_uid.insert(Arc::clone(&pod.uid), Arc::clone(pod));
         self.node_of.insert(Arc::clone(&pod.uid), Arc::clone(node));
     }
 
     pub(super) fn remove(&mut self, uid: &str) -> bool {
         let Some(node) = self.node_of.remove(uid) else { return false };
-        if let Some(pods) = self.by_node.get_mut(&node) {
-            pods.remove(uid);
-            if pods.is_empty() {
+        self.version += 1;
+        if let Some(own) = self.by_node.get_mut(&node) {
+            own.version = self.version;
+            own.by_uid.remove(uid);
+            if own.by_uid.is_empty() {
                 self.by_node.remove(&node);
             }
         }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::resources::names;
 use crate::snapshot::columns;
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, Domains, NodeSlot, NodeView};
+use crate::snapshot::{Cluster, Domains, NodeView};
 
 use super::api_path::kept_path;
 use super::pod_set::{Asked, requested};
@@ -31,32 +31,18 @@ enum Held {
 pub struct NodeColumns<'a> {
     world: ClusterWorld<'a>,
     held: Vec<Held>,
-    slots: Vec<Option<NodeSlot>>,
 }
 
 /// The lanes that have a node.
 pub fn live(cluster: &Cluster) -> Bits {
-    let columns = cluster.nodes().columns();
-    let mut bits = Bits::zeros(columns.len());
-    for (lane, is_live) in columns.live.iter().enumerate() {
-        if *is_live {
-            bits.set(lane);
-        }
-    }
-    bits
+    Bits::of_slice(&cluster.nodes().columns().live, |is_live| is_live)
 }
 
 impl<'a> NodeColumns<'a> {
     pub fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
         let cluster = world.0.cluster;
         let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
-        let mut slots = vec![None; cluster.nodes().slots()];
-        for view in cluster.nodes().iter() {
-            if let Some(cell) = slots.get_mut(view.slot.index()) {
-                *cell = Some(view.slot);
-            }
-        }
-        Self { world, held, slots }
+        Self { world, held }
     }
 
     fn cluster(&self) -> &'a Cluster {
@@ -64,7 +50,7 @@ impl<'a> NodeColumns<'a> {
     }
 
     fn each<T: Copy>(&self, empty: T, of: impl Fn(NodeView<'_>) -> T) -> Vec<T> {
-        let mut values = vec![empty; self.slots.len()];
+        let mut values = vec![empty; self.lanes()];
         for view in self.cluster().nodes().iter() {
             if let Some(cell) = values.get_mut(view.slot.index()) {
                 *cell = of(view);
@@ -78,7 +64,7 @@ impl<'a> NodeColumns<'a> {
     }
 
     fn bools(&self, of: impl Fn(NodeView<'_>) -> bool) -> Column<'_> {
-        let mut words = vec![0_u64; self.slots.len().div_ceil(64)];
+        let mut words = vec![0_u64; self.lanes().div_ceil(64)];
         for view in self.cluster().nodes().iter().filter(|view| of(*view)) {
             let lane = view.slot.index();
             if let Some(word) = words.get_mut(lane / 64) {
@@ -88,56 +74,36 @@ impl<'a> NodeColumns<'a> {
         Column::Bool(Cow::Owned(words))
     }
 
-    /// Amounts that the snapshot holds side by side anyway, where they are exact.
-    fn side_by_side(&self, path: &str, args: &[Value]) -> Option<Column<'_>> {
-        let columns = self.cluster().nodes().columns();
-        if !columns.is_exact() {
-            return None;
-        }
-        let resource = match args {
-            [Value::String(name)] => match name.as_ref() {
-                names::CPU => Some(columns::CPU),
-                names::MEMORY => Some(columns::MEMORY),
-                names::EPHEMERAL_STORAGE => Some(columns::EPHEMERAL_STORAGE),
-                _ => return None,
-            },
-            _ => None,
-        };
-        let offered = resource.and_then(|resource| columns.allocatable.get(resource));
-        let held = resource.and_then(|resource| columns.requested.get(resource));
-        let values = match (path, offered, held) {
-            ("podCount", None, None) => whole(&columns.pods),
-            ("podLimit", None, None) => whole(&columns.pods_allowed),
-            ("allocatable", Some(offered), _) => whole(offered),
-            ("requested", _, Some(held)) => whole(held),
-            ("free", Some(offered), Some(held)) => {
-                offered.iter().zip(held).map(|(offered, held)| to_int(offered - held)).collect()
-            }
-            _ => return None,
-        };
-        Some(Column::Int(Cow::Owned(values)))
-    }
-
     fn numbers(&self, path: &str, args: &[Value]) -> Column<'_> {
-        if let Some(column) = self.side_by_side(path, args) {
-            return column;
-        }
         let pod = self.world.0.pod;
         match (path, args) {
             ("unschedulable", []) => self.bools(|view| view.node.object.unschedulable),
             ("ready", []) => self.bools(is_ready),
             ("fits", []) => self.bools(|view| fits(pod, view)),
             ("hasImage", [Value::String(image)]) => self.bools(|view| has_image(view, image)),
-            ("podLimit", []) => self.ints(|view| view.node.allocatable.pods),
-            ("podCount", []) => self.ints(|view| requested(view.load, "pods")),
-            ("allocatable", [Value::String(name)]) => {
-                self.ints(|view| offered(&view.node.allocatable, name))
-            }
+            ("podLimit", []) => match self.counts() {
+                Some((allowed, _)) => whole(allowed.iter().copied()),
+                None => self.ints(|view| view.node.allocatable.pods),
+            },
+            ("podCount", []) => match self.counts() {
+                Some((_, held)) => whole(held.iter().copied()),
+                None => self.ints(|view| requested(view.load, "pods")),
+            },
+            ("allocatable", [Value::String(name)]) => match self.amounts(name) {
+                Some((has, _)) => whole(has.iter().copied()),
+                None => self.ints(|view| offered(&view.node.allocatable, name)),
+            },
             ("capacity", [Value::String(name)]) => {
                 self.ints(|view| offered(&view.node.capacity, name))
             }
-            ("requested", [Value::String(name)]) => self.ints(|view| requested(view.load, name)),
-            ("free", [Value::String(name)]) => self.ints(|view| free(view, name)),
+            ("requested", [Value::String(name)]) => match self.amounts(name) {
+                Some((_, held)) => whole(held.iter().copied()),
+                None => self.ints(|view| requested(view.load, name)),
+            },
+            ("free", [Value::String(name)]) => match self.amounts(name) {
+                Some((has, held)) => whole(has.iter().zip(held).map(|(has, held)| has - held)),
+                None => self.ints(|view| free(view, name)),
+            },
             ("utilization", [Value::String(name)]) => {
                 Column::Double(Cow::Owned(self.each(0.0, |view| utilization(view, name))))
             }
@@ -148,13 +114,33 @@ impl<'a> NodeColumns<'a> {
         }
     }
 
+    /// What nodes have of a resource and what pods hold of it, where the snapshot has both side by
+    /// side.
+    fn amounts(&self, name: &str) -> Option<(&'a [f64], &'a [f64])> {
+        let columns = self.cluster().nodes().columns();
+        let position = match name {
+            names::CPU => columns::CPU,
+            names::MEMORY => columns::MEMORY,
+            names::EPHEMERAL_STORAGE => columns::EPHEMERAL_STORAGE,
+            _ => return None,
+        };
+        let both = (columns.allocatable.get(position)?, columns.requested.get(position)?);
+        columns.is_exact().then_some((both.0, both.1))
+    }
+
+    /// How many pods nodes allow and how many they hold, where the snapshot has both side by side.
+    fn counts(&self) -> Option<(&'a [f64], &'a [f64])> {
+        let columns = self.cluster().nodes().columns();
+        columns.is_exact().then_some((columns.pods_allowed.as_slice(), columns.pods.as_slice()))
+    }
+
     fn of_domain(&self, path: &str, args: &[Value]) -> Column<'_> {
         let Some((Value::String(key), args)) = args.split_first() else {
             return Column::Unavailable;
         };
         let domains = self.cluster().nodes().domains(key);
-        let lacks_key = |slot: &NodeSlot| domains.id(*slot) == ABSENT;
-        if self.slots.iter().flatten().any(lacks_key) {
+        let live = &self.cluster().nodes().columns().live;
+        if live.iter().zip(domains.ids()).any(|(is_live, id)| *is_live && *id == ABSENT) {
             // Absent lanes have no number.
             return Column::Unavailable;
         }
@@ -170,13 +156,10 @@ impl<'a> NodeColumns<'a> {
     }
 }
 
+/// Exact numbers as integers.
 #[expect(clippy::cast_possible_truncation, reason = "exact columns hold integers below 2^53")]
-fn to_int(exact: f64) -> i64 {
-    exact as i64
-}
-
-fn whole(exact: &[f64]) -> Vec<i64> {
-    exact.iter().map(|value| to_int(*value)).collect()
+fn whole<'c>(values: impl Iterator<Item = f64>) -> Column<'c> {
+    Column::Int(Cow::Owned(values.map(|value| value as i64).collect()))
 }
 
 /// What a read's column must keep, if it is one of texts or classes.
@@ -272,7 +255,7 @@ impl Dictionary for Held {
 
 impl Columns for NodeColumns<'_> {
     fn lanes(&self) -> usize {
-        self.slots.len()
+        self.cluster().nodes().slots()
     }
 
     fn column(&self, read: &Read) -> Column<'_> {
@@ -296,7 +279,7 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
-        let slot = self.slots.get(lane).copied().flatten();
+        let slot = self.cluster().nodes().slot_at(lane);
         match slot.and_then(|slot| self.cluster().nodes().view(slot)) {
             Some(node) => NodeWorld { world: self.world, node }.read(read),
             None => Answer::Absent,

@@ -113,6 +113,10 @@ impl PreparedFilter for PreparedConditional {
         }
     }
 
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        self.rule().map_or(nodes, |rule| rule.worth_asking_all(nodes))
+    }
+
     fn can_fail(&self) -> bool {
         self.rule().is_some_and(PreparedFilter::can_fail)
     }
@@ -143,6 +147,10 @@ impl PreparedFilter for PreparedConditional {
         if let Say::Rule(rule) = &mut self.say {
             rule.remove_pod(pod, cluster, node);
         }
+    }
+
+    fn is_local(&self) -> bool {
+        self.rule().is_none_or(PreparedFilter::is_local)
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

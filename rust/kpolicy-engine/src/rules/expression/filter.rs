@@ -14,6 +14,9 @@ use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{COST_PER_NODE_MAX, Written};
 
+/// Lanes of a bit plane that one word holds.
+const LANES_A_WORD: usize = 64;
+
 const REJECTED: Code = Code::reject(1);
 const ERRED: Code = Code::reject(2);
 
@@ -135,12 +138,15 @@ impl PreparedFilter for Prepared {
         let mut budget = Budget::new(COST_PER_NODE_MAX.saturating_mul(codes.len() as u64));
         let mask = self.residual.filter(&columns, &selected, &mut budget);
         self.spec.written.counts.count_errors(mask.error.count());
-        for lane in selected.iter() {
-            let verdict = if mask.error.get(lane) { None } else { Some(mask.truth.get(lane)) };
-            if let Some(code) = codes.get_mut(lane) {
-                *code = self.code(verdict);
-            }
+        let told = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
+        let words = mask.truth.words().iter().zip(mask.error.words());
+        for (codes, (truth, error)) in codes.chunks_mut(LANES_A_WORD).zip(words) {
+            write(codes, *truth, *error, told);
         }
+    }
+
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        Written::worth_asking_all(nodes)
     }
 
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
@@ -163,8 +169,28 @@ impl PreparedFilter for Prepared {
         code != ERRED && self.describes_by_code()
     }
 
+    fn is_local(&self) -> bool {
+        self.spec.written.is_local()
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+}
+
+/// Writes the codes of one word of lanes; `told` are those of false, true and error.
+fn write(codes: &mut [Code], truth: u64, error: u64, told: [Code; 3]) {
+    let [fails, passes, errs] = told;
+    match (truth, error) {
+        (u64::MAX, 0) => codes.fill(passes),
+        (0, 0) => codes.fill(fails),
+        _ => {
+            for (lane, code) in codes.iter_mut().enumerate() {
+                let (holds, is_error) = (truth >> lane & 1 == 1, error >> lane & 1 == 1);
+                let verdict = if holds { passes } else { fails };
+                *code = if is_error { errs } else { verdict };
+            }
+        }
     }
 }
 

@@ -75,10 +75,24 @@ struct Written {
     counts: Arc<Counts>,
 }
 
+/// One node by itself takes about as long as so many in columns, and columns take as long as so many
+/// nodes by themselves to begin with.
+const LANES_A_NODE: usize = 64;
+const NODES_TO_BEGIN: usize = 16;
+
 impl Written {
+    fn worth_asking_all(nodes: usize) -> usize {
+        NODES_TO_BEGIN + nodes / LANES_A_NODE
+    }
+
     fn reads(&self) -> Reads {
         let node = self.needs.node.with(NodeParts::EXISTENCE);
         Reads { node, load: self.needs.load }
+    }
+
+    /// Whether a node's answer rests on no other node.
+    fn is_local(&self) -> bool {
+        !self.needs.other_pods && !self.needs.other_nodes
     }
 
     /// What is left of it once the pod is known.

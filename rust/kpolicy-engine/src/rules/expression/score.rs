@@ -99,6 +99,10 @@ impl PreparedScore for Prepared {
         }
     }
 
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        Written::worth_asking_all(nodes)
+    }
+
     fn normalization(&self) -> &Normalization {
         &self.spec.normalization
     }

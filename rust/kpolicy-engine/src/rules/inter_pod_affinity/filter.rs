@@ -102,13 +102,13 @@ impl Prepared {
     }
 
     /// Topology keys of the required anti-affinity terms that mean the pod, with repetitions.
-    fn keys_against(&self, affinity: &PodAffinity, namespace: &str) -> Vec<Box<str>> {
+    fn keys_against<'p>(&self, affinity: &'p PodAffinity, namespace: &str) -> Vec<&'p str> {
         let incoming =
             Incoming { identity: &self.identity, namespace_labels: &self.namespace_labels };
         let terms = affinity.anti_required.iter();
         terms
             .filter(|term| means_incoming(term, namespace, incoming))
-            .map(|term| term.topology_key.clone())
+            .map(|term| term.topology_key.as_ref())
             .collect()
     }
 
@@ -134,7 +134,7 @@ impl Prepared {
         let mut flips = self.add_meant(cluster, slot, &means, pods);
         if !pod.template.pod_affinity.anti_required.is_empty() {
             for key in self.keys_against(&pod.template.pod_affinity, pod.namespace()) {
-                flips |= self.existing.add(cluster, &key, slot, pods) == Some(true);
+                flips |= self.existing.add(cluster, key, slot, pods) == Some(true);
             }
         }
         flips

@@ -15,6 +15,7 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 pub use added::from_args;
 
+use super::label_lanes::{Fields, keep_with_labels, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
     Code, Filter, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads, Score,
@@ -103,8 +104,32 @@ impl PreparedFilter for Prepared {
         judge(&self.added, &self.wanted, node.node)
     }
 
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let mut own = vec![true; codes.len()];
+        if let Some(pairs) = &self.wanted.selector {
+            keep_with_labels(pairs, cluster, &mut own);
+        }
+        if let Some(required) = &self.wanted.required {
+            let lanes = selected(required, Fields::Read, cluster);
+            own.iter_mut().zip(lanes).for_each(|(own, lane)| *own &= lane);
+        }
+        for (code, own) in codes.iter_mut().zip(own) {
+            *code = if own { Code::PASS } else { OWN };
+        }
+        if let Some(required) = &self.added.required {
+            let lanes = selected(required, Fields::Read, cluster);
+            for (code, lane) in codes.iter_mut().zip(lanes) {
+                *code = if lane { *code } else { ADDED };
+            }
+        }
+    }
+
     fn describe(&self, _: &Cluster, _: NodeView<'_>, code: Code) -> Status {
         Status::unresolvable(if code == ADDED { REASON_ADDED } else { REASON_POD })
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

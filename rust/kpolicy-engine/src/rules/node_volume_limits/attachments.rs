@@ -1,51 +1,39 @@
-//! Volumes that `VolumeAttachment` objects say are attached, by node.
+//! Volumes that `VolumeAttachment` objects say are attached to a node, by drivers that are asked for.
 //!
-//! Clause: only attachments that name a persistent volume with a CSI source count. Slots hold as long
-//! as no node appears or vanishes.
+//! Clause: only attachments that name a persistent volume with a CSI source count.
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::model::VolumeAttachment;
-use crate::snapshot::{Cluster, NodeSlot};
+use crate::snapshot::Cluster;
 
 use super::attachable::{Attachable, Handle};
 
-#[derive(Debug, Clone, Default)]
-pub struct Attachments {
-    by_node: FxHashMap<NodeSlot, Vec<Arc<VolumeAttachment>>>,
+/// A bound from above on how many there are.
+pub fn at_most(node: &str, wanted: &[Attachable<'_>], cluster: &Cluster) -> usize {
+    named(node, wanted, cluster).count()
 }
 
-impl Attachments {
-    /// Those of some drivers.
-    pub fn of(cluster: &Cluster, is_asked: impl Fn(&str) -> bool) -> Self {
-        let mut by_node: FxHashMap<NodeSlot, Vec<Arc<VolumeAttachment>>> = FxHashMap::default();
-        let all = cluster.objects().attachments.iter();
-        for attachment in all.filter(|each| is_asked(&each.attacher)) {
-            if let Some(slot) = cluster.nodes().find(&attachment.node_name) {
-                by_node.entry(slot).or_default().push(Arc::clone(attachment));
-            }
-        }
-        Self { by_node }
-    }
+/// With repetitions.
+pub fn at<'a>(
+    node: &str,
+    wanted: &'a [Attachable<'_>],
+    cluster: &'a Cluster,
+) -> impl Iterator<Item = Attachable<'a>> {
+    named(node, wanted, cluster).filter_map(|attachment| {
+        let name = attachment.volume_name.as_deref()?;
+        let (_, handle) = cluster.objects().volumes.get("", name)?.csi.as_ref()?;
+        let handle = Handle::Volume(handle.as_ref().into());
+        Some(Attachable { driver: attachment.attacher.as_ref().into(), handle })
+    })
+}
 
-    /// A bound from above.
-    pub fn at_most(&self, slot: NodeSlot) -> usize {
-        self.by_node.get(&slot).map_or(0, Vec::len)
-    }
-
-    /// With repetitions.
-    pub fn at<'a>(
-        &'a self,
-        slot: NodeSlot,
-        cluster: &'a Cluster,
-    ) -> impl Iterator<Item = Attachable<'a>> {
-        self.by_node.get(&slot).into_iter().flatten().filter_map(|attachment| {
-            let name = attachment.volume_name.as_deref()?;
-            let (_, handle) = cluster.objects().volumes.get("", name)?.csi.as_ref()?;
-            let handle = Handle::Volume(handle.as_ref().into());
-            Some(Attachable { driver: attachment.attacher.as_ref().into(), handle })
-        })
-    }
+fn named<'a>(
+    node: &str,
+    wanted: &'a [Attachable<'_>],
+    cluster: &'a Cluster,
+) -> impl Iterator<Item = &'a Arc<VolumeAttachment>> {
+    cluster.objects().attached.to(node).iter().filter(|each| {
+        !each.attacher.is_empty() && wanted.iter().any(|volume| volume.driver == *each.attacher)
+    })
 }

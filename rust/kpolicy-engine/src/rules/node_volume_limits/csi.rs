@@ -15,7 +15,7 @@ use crate::snapshot::{Change, Changes, Cluster, Load, NodeParts, NodeView, Pod};
 
 use super::REASON;
 use super::attachable::{self, Attachable, Whose};
-use super::attachments::Attachments;
+use super::attachments;
 
 pub const NAME: &str = "NodeVolumeLimits";
 
@@ -34,7 +34,6 @@ struct Prepared {
     wanted: Result<Vec<Attachable<'static>>, Status>,
     /// Where a node has no `CSINode`, nothing is limited, but a claim can be missing all the same.
     fault_without: Option<Status>,
-    attachments: Attachments,
 }
 
 impl Filter for NodeVolumeLimits {
@@ -51,12 +50,8 @@ impl Filter for NodeVolumeLimits {
         let wanted: Result<Vec<Attachable<'static>>, Status> =
             attachable::of_pod(pod, cluster, true, Whose::New)
                 .map(|found| found.into_iter().map(Attachable::into_owned).collect());
-        let drivers = wanted.as_deref().unwrap_or_default();
-        let attachments = Attachments::of(cluster, |attacher| {
-            !attacher.is_empty() && drivers.iter().any(|volume| volume.driver == attacher)
-        });
         let fault_without = attachable::of_pod(pod, cluster, false, Whose::New).err();
-        Some(Box::new(Prepared { wanted, fault_without, attachments }))
+        Some(Box::new(Prepared { wanted, fault_without }))
     }
 
     fn events(&self) -> Events {
@@ -129,8 +124,20 @@ fn limit(node: &CsiNode, driver: &str) -> Option<usize> {
 }
 
 impl Prepared {
-    fn judge(
-        &self,
+    fn judge(&self, csi_node: Option<&CsiNode>, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        match (csi_node, &self.wanted) {
+            (None, _) => self.without(),
+            (Some(_), Err(fault)) => code_of(fault, OWN_WITH),
+            (Some(csi_node), Ok(wanted)) => Self::count(wanted, csi_node, cluster, node),
+        }
+    }
+
+    /// The verdict on a node without a `CSINode`.
+    fn without(&self) -> Code {
+        self.fault_without.as_ref().map_or(Code::PASS, |fault| code_of(fault, OWN_WITHOUT))
+    }
+
+    fn count(
         wanted: &[Attachable<'static>],
         csi_node: &CsiNode,
         cluster: &Cluster,
@@ -140,8 +147,9 @@ impl Prepared {
         if wanted.is_empty() || !has_limits {
             return Code::PASS;
         }
+        let name = node.node.name.as_ref();
         let at_most = at_most(node.load)
-            .map(|volumes| volumes + self.attachments.at_most(node.slot) + wanted.len());
+            .map(|volumes| volumes + attachments::at_most(name, wanted, cluster) + wanted.len());
         let fits = |volumes: usize| {
             let limits = wanted.iter().filter_map(|volume| limit(csi_node, &volume.driver));
             limits.into_iter().all(|limit| volumes <= limit)
@@ -151,7 +159,7 @@ impl Prepared {
         }
         let Ok(used) = used_on(cluster, node.load) else { return OTHER };
         let mut attached = used.clone();
-        attached.extend(self.attachments.at(node.slot, cluster));
+        attached.extend(attachments::at(name, wanted, cluster));
         attached.sort_unstable();
         attached.dedup();
         // Clause: an attachment alone does not make a volume free, so it counts twice.
@@ -218,19 +226,25 @@ impl PreparedFilter for Prepared {
     fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
         let is_stale = |change: &Change| match change {
             Change::Object(kind) => NodeVolumeLimits.kinds().contains(kind),
-            Change::Node(_, parts) => parts.meets(NodeParts::EXISTENCE),
-            Change::PodPut(..) | Change::PodTaken(..) => false,
+            Change::Node(..) | Change::PodPut(..) | Change::PodTaken(..) => false,
         };
         if changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         let csi_node = cluster.objects().csi_nodes.get("", &node.node.name);
-        match (csi_node, &self.wanted, &self.fault_without) {
-            (None, _, None) => Code::PASS,
-            (None, _, Some(fault)) => code_of(fault, OWN_WITHOUT),
-            (Some(_), Err(fault), _) => code_of(fault, OWN_WITH),
-            (Some(csi_node), Ok(wanted), _) => self.judge(wanted, csi_node, cluster, node),
+        self.judge(csi_node.map(AsRef::as_ref), cluster, node)
+    }
+
+    /// Most nodes have a `CSINode`: those are gone through and not searched for.
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        codes.fill(self.without());
+        for csi_node in cluster.objects().csi_nodes.iter() {
+            let slot = cluster.nodes().find(&csi_node.meta.name);
+            let Some(view) = slot.and_then(|slot| cluster.nodes().view(slot)) else { continue };
+            if let Some(code) = codes.get_mut(view.slot.index()) {
+                *code = self.judge(Some(csi_node), cluster, view);
+            }
         }
     }
 
@@ -246,6 +260,10 @@ impl PreparedFilter for Prepared {
             _ => None,
         };
         fault.unwrap_or_else(|| Status::unschedulable(REASON))
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

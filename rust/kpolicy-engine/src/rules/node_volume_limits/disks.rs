@@ -244,6 +244,10 @@ impl PreparedFilter for Prepared {
         if code == UNNAMED { Status::error(claims::NO_NAME) } else { Status::unschedulable(REASON) }
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::model::{Kind, Labels, Meta, Object, PersistentVolume, PersistentVolumeClaim};
+use crate::rules::label_lanes::{Fields, selected};
 use crate::rules::{Code, Rejection, Status};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -106,6 +107,27 @@ impl Needs {
         code(bound)
     }
 
+    /// As `judge` for every node, where all claims are bound to volumes that every node sees alike.
+    /// Tells whether it is so.
+    pub fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) -> bool {
+        let is_plain = self.promised.is_empty() && self.open.is_empty();
+        if !is_plain || self.bound.iter().any(Bound::is_migrated) {
+            return false;
+        }
+        codes.fill(Code::PASS);
+        for bound in &self.bound {
+            match bound {
+                Bound::Missing => mark(codes, MISSING, |_| false),
+                Bound::To { affinity: Some(affinity), .. } => {
+                    let lanes = selected(affinity, Fields::LeftOut, cluster);
+                    mark(codes, OUTSIDE, |lane| lanes.get(lane) == Some(&true));
+                }
+                Bound::To { affinity: None, .. } => {}
+            }
+        }
+        true
+    }
+
     /// The first bound claim that is not within reach decides for all.
     fn reach(&self, cluster: &Cluster, node: NodeView<'_>) -> Reach<'_> {
         let csi_nodes = &cluster.objects().csi_nodes;
@@ -137,6 +159,15 @@ impl Needs {
         let given = REASONS.iter().filter(|(bit, _)| code.meaning() & bit != 0);
         let reasons = given.map(|(_, reason)| (*reason).into()).collect();
         Status { rejection: Rejection::Unresolvable, reasons }
+    }
+}
+
+/// Rejects the nodes that nothing rejected yet and that are not within reach.
+fn mark(codes: &mut [Code], reason: u16, is_within: impl Fn(usize) -> bool) {
+    for (lane, code) in codes.iter_mut().enumerate() {
+        if code.passes() && !is_within(lane) {
+            *code = Code::reject(reason);
+        }
     }
 }
 

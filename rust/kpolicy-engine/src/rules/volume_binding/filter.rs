@@ -90,6 +90,18 @@ impl PreparedFilter for Prepared {
         }
     }
 
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let Ok(needs) = &self.needs else { return codes.fill(Code::PASS) };
+        if needs.judge_all(cluster, codes) {
+            return;
+        }
+        for view in cluster.nodes().iter() {
+            if let Some(code) = codes.get_mut(view.slot.index()) {
+                *code = needs.judge(cluster, view, |_| {});
+            }
+        }
+    }
+
     /// Volumes that cannot be translated, and selectors that cannot be read.
     fn can_fail(&self) -> bool {
         true
@@ -100,6 +112,10 @@ impl PreparedFilter for Prepared {
             Ok(needs) => needs.describe(cluster, node, code),
             Err(status) => status.clone(),
         }
+    }
+
+    fn is_local(&self) -> bool {
+        true
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {

@@ -1,0 +1,99 @@
+//! The highest totals, found without looking at every node.
+//!
+//! Owns the highest total of each block of slots, brought up to date where totals change. Most
+//! decisions change one node; then one block is looked through, and not all nodes.
+
+use crate::snapshot::NodeSlot;
+
+use super::totals::INFEASIBLE;
+
+/// Slots of one block: few enough to be looked through at once, many enough that there are few blocks.
+const BLOCK: usize = 128;
+
+#[derive(Debug, Default)]
+pub struct Best {
+    by_block: Vec<i32>,
+}
+
+impl Best {
+    /// All totals changed.
+    pub fn rewrite(&mut self, totals: &[i32]) {
+        self.by_block.clear();
+        self.by_block.extend(totals.chunks(BLOCK).map(highest));
+    }
+
+    /// One total changed, or is new.
+    pub fn touch(&mut self, slot: NodeSlot, totals: &[i32]) {
+        self.by_block.resize(totals.len().div_ceil(BLOCK), INFEASIBLE);
+        let block = slot.index() / BLOCK;
+        if let (Some(cell), Some(of_block)) =
+            (self.by_block.get_mut(block), totals.chunks(BLOCK).nth(block))
+        {
+            *cell = highest(of_block);
+        }
+    }
+
+    pub fn highest(&self) -> i32 {
+        highest(&self.by_block)
+    }
+
+    /// Indices of all totals that are as high as the highest.
+    pub fn tied<'a>(&'a self, totals: &'a [i32]) -> impl Iterator<Item = usize> + 'a {
+        let best = self.highest();
+        let blocks = self.by_block.iter().zip(totals.chunks(BLOCK)).enumerate();
+        blocks.filter(move |(_, (highest, _))| **highest == best).flat_map(
+            move |(block, (_, of_block))| {
+                let tied = of_block.iter().enumerate().filter(move |(_, total)| **total == best);
+                tied.map(move |(index, _)| block * BLOCK + index)
+            },
+        )
+    }
+}
+
+/// [`INFEASIBLE`] where there is none.
+pub fn highest(totals: &[i32]) -> i32 {
+    totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, Best, INFEASIBLE, NodeSlot};
+    use crate::model::{Meta, Node};
+    use crate::snapshot::Cluster;
+
+    fn slots(count: usize) -> Vec<NodeSlot> {
+        let mut cluster = Cluster::default();
+        for index in 0..count {
+            let meta = Meta { name: format!("n{index}").into(), ..Meta::default() };
+            cluster.set_node(Node { meta, ..Node::default() });
+        }
+        cluster.nodes().iter().map(|view| view.slot).collect()
+    }
+
+    #[test]
+    fn what_was_touched_is_as_if_all_had_been_looked_at() {
+        let slots = slots(3 * BLOCK + 7);
+        let mut totals: Vec<i32> = Vec::new();
+        let mut best = Best::default();
+        assert_eq!((best.highest(), best.tied(&totals).count()), (INFEASIBLE, 0));
+        let mut value = 0_i32;
+        for step in 0..2_000_usize {
+            // Some arrive, then totals go up and down, now and then to not feasible.
+            let at = (step * 7_919) % slots.len();
+            if totals.len() <= at {
+                totals.resize(at + 1, INFEASIBLE);
+            }
+            value = (value + 31) % 17;
+            totals[at] = if step % 11 == 0 { INFEASIBLE } else { value };
+            best.touch(slots[at], &totals);
+            let mut anew = Best::default();
+            anew.rewrite(&totals);
+            assert_eq!(best.by_block, anew.by_block, "step {step}");
+            let highest = totals.iter().copied().max().unwrap_or(INFEASIBLE);
+            let tied: Vec<usize> =
+                (0..totals.len()).filter(|index| totals[*index] == highest).collect();
+            assert_eq!(best.highest(), highest);
+            assert_eq!(best.tied(&totals).collect::<Vec<usize>>(), tied);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What was found out about single nodes under some assumption, kept until it may not hold.
+//!
+//! Owns [`ByNode`], and when an entry is forgotten: the node or its pods changed, other pods are
+//! nominated to it, a newer row of one of its pods came. Everything is forgotten where a rule asked all
+//! nodes again, where other rules have a say, and where who asks matters more or less than before. Keeps
+//! nothing while a rule's answers rest on other nodes. Must not know what is found out.
+
+use rustc_hash::FxHashMap;
+
+use crate::snapshot::{Change, Cluster, NodeSlot, NodeView, Pod};
+
+use super::totals::changes_since;
+use super::verdicts::PreparedFilters;
+
+#[derive(Debug)]
+pub struct ByNode<T> {
+    found: FxHashMap<NodeSlot, Entry<T>>,
+    /// The generation that the entries are good for; `None` before the first time.
+    seen: Option<u64>,
+    rests_on: RestsOn,
+    /// The node that who asks is nominated to itself: for it, and for it alone, that nomination does
+    /// not count.
+    own: Option<NodeSlot>,
+}
+
+/// What all entries rest on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct RestsOn {
+    priority: i32,
+    /// The filters that have a say, by position.
+    active: Vec<bool>,
+    is_local: bool,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    nominations: u64,
+    rows_replaced: u64,
+    value: T,
+}
+
+impl<T> Default for ByNode<T> {
+    fn default() -> Self {
+        Self { found: FxHashMap::default(), seen: None, rests_on: RestsOn::default(), own: None }
+    }
+}
+
+impl<T> ByNode<T> {
+    pub fn count(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Forgets what may not hold any more for this pod.
+    pub fn follow(
+        &mut self,
+        pod: &Pod,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+        is_rewritten: impl Fn(u64) -> bool,
+    ) {
+        let own = cluster.nominations().node_of(&pod.uid);
+        self.own = own.and_then(|node| cluster.nodes().find(node));
+        let rests_on = RestsOn {
+            priority: pod.priority(),
+            active: prepared.iter().map(Option::is_some).collect(),
+            is_local: prepared.iter().flatten().all(|filter| filter.is_local()),
+        };
+        let seen = self.seen.replace(cluster.generation());
+        let changes = changes_since(seen, cluster)
+            .filter(|(seen, _)| !is_rewritten(*seen) && self.rests_on == rests_on);
+        self.rests_on = rests_on;
+        let Some((_, changes)) = changes else {
+            self.found.clear();
+            return;
+        };
+        for change in changes.iter() {
+            match change {
+                Change::Object(_) => self.found.clear(),
+                Change::Node(slot, _) | Change::PodPut(slot, _) | Change::PodTaken(slot, _) => {
+                    self.found.remove(slot);
+                }
+            }
+        }
+    }
+
+    pub fn get(&self, node: NodeView<'_>, cluster: &Cluster) -> Option<&T> {
+        let entry = self.found.get(&node.slot)?;
+        let holds = self.own != Some(node.slot)
+            && entry.rows_replaced == node.load.rows_replaced
+            && entry.nominations == cluster.nominations().version_on(&node.node.name);
+        holds.then_some(&entry.value)
+    }
+
+    pub fn keep(&mut self, node: NodeView<'_>, cluster: &Cluster, value: T) {
+        if self.rests_on.is_local && self.own != Some(node.slot) {
+            let nominations = cluster.nominations().version_on(&node.node.name);
+            let rows_replaced = node.load.rows_replaced;
+            self.found.insert(node.slot, Entry { nominations, rows_replaced, value });
+        }
+    }
+}

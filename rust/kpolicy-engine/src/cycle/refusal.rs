@@ -1,0 +1,103 @@
+//! Why no node will have a pod, in full: the text, the rules, and what came of making room.
+//!
+//! Owns [`Refusal`], and when one is as good as new: for a pod of the same shape that matters as much,
+//! as long as nothing moved at all. What rests on a lot that was drawn, or on who asks, is not kept.
+
+use std::sync::Arc;
+
+use crate::message::{self, Histogram, NO_NODES};
+use crate::preemption::{Asked, Rooms};
+use crate::snapshot::{Cluster, Pod};
+
+use super::post_filter::{self, Room};
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub message: Arc<str>,
+    /// Names of the rejecting rules, sorted.
+    pub rejected_by: Vec<Arc<str>>,
+    /// Positions of the rejecting filters.
+    pub rules: Vec<usize>,
+    pub room: Room,
+}
+
+/// Whether what was worked out is to be known again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Refusals,
+    /// It rests on more than the snapshot, as what extenders say does.
+    Nothing,
+}
+
+impl Refusal {
+    /// Clause: where there are no nodes, an earlier nomination is void.
+    pub fn without_nodes() -> Self {
+        let room = Room { is_tried: true, ..Room::default() };
+        Self { message: NO_NODES.into(), rejected_by: Vec::new(), rules: Vec::new(), room }
+    }
+}
+
+/// A refusal and all that it rests on besides the shape.
+#[derive(Debug)]
+pub struct Remembered {
+    rests_on: RestsOn,
+    refusal: Arc<Refusal>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct RestsOn {
+    generation: u64,
+    nominations: u64,
+    priority: i32,
+    never_preempts: bool,
+}
+
+impl RestsOn {
+    /// `None` for a pod with a nomination of its own.
+    fn of(pod: &Pod, cluster: &Cluster) -> Option<Self> {
+        let nominations = cluster.nominations();
+        nominations.node_of(&pod.uid).is_none().then(|| Self {
+            generation: cluster.generation(),
+            nominations: nominations.version(),
+            priority: pod.priority(),
+            never_preempts: pod.template.never_preempts,
+        })
+    }
+}
+
+impl Remembered {
+    /// Of one worked out just now. `None` where it may be another for the next pod alike.
+    pub fn of(refusal: &Arc<Refusal>, pod: &Pod, cluster: &Cluster) -> Option<Self> {
+        let rests_on = RestsOn::of(pod, cluster).filter(|_| refusal.room.is_settled)?;
+        Some(Self { rests_on, refusal: Arc::clone(refusal) })
+    }
+
+    /// The refusal, if it is what the pod would get.
+    pub fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<Refusal>> {
+        (RestsOn::of(pod, cluster)? == self.rests_on).then_some(&self.refusal)
+    }
+}
+
+/// Works out what the user reads of a pod that fits nowhere, and whether room can be made. `rooms` is
+/// up to date and good for the pod.
+pub fn refuse(asked: Asked<'_>, rooms: &mut Rooms) -> Refusal {
+    let Asked { profile, rejected, prepared, cluster, .. } = asked;
+    let room = post_filter::run(asked, rooms);
+    let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
+    let histogram = match before {
+        Some(_) => Histogram::default(),
+        None => rejected.histogram(profile, prepared, cluster),
+    };
+    let text = message::fit_error(
+        cluster.nodes().len(),
+        before.as_deref().unwrap_or_default(),
+        &histogram,
+        &room.message,
+    );
+    Refusal {
+        message: text.into(),
+        rejected_by: rejected.rejected_by(profile),
+        rules: rejected.rules(),
+        room,
+    }
+}

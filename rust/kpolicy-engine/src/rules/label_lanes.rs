@@ -1,0 +1,172 @@
+//! Node selectors asked of all nodes at once: one lane a slot.
+//!
+//! Owns the same answers as `node_selection`, worked out by the values of a label instead of node by
+//! node: the labels of thousands of nodes lie all over the memory, the ids of their values side by
+//! side. Lanes without a node hold anything.
+
+use crate::model::{Labels, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator};
+use crate::snapshot::domains::ABSENT;
+use crate::snapshot::{Cluster, Domains};
+
+use super::node_selection::{can_be_parsed, fields_match};
+
+/// Whether the terms' fields count. Volumes leave them out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fields {
+    Read,
+    LeftOut,
+}
+
+/// Which nodes meet one of the terms.
+pub fn selected(selector: &NodeSelector, fields: Fields, cluster: &Cluster) -> Vec<bool> {
+    let mut lanes = vec![false; cluster.nodes().slots()];
+    for term in &selector.terms {
+        let of_term = of_term(term, fields, cluster);
+        lanes.iter_mut().zip(of_term).for_each(|(lane, holds)| *lane |= holds);
+    }
+    lanes
+}
+
+/// Leaves the nodes that have all of these labels.
+pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
+    for (key, value) in pairs.iter() {
+        let domains = cluster.nodes().domains(key);
+        // A value that no node has is the id of none.
+        let wanted = domains.find(value).unwrap_or(u32::MAX);
+        keep(&domains, lanes, |id| id == wanted);
+    }
+}
+
+fn of_term(term: &NodeSelectorTerm, fields: Fields, cluster: &Cluster) -> Vec<bool> {
+    let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
+    let mut lanes = vec![!is_empty && can_be_parsed(term); cluster.nodes().slots()];
+    if lanes.first() != Some(&true) {
+        return lanes;
+    }
+    for requirement in &term.match_expressions {
+        keep_meeting(requirement, cluster, &mut lanes);
+    }
+    if fields == Fields::Read && !term.match_fields.is_empty() {
+        for view in cluster.nodes().iter() {
+            if let Some(lane) = lanes.get_mut(view.slot.index()) {
+                *lane = *lane && fields_match(term, &view.node.name);
+            }
+        }
+    }
+    lanes
+}
+
+fn keep_meeting(requirement: &Requirement, cluster: &Cluster, lanes: &mut [bool]) {
+    let domains = cluster.nodes().domains(&requirement.key);
+    match (requirement.operator, requirement.values.as_ref()) {
+        (SelectorOperator::Exists, _) => keep(&domains, lanes, |id| id != ABSENT),
+        (SelectorOperator::DoesNotExist, _) => keep(&domains, lanes, |id| id == ABSENT),
+        (SelectorOperator::In, [only]) => {
+            let wanted = domains.find(only).unwrap_or(u32::MAX);
+            keep(&domains, lanes, |id| id == wanted);
+        }
+        _ => {
+            let values = (0_u32..).take(domains.len());
+            let holds: Vec<bool> =
+                values.map(|id| requirement.accepts(domains.value(id))).collect();
+            keep(&domains, lanes, |id| holds.get(id as usize).copied().unwrap_or(false));
+        }
+    }
+}
+
+fn keep(domains: &Domains, lanes: &mut [bool], holds: impl Fn(u32) -> bool) {
+    for (lane, id) in lanes.iter_mut().zip(domains.ids()) {
+        *lane &= holds(*id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fields, keep_with_labels, selected};
+    use crate::model::{
+        Labels, Meta, Node, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator,
+    };
+    use crate::rules::node_selection::{NAME_FIELD, selects};
+    use crate::snapshot::Cluster;
+
+    const VALUES: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some("7"), Some("")];
+
+    fn cluster() -> Cluster {
+        let mut cluster = Cluster::default();
+        for (index, value) in VALUES.iter().enumerate() {
+            let labels: Labels = value.iter().map(|value| ("k", *value)).collect();
+            let meta = Meta { name: format!("n{index}").into(), labels, ..Meta::default() };
+            cluster.set_node(Node { meta, ..Node::default() });
+        }
+        cluster
+    }
+
+    fn requirement(key: &str, operator: SelectorOperator, values: &[&str]) -> Requirement {
+        let values = values.iter().map(|value| (*value).into()).collect();
+        Requirement { key: key.into(), operator, values }
+    }
+
+    #[test]
+    fn every_lane_says_what_its_node_says() {
+        use SelectorOperator::{DoesNotExist, Exists, Gt, In, Invalid, Lt, NotIn};
+        let cluster = cluster();
+        let wanted = [
+            (In, &["a"][..]),
+            (In, &["a", "b"]),
+            (In, &["nowhere"]),
+            (In, &[]),
+            (NotIn, &["a"]),
+            (NotIn, &["nowhere"]),
+            (Exists, &[]),
+            (DoesNotExist, &[]),
+            (Gt, &["6"]),
+            (Lt, &["6"]),
+            (Gt, &["six"]),
+            (Invalid, &["a"]),
+        ];
+        let fields: [Box<[Requirement]>; 3] = [
+            [].into(),
+            [requirement(NAME_FIELD, In, &["n1"])].into(),
+            [requirement(NAME_FIELD, NotIn, &["n1"])].into(),
+        ];
+        let mut compared = 0;
+        for (operator, values) in wanted {
+            for match_fields in &fields {
+                let term = NodeSelectorTerm {
+                    match_expressions: [requirement("k", operator, values)].into(),
+                    match_fields: match_fields.clone(),
+                };
+                let other = NodeSelectorTerm {
+                    match_expressions: [requirement("k", In, &["b"])].into(),
+                    match_fields: [].into(),
+                };
+                let empty = NodeSelectorTerm::default();
+                for terms in [vec![term.clone()], vec![term, other, empty], vec![]] {
+                    let selector = NodeSelector { terms: terms.into() };
+                    let lanes = selected(&selector, Fields::Read, &cluster);
+                    for view in cluster.nodes().iter() {
+                        let labels = &view.node.object.meta.labels;
+                        let want = selects(&selector, labels, &view.node.name);
+                        assert_eq!(lanes[view.slot.index()], want, "{selector:?}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(compared, 12 * 3 * 3 * VALUES.len());
+    }
+
+    #[test]
+    fn labels_are_all_wanted() {
+        let cluster = cluster();
+        let kept = |pairs: &[(&str, &str)]| {
+            let mut lanes = vec![true; VALUES.len()];
+            keep_with_labels(&pairs.iter().copied().collect(), &cluster, &mut lanes);
+            lanes.iter().filter(|lane| **lane).count()
+        };
+        assert_eq!(kept(&[]), 5);
+        assert_eq!(kept(&[("k", "a")]), 1);
+        assert_eq!(kept(&[("k", "nowhere")]), 0);
+        assert_eq!(kept(&[("k", "a"), ("absent", "x")]), 0);
+    }
+}
