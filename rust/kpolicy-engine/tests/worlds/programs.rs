@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use crate::lots::Lots;
 use crate::support::{FILTERS, SCORES};
 
+/// Of which some score from 0 to 10, and of which formulas differ.
+const RELEASES: [i64; 5] = [15, 16, 20, 21, 22];
+
 fn expressions() -> &'static Value {
     static RULES: OnceLock<Value> = OnceLock::new();
     RULES.get_or_init(|| {
@@ -136,6 +139,9 @@ pub fn program(lots: &mut Lots) -> Value {
             let mut rule = json!({"name": name, "builtin": name, "weight": weight, "args": args_of(lots, name)});
             if let (false, Some(condition)) = (is_plain, condition(lots)) {
                 rule["match"] = condition;
+            }
+            if !is_plain && lots.one_in(5) {
+                rule["release"] = json!(lots.pick(&RELEASES));
             }
             scores.push(rule);
         }
