@@ -1,7 +1,7 @@
-"""`python -m benches [boundary|workloads|tests|startup]` and `python -m benches peer`: the driver.
+"""`python -m benches [NAME…]` and `python -m benches peer`: the driver.
 
-Owns the flags and the exit code. Assumes an optimised build of the engine (`make dev`). Must not
-measure.
+Owns the names, the flags and the exit code. Assumes an optimised build of the engine (`make dev`).
+Must not measure.
 """
 
 from __future__ import annotations
@@ -9,31 +9,93 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from benches import boundary, matrix, policy_tests, startup
+from benches import boundary, expressions, footprint, loading, matrix, plot, policy_tests, startup
 from benches.peer import command as peer
 
 _FAILED: Final = 1
-_NAMES: Final = ("boundary", "workloads", "tests", "startup")
+
+# What a benchmark found, what it shows, and what is wrong.
+Outcome = tuple[Any, list[str], list[str]]
+
+
+def _boundary(arguments: argparse.Namespace) -> Outcome:
+    runs = boundary.measure(arguments.nodes, arguments.pods)
+    return [run.line() for run in runs], boundary.table(runs), boundary.failures(runs)
+
+
+def _workloads(arguments: argparse.Namespace) -> Outcome:
+    rows = matrix.measure_all(matrix.chosen(arguments.workload, is_full=arguments.full))
+    return [row.line() for row in rows], matrix.table(rows), []
+
+
+def _tests(_: argparse.Namespace) -> Outcome:
+    measured = policy_tests.measure()
+    return measured.line(), policy_tests.table(measured), []
+
+
+def _startup(_: argparse.Namespace) -> Outcome:
+    waited = startup.measure()
+    return [one.line() for one in waited], startup.table(waited), []
+
+
+def _expressions(_: argparse.Namespace) -> Outcome:
+    costs = expressions.measure()
+    return [cost.line() for cost in costs], expressions.table(costs), []
+
+
+def _memory(_: argparse.Namespace) -> Outcome:
+    told = footprint.measure()
+    return told, footprint.table(told), []
+
+
+def _load(_: argparse.Namespace) -> Outcome:
+    told = loading.measure()
+    return told, loading.table(told), []
+
+
+def _plot(arguments: argparse.Namespace) -> Outcome:
+    if arguments.measure:
+        plot.save(plot.measure())
+    data = plot.saved()
+    written = plot.draw(data)
+    return data, [f"wrote {path}" for path in written], []
+
+
+BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
+    "boundary": _boundary,
+    "workloads": _workloads,
+    "tests": _tests,
+    "startup": _startup,
+    "expressions": _expressions,
+    "memory": _memory,
+    "load": _load,
+    "plot": _plot,
+}
+_USUAL: Final = ("boundary", "workloads", "tests", "startup")
 
 
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
-        "tests of policies, and how long the command line takes to start. Without a name, all. "
+        "tests of policies, how long the command line takes to start, expressions, memory, and "
+        "loading; plot cost by nodes. Without a name: boundary, workloads, tests and startup. "
         "`peer --help` is the comparison with kube-scheduler.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
-    flags.add_argument("names", nargs="*", metavar="|".join(_NAMES), default=[])
+    flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])
     flags.add_argument("--full", action="store_true", help="all sizes, up to 100,000 nodes")
     flags.add_argument(
         "--workload", action="append", default=[], metavar="NAME", help="only these; repeatable"
     )
     flags.add_argument("--nodes", type=int, default=boundary.NODES, help="of boundary")
     flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary")
+    flags.add_argument(
+        "--measure", action="store_true", help="plot: measure anew, and keep what was found"
+    )
     flags.add_argument("--output", "-o", choices=("table", "json"), default="table")
     return flags
 
@@ -44,8 +106,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return peer.main(words[1:])
     flags = parser()
     arguments = flags.parse_args(words)
-    names = arguments.names or list(_NAMES)
-    unknown = sorted(set(names) - set(_NAMES))
+    names = arguments.names or _USUAL
+    unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         flags.error(f"there is no benchmark `{unknown[0]}`")
     if not 0 < arguments.pods <= boundary.PODS_A_NODE_MAX * arguments.nodes:
@@ -53,30 +115,14 @@ def main(words: Sequence[str] | None = None) -> int:
     found: dict[str, Any] = {}
     failures: list[str] = []
     for name in names:
-        if name == "boundary":
-            runs = boundary.measure(arguments.nodes, arguments.pods)
-            found[name] = [run.line() for run in runs]
-            failures = boundary.failures(runs)
-            shown = boundary.table(runs)
-        elif name == "tests":
-            measured = policy_tests.measure()
-            found[name] = measured.line()
-            shown = policy_tests.table(measured)
-        elif name == "startup":
-            waited = startup.measure()
-            found[name] = [one.line() for one in waited]
-            shown = startup.table(waited)
-        else:
-            chosen = matrix.chosen(arguments.workload, is_full=arguments.full)
-            rows = matrix.measure_all(chosen)
-            found[name] = [row.line() for row in rows]
-            shown = matrix.table(rows)
+        found[name], shown, wrong = BENCHMARKS[name](arguments)
+        failures += [f"{name}: {failure}" for failure in wrong]
         if arguments.output == "table":
             print("\n".join([name, *(f"  {line}" for line in shown), ""]), flush=True)
     if arguments.output == "json":
         print(json.dumps(found))
     for failure in failures:
-        print(f"boundary: {failure}", file=sys.stderr)
+        print(failure, file=sys.stderr)
     return _FAILED if failures else 0
 
 

@@ -43,7 +43,8 @@ class Ran:
 
     def line(self) -> dict[str, Any]:
         reach = {"reach": self.case.reach} if self.case.reach else {}
-        return {"name": self.case.name, **self.measured.line(), **reach}
+        cpu_us = round(self.measured.cpu_seconds * 1e6 / self.case.size.pods, 2)
+        return {"name": self.case.name, **self.measured.line(), "cpuUsPerPod": cpu_us, **reach}
 
 
 def cases() -> list[Case]:
@@ -85,5 +86,12 @@ def measure_all(which: Sequence[Case]) -> list[Ran]:
 
 
 def table(ran: Sequence[Ran]) -> list[str]:
-    rows = [[*row(one.measured), f"{one.case.reach:,}" if one.case.reach else ""] for one in ran]
-    return columns([[*HEADINGS, "reach"], *rows], right=range(1, len(HEADINGS) + 1))
+    rows = [
+        [
+            *row(one.measured),
+            f"{one.measured.cpu_seconds * 1e6 / one.case.size.pods:.1f}",
+            f"{one.case.reach:,}" if one.case.reach else "",
+        ]
+        for one in ran
+    ]
+    return columns([[*HEADINGS, "CPU µs a pod", "reach"], *rows], right=range(1, len(HEADINGS) + 2))

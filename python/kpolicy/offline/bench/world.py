@@ -47,12 +47,17 @@ def as_list(workload: str, size: Size) -> Iterator[bytes]:
 def nodes(size: Size) -> Iterator[str]:
     template = templates.node()
     for index in range(size.nodes):
-        yield template % {
-            "index": index,
-            "zone": index % ZONES,
-            "disk": DISKS[index // ZONES % len(DISKS)],
-            "type": index // (ZONES * len(DISKS)) % INSTANCE_TYPES,
-        }
+        yield template % node_words(index)
+
+
+def node_words(index: int) -> dict[str, object]:
+    """What fills the gaps of the n-th node."""
+    return {
+        "index": index,
+        "zone": index % ZONES,
+        "disk": DISKS[index // ZONES % len(DISKS)],
+        "type": index // (ZONES * len(DISKS)) % INSTANCE_TYPES,
+    }
 
 
 def existing(workload: str, size: Size) -> Iterator[str]:

@@ -1,11 +1,15 @@
-//! Prints how long one predicate takes over 5,000 lanes: verify, fold, filter, and lane by lane.
-//! `cargo run --release -p kpolicy-cel --example measure`
+//! One predicate and one priority over 5,000 lanes: `cargo bench -p kpolicy-cel`.
+//!
+//! Verified, folded for a pod, asked of all lanes at once, and lane by lane. Facts are columns in
+//! memory, so that only evaluating is timed.
+
+#![allow(clippy::expect_used, reason = "a benchmark may end with a panic")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
+use criterion::{Criterion, criterion_group, criterion_main};
 use kpolicy_cel::{
     Answer, Bits, Budget, Column, Columns, Dictionary, Expression, Facts, Read, Value,
 };
@@ -137,51 +141,58 @@ fn predicate() -> serde_json::Value {
     ]})
 }
 
-/// The least of many runs.
-fn least(runs: usize, mut work: impl FnMut()) -> Duration {
-    let once = |_| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    };
-    (0..runs).map(once).min().unwrap_or_default()
+/// `free('cpu') >= 2 * request('cpu') ? free('cpu') : 0`, of which a priority is made.
+fn priority() -> serde_json::Value {
+    let fact = |name: &str| json!({"op": "fact", "type": "int", "fact": name, "args": [0]});
+    let constant = |at: usize, kind: &str| json!({"op": "constant", "type": kind, "constant": at});
+    let call = |overload: &str, kind: &str, args: &[usize]| json!({"op": "call", "type": kind, "overload": overload, "args": args});
+    json!({"format": 1, "root": 7, "constants": ["cpu", 2, 0], "nodes": [
+        constant(0, "string"), fact("node.free"), fact("pod.request"), constant(1, "int"),
+        call("multiply_int64", "int", &[3, 2]), call("greater_equals_int64", "bool", &[1, 4]),
+        constant(2, "int"), json!({"op": "conditional", "type": "int", "args": [5, 1, 6]}),
+    ]})
 }
 
-fn main() -> Result<(), kpolicy_cel::Refusal> {
+fn predicates(criterion: &mut Criterion) {
     let (nodes, ir) = (nodes(), predicate());
-    let expression = Expression::verify(&ir)?;
-    let folded = expression.fold(&Pod, &mut Budget::new(COST));
-    let all = Bits::ones(LANES);
     let budget = || Budget::new(COST);
-    let scalar = |expression: &Expression| {
+    let expression = Expression::verify(&ir).expect("it is sound");
+    let folded = expression.fold(&Pod, &mut budget());
+    let all = Bits::ones(LANES);
+    let scalar = || {
         let holds = |lane: &usize| {
-            let value = expression.evaluate(&Lane(&nodes, *lane), &mut budget());
+            let value = folded.evaluate(&Lane(&nodes, *lane), &mut budget());
             matches!(value, Ok(Value::Bool(true)))
         };
         (0..LANES).filter(holds).count()
     };
     let passing = folded.filter(&nodes, &all, &mut budget()).truth.count();
-    println!("lanes {LANES}, passing {passing}, scalar {}", scalar(&expression));
-    println!("verify          {:?}", least(200, || drop(black_box(Expression::verify(&ir)))));
-    println!(
-        "fold            {:?}",
-        least(200, || drop(black_box(expression.fold(&Pod, &mut budget()))))
-    );
-    println!(
-        "filter          {:?}",
-        least(200, || drop(black_box(expression.filter(&Both(&nodes), &all, &mut budget()))))
-    );
-    println!(
-        "filter, folded  {:?}",
-        least(200, || drop(black_box(folded.filter(&nodes, &all, &mut budget()))))
-    );
-    println!(
-        "lane by lane    {:?}",
-        least(10, || {
-            black_box(scalar(&folded));
-        })
-    );
-    Ok(())
+    assert_eq!(passing, scalar(), "columns and lanes agree");
+    criterion.bench_function("predicate/verify", |bencher| {
+        bencher.iter(|| Expression::verify(black_box(&ir)));
+    });
+    criterion.bench_function("predicate/fold for a pod", |bencher| {
+        bencher.iter(|| black_box(&expression).fold(&Pod, &mut budget()));
+    });
+    criterion.bench_function("predicate/all lanes", |bencher| {
+        bencher.iter(|| black_box(&expression).filter(&Both(&nodes), &all, &mut budget()));
+    });
+    criterion.bench_function("predicate/all lanes, folded", |bencher| {
+        bencher.iter(|| black_box(&folded).filter(&nodes, &all, &mut budget()));
+    });
+    criterion.bench_function("predicate/lane by lane", |bencher| bencher.iter(scalar));
+}
+
+fn priorities(criterion: &mut Criterion) {
+    let nodes = nodes();
+    let budget = || Budget::new(COST);
+    let expression = Expression::verify(&priority()).expect("it is sound");
+    let folded = expression.fold(&Pod, &mut budget());
+    let all = Bits::ones(LANES);
+    assert!(!folded.score(&nodes, &all, &mut budget()).error.any(), "it can be judged");
+    criterion.bench_function("priority/all lanes, folded", |bencher| {
+        bencher.iter(|| black_box(&folded).score(&nodes, &all, &mut budget()));
+    });
 }
 
 /// Nodes that also answer for the pod, for a filter that was not folded.
@@ -203,3 +214,6 @@ impl Columns for Both<'_> {
         Lane(self.0, lane).read(read)
     }
 }
+
+criterion_group!(columns, predicates, priorities);
+criterion_main!(columns);

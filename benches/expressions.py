@@ -1,0 +1,121 @@
+"""One more predicate written as an expression: what it costs a decision.
+
+Owns the policies that are compared: the shipped one with one predicate, and with ten more of the
+same sort. So the difference is that of predicates alone, not of a pod that needs its own shape.
+Each pod has a priority of its own, which all predicates read: a shape seen for the first time. The
+pod after it has the same priority: a shape seen before. Times are processor time.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Any, Final
+
+from kpolicy.engine import Engine, Verdict
+from kpolicy.offline.bench import templates, world
+from kpolicy.offline.report.columns import columns
+from kpolicy.offline.snapshot import PolicyRefusedError
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.program import Program
+
+NODES: Final = 5_000
+SHAPES: Final = 200
+ROUNDS: Final = 5
+MORE: Final = 10
+REACH_US: Final = 15.0
+# What each reads: of the pod its priority, of nodes labels and what is free.
+PREDICATES: Final = (
+    ("a label", "pod.priority < {limit} || label(node, 'disk') == 'ssd'"),
+    ("a label and a list", "pod.priority < {limit} || label(node, 'disk') in ['ssd', 'hdd']"),
+    (
+        "two labels and free cpu",
+        (
+            "pod.priority < {limit} || (label(node, 'disk') == 'ssd' && "
+            "label(node, 'node.kubernetes.io/instance-type') != 'type-3') || "
+            "node.free('cpu') >= 2 * pod.request('cpu')"
+        ),
+    ),
+)
+
+Told = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Microseconds of one predicate in one decision; the median of some rounds."""
+
+    about: str
+    expression: str
+    first_us: float
+    again_us: float
+
+    def line(self) -> Told:
+        return {
+            "about": self.about,
+            "expression": self.expression,
+            "firstUs": round(self.first_us, 2),
+            "againUs": round(self.again_us, 2),
+        }
+
+
+def measure(nodes: int = NODES, shapes: int = SHAPES, rounds: int = ROUNDS) -> list[Cost]:
+    return [_measure_one(*one, nodes, shapes, rounds) for one in PREDICATES]
+
+
+def table(costs: list[Cost]) -> list[str]:
+    rows = [["predicate", "first µs", "again µs"]]
+    rows += [[cost.about, f"{cost.first_us:.2f}", f"{cost.again_us:.2f}"] for cost in costs]
+    return [*columns(rows, right=(1, 2)), f"to reach: {REACH_US:.0f} µs for the first of a shape"]
+
+
+def _measure_one(about: str, expression: str, nodes: int, shapes: int, rounds: int) -> Cost:
+    fewer, more = (_program(expression, count) for count in (1, 1 + MORE))
+    pairs = [(_round(fewer, nodes, shapes), _round(more, nodes, shapes)) for _ in range(rounds)]
+    first, again = (
+        median((many[which] - few[which]) / MORE for few, many in pairs) for which in (0, 1)
+    )
+    return Cost(about, expression, first, again)
+
+
+def _program(expression: str, count: int) -> Program:
+    """Predicates that differ in a number, so that none is another's twin."""
+    predicates = "".join(
+        f'    - {{name: rule-{number}, expression: "{expression.format(limit=-1 - number)}"}}\n'
+        for number in range(count)
+    )
+    text = (
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: measured}\n"
+        "spec:\n  extends: kube-scheduler-default\n  profiles:\n"
+        "    - schedulerName: default-scheduler\n  predicates:\n" + predicates
+    )
+    compiled = compile_policy(text, every_pod=True)
+    assert compiled.program is not None, compiled.diagnostics
+    return compiled.program
+
+
+def _round(program: Program, nodes: int, shapes: int) -> tuple[float, float]:
+    """Microseconds of a decision of a new shape, and of one seen before."""
+    engine = Engine(seed=1)
+    refusals = engine.load(program.bytes)
+    if refusals:
+        raise PolicyRefusedError(refusals)
+    size = world.Size(nodes, nodes, 2 * shapes + 1)
+    for body in world.packed(world.nodes(size)):
+        engine.load_objects(body, "nodes")
+    for body in world.packed(world.existing("basic", size)):
+        engine.load_objects(body, "pods")
+    waiting = [
+        text.replace('"priority":0', f'"priority":{index // 2}')
+        for index, text in enumerate(islice(world.waiting("basic", size), 2 * shapes))
+    ]
+    engine.load_objects("\n".join(waiting).encode(), "pods")
+    took: tuple[list[float], list[float]] = ([], [])
+    for index in range(2 * shapes):
+        began_ns = time.thread_time_ns()
+        [decision] = engine.schedule([templates.uid(index)], 0).decisions
+        took[index % 2].append((time.thread_time_ns() - began_ns) / 1000)
+        assert decision.verdict == Verdict.PLACED, decision
+    return median(took[0]), median(took[1])

@@ -1,0 +1,61 @@
+"""Loading: a file as `kubectl get nodes,pods -A -o json` prints it, from disk to an engine.
+
+Owns the sizes, the file's coming and going, and what the design wants. Each run is a process of its
+own; the file was just written, so that it is most likely still in the kernel's memory.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from benches import recorded
+from benches.footprint import ask
+from kpolicy.cli.progress import progress_bar
+from kpolicy.offline.bench import world
+from kpolicy.offline.report.columns import columns
+
+NODES: Final = 5_000
+PODS: Final = 150_000
+RUNS: Final = 3
+REACH_S: Final = 3.0
+
+Told = dict[str, Any]
+
+
+def measure(nodes: int = NODES, pods: int = PODS) -> Told:
+    with tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder:
+        path = Path(folder) / "snapshot.json"
+        with progress_bar("writing the snapshot"), path.open("w", encoding="utf-8") as file:
+            file.writelines(recorded.kubectl_list(world.Size(nodes, pods, 0)))
+        size_bytes = path.stat().st_size
+        with progress_bar("reading it") as progress:
+            runs: list[Told] = []
+            while len(runs) < RUNS:
+                runs.append(ask("offline", str(path)))
+                if progress is not None:
+                    progress(len(runs), RUNS)
+    for run in runs:
+        assert (run["nodes"], run["pods"]) == (nodes, pods), run
+    return {
+        "nodes": nodes,
+        "pods": pods,
+        "bytes": size_bytes,
+        "reachSeconds": REACH_S,
+        "runs": runs,
+    }
+
+
+def table(told: Told) -> list[str]:
+    rows = [["run", "seconds", "CPU seconds", "MB/s", "resident MiB", "peak MiB"]]
+    for number, run in enumerate(told["runs"], 1):
+        speed = told["bytes"] / 1e6 / run["seconds"]
+        times = (f"{run['seconds']:.2f}", f"{run['cpuSeconds']:.2f}", f"{speed:,.0f}")
+        rows.append([str(number), *times, f"{run['resident']:,.0f}", f"{run['peak']:,.0f}"])
+    lines = columns(rows, right=range(6))
+    lines.append(
+        f"{told['nodes']:,} nodes and {told['pods']:,} pods in {told['bytes'] / 1e6:,.0f} MB; "
+        f"to reach: {told['reachSeconds']:.0f} s"
+    )
+    return lines

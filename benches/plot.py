@@ -1,0 +1,99 @@
+"""Cost of a decision from 1,000 to 100,000 nodes, as a picture: data first, then the drawing.
+
+Owns the data file (what was measured, on which machine, of which commit) and what is in it. `draw`
+reads that file and nothing else, so that the same data give the same picture, byte for byte. How
+lines become SVG is `chart`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Final
+
+from benches import matrix
+from benches.chart import Chart, Line
+from kpolicy.cli.progress import progress_bar
+from kpolicy.offline.bench.measure import measure as measure_one
+
+_ROOT: Final = Path(__file__).parent.parent
+_FOLDER: Final = _ROOT / "docs" / "internals"
+DATA: Final = _FOLDER / "cost-by-nodes.json"
+PICTURE: Final = _FOLDER / "cost-by-nodes.svg"
+# Processor time, and of several runs the least: whatever else the machine does only adds.
+RUNS: Final = 2
+_CPU: Final = Path("/proc/cpuinfo")
+
+Told = dict[str, Any]
+
+
+def measure(runs: int = RUNS) -> Told:
+    microseconds: dict[str, dict[str, float]] = defaultdict(dict)
+    cases = matrix.cases()
+    with progress_bar("measuring every workload at every size") as progress:
+        for done, case in enumerate(cases):
+            least = min(measure_one(case.workload, case.size).cpu_seconds for _ in range(runs))
+            cost = round(least * 1e6 / case.size.pods, 3)
+            microseconds[case.workload][str(case.size.nodes)] = cost
+            if progress is not None:
+                progress(done + 1, len(cases))
+    return {
+        "commit": _commit(),
+        "machine": _machine(),
+        "runs": runs,
+        "microsecondsPerDecision": dict(microseconds),
+    }
+
+
+def save(told: Told, path: Path = DATA) -> None:
+    path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+
+
+def saved(path: Path = DATA) -> Told:
+    told: Told = json.loads(path.read_text("utf-8"))
+    return told
+
+
+def draw(told: Told, path: Path = PICTURE) -> list[str]:
+    path.write_text(picture(told), "utf-8")
+    return [os.path.relpath(path)]
+
+
+def picture(told: Told) -> str:
+    lines = tuple(
+        Line(name, tuple((int(nodes), cost) for nodes, cost in points.items()))
+        for name, points in sorted(told["microsecondsPerDecision"].items())
+    )
+    return Chart(
+        title="Cost of one decision by the size of the cluster",
+        about=f"{told['machine']}; commit {told['commit']}; all nodes scored; "
+        f"processor time, least of {told['runs']} runs",
+        x_label="nodes",
+        y_label="microseconds a decision",
+        lines=lines,
+    ).svg()
+
+
+def _commit() -> str:
+    def git(*words: str) -> str:
+        answer = subprocess.run(
+            ["git", *words], cwd=_ROOT, check=False, capture_output=True, text=True
+        )
+        return answer.stdout.strip()
+
+    changed = "-dirty" if git("status", "--porcelain", "--untracked-files=no") else ""
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + changed
+
+
+def _machine() -> str:
+    model = platform.machine()
+    if _CPU.exists():
+        for line in _CPU.read_text("utf-8", "replace").splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores"

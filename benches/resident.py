@@ -1,0 +1,124 @@
+"""The process that `memory` and `load` look at: `python -m benches.resident NAME …`.
+
+Owns what it holds, and what it says of itself, one JSON object. `live` is a scheduler after its
+first lists: all modules of `kpolicy run`, sink, queue and engine, fed page by page; then it decides
+pods until the engine's caches are as full as they may be. `offline` reads a snapshot file as
+`kpolicy simulate` does. A process of its own, so that nothing else is in its figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from benches import recorded
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
+from kpolicy.engine import Engine
+from kpolicy.offline.bench import templates, world
+from kpolicy.offline.limits import BATCH_PODS
+from kpolicy.offline.snapshot import Snapshot, default_program
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
+
+_STATUS: Final = Path("/proc/self/status")
+_MIB: Final = 1024
+# As many different requests as fill the caches of 5,000 nodes.
+WAITING: Final = 10_000
+
+Told = dict[str, Any]
+
+
+def main(words: Sequence[str]) -> int:
+    name, *rest = words
+    told = asyncio.run(live(*map(int, rest))) if name == "live" else offline(rest[0])
+    print(json.dumps(told))
+    return 0
+
+
+async def live(nodes: int, existing: int) -> Told:
+    importlib.import_module("kpolicy.scheduler.run")
+    importlib.import_module("kpolicy.telemetry.exporters")
+    started = resident()
+    size = world.Size(nodes, existing, WAITING)
+    engine = Engine(seed=1)
+    refusals = engine.load(default_program().bytes)
+    assert not refusals, refusals
+    clock = SystemClock()
+    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    sink = EngineSink(
+        thread, Queue(), clock, on_work=lambda: None, on_left=lambda uid: None
+    )  # fmt: skip
+    sink.serve(frozenset({EVERY_PROFILE}))
+    try:
+        await _list(sink, "nodes", "Node", recorded.nodes(size))
+        await _list(sink, "pods", "Pod", recorded.pods(size))
+        listed = resident()
+        await _list(sink, "pods", "Pod", world.waiting(recorded.WORKLOAD, size), is_more=True)
+        uids = [templates.uid(index) for index in range(size.pods)]
+        for start in range(0, len(uids), BATCH_PODS):
+            engine.schedule(uids[start : start + BATCH_PODS], clock.now_ns())
+    finally:
+        thread.stop()
+    return {
+        "started": started,
+        "listed": listed,
+        "decided": resident(),
+        "peak": peak(),
+        "statistics": json.loads(engine.statistics()),
+    }
+
+
+async def _list(
+    sink: EngineSink, resource: str, kind: str, items: Iterator[str], *, is_more: bool = False
+) -> None:
+    """`is_more`: what was listed before stays."""
+    if not is_more:
+        await sink.list_begin(resource)
+    while some := list(islice(items, LIST_PAGE_OBJECTS)):
+        await sink.list_page(resource, recorded.page(kind, some))
+    if not is_more:
+        await sink.list_end(resource, "1")
+
+
+def offline(path: str) -> Told:
+    began, began_cpu = time.perf_counter(), time.process_time()
+    engine = Snapshot.load(path).engine()
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - began_cpu
+    statistics = json.loads(engine.statistics())
+    return {
+        "seconds": seconds,
+        "cpuSeconds": cpu_seconds,
+        "resident": resident(),
+        "peak": peak(),
+        "nodes": statistics["nodes"],
+        "pods": statistics["pods"],
+    }
+
+
+def resident() -> float:
+    return _status("VmRSS")
+
+
+def peak() -> float:
+    return _status("VmHWM")
+
+
+def _status(name: str) -> float:
+    """In MiB."""
+    for line in _STATUS.read_text("ascii").splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) / _MIB
+    raise LookupError(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
