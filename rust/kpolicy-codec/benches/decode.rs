@@ -70,7 +70,7 @@ fn decode(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter("watch lines"), |bencher| {
             bencher.iter(|| {
                 watch::lines(black_box(lines.as_bytes()), kind, Keep(None), &mut |event| {
-                    drop(event)
+                    drop(event);
                 })
             });
         });
