@@ -1,4 +1,4 @@
-"""Each guide prints what it says it prints."""
+"""Each guide that writes its own files prints what it says it prints."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import pytest
 
 from tests.spec.guides.console import GUIDES, replayed
 
+# Guides whose commands need more than their own files are checked by tests/docs.
+ELSEWHERE = frozenset({"snapshots"})
+HERE = [guide for guide in GUIDES if guide.stem not in ELSEWHERE]
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+
+@pytest.mark.parametrize("guide", HERE, ids=lambda guide: guide.stem)
 def test_a_guide_says_what_its_commands_print(guide: Path, tmp_path: Path) -> None:
     text, commands = replayed(guide, tmp_path)
     assert commands >= 15
     assert text == guide.read_text("utf-8")
 
 
-def test_there_are_guides() -> None:
-    assert "first-policy" in [guide.stem for guide in GUIDES]
+def test_every_guide_is_checked_somewhere() -> None:
+    stems = {guide.stem for guide in GUIDES}
+    assert stems >= ELSEWHERE
+    assert stems - ELSEWHERE == {"first-policy"}

@@ -82,7 +82,7 @@ def read_suites(sources: Iterable[Source]) -> ReadSuites:
         texts.append(read.text)
         said += [placed(read.text, one) for one in read.diagnostics]
         roots = [root for root in read.roots if _is_suite(root)]
-        if not roots and source.is_named and not read.diagnostics:
+        if not roots and source.is_named and not has_errors(read.diagnostics):
             said.append(placed(read.text, _none(read.roots)))
         for root in roots:
             model, tree, findings = validated(PolicyTest, root)

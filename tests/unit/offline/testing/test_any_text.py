@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kpolicy.cli import render_tests, render_tests_machine
@@ -44,5 +44,6 @@ def test_a_damaged_file_gives_results(index: int, seed: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text() | st.binary())
+@example("No")
 def test_any_text_gives_results(text: str | bytes) -> None:
     assert not run_tests(Source("any.test.yaml", text)).is_fine
