@@ -78,8 +78,7 @@ fn seen(pod: &str) -> Value {
 
 #[test]
 fn a_filter_tells_all_nodes_and_a_score_those_that_fit() {
-    let missing =
-        json!({"node": "c", "code": "KR102", "message": "no such key: disk", "at": 1});
+    let missing = json!({"node": "c", "code": "KR102", "message": "no such key: disk", "at": 1});
     assert_eq!(
         seen("asked"),
         json!([
