@@ -53,6 +53,8 @@ WORLDS ?= 10000
 .PHONY: worlds
 worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with one from scratch
 	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
+	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile remembering -p kpolicy-engine \
+		--test worlds --test recollections -- every_decision what_is_known --nocapture
 
 .PHONY: bench
 bench: dev ## Measure the engine and its boundary with Python
