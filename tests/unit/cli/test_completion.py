@@ -13,7 +13,8 @@ from kpolicy.cli.command_tree import command_tree
 from kpolicy.policy.catalogue import pages
 
 Capture = pytest.CaptureFixture[str]
-BASH = shutil.which("bash")
+# As the Makefile, this needs it.
+BASH = shutil.which("bash") or "bash"
 
 
 def script(capsys: Capture, shell: str) -> str:
@@ -28,7 +29,6 @@ def completed(folder: Path, *words: str) -> list[str]:
         f"source {folder}/completion.bash; COMP_WORDS=({asked}); COMP_CWORD={len(words) - 1}; "
         '_kpolicy; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    assert BASH is not None
     done = subprocess.run(
         [BASH, "--noprofile", "--norc", "-c", run], cwd=folder, capture_output=True, text=True,
         check=False,
@@ -37,7 +37,6 @@ def completed(folder: Path, *words: str) -> list[str]:
     return sorted(done.stdout.split())
 
 
-@pytest.mark.skipif(BASH is None, reason="there is no bash")
 def test_bash(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "completion.bash").write_text(script(capsys, "bash"))
     (tmp_path / "policy.yaml").touch()
