@@ -36,6 +36,7 @@ def pages() -> list[Path]:
     return [
         *sorted((ROOT / "docs" / "policies").glob("*.md")),
         ROOT / "docs" / "testing-policies.md",
+        ROOT / "docs" / "kube-scheduler-files.md",
         ROOT / "docs" / "guides" / "snapshots.md",
     ]
 

@@ -237,4 +237,13 @@ MEANING_PAGES: Final = (
         "kpolicy convert policy.yaml",
         "kpolicy convert scheduler.json",
     ),
+    Page(
+        "KP606",
+        ERROR,
+        "version of KubeSchedulerConfiguration that is not read",
+        "v1, v1beta3 and v1beta2 are read, each with the defaults it had. Plugins and arguments of "
+        "earlier versions have other names and meanings, and no release since 1.24 reads them.",
+        "apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration",
+    ),
 )

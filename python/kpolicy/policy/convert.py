@@ -27,9 +27,6 @@ from kpolicy.policy.program import Program
 from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.tree import Node, find, items, plain
 
-_VERSIONS: Final = {
-    "Policy": "Policy/v1", "KubeSchedulerConfiguration": "KubeSchedulerConfiguration/v1",
-}  # fmt: skip
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
 # What was chosen, or left out, in reading the file.
 _TOLD: Final = ("KP102", "KP6")
@@ -112,7 +109,7 @@ class _Written:
         self._data: dict[str, Any] = plain(document.root)  # type: ignore[assignment]
         self._comments: Comments = {}
         spec = self._data["spec"]
-        converted_from = _VERSIONS[document.kind]
+        converted_from = f"{document.kind}/{document.version}"
         notes = dict(zip(_ANNOTATIONS, (converted_from, release), strict=True))
         self._data["metadata"]["annotations"] = {key: one for key, one in notes.items() if one}
         self._comment_on(document, converted_from, release, diagnostics)
@@ -154,7 +151,9 @@ class _Written:
             self._say(path, f"{one.code}: {one.message}{hint}")
 
     def _say(self, path: tuple[str | int, ...], text: str) -> None:
-        self._comments.setdefault(path, []).extend(textwrap.wrap(text, _COMMENT_WIDTH))
+        self._comments.setdefault(path, []).extend(
+            textwrap.wrap(text, _COMMENT_WIDTH, break_on_hyphens=False)
+        )
 
 
 def _rule_places(document: Document) -> Iterable[tuple[tuple[str | int, ...], Place]]:

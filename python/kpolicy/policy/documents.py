@@ -35,6 +35,8 @@ class Document:
     root: Mapping
     # What it was written as: `SchedulingPolicy`, `KubeSchedulerConfiguration` or `Policy`.
     kind: str = KIND
+    # The version it names; that of a legacy Policy is v1, whether it says so or not.
+    version: str = "v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class _Collector:
                 for item in items(root.get("items")):
                     self._root(text, item)
             case "KubeSchedulerConfiguration":
-                self._converted(text, kind, kubescheduler.converted(root))
+                named = version.rpartition("/")[2]
+                self._converted(text, kind, kubescheduler.converted(root), named)
             case "Policy" if version != API_VERSION:
                 self._converted(text, kind, legacy.converted(text, root, self._release))
             case "SchedulingPolicy":
@@ -99,11 +102,15 @@ class _Collector:
                 self._say(text, [_unknown_kind(root, kind)])
 
     def _converted(
-        self, text: SourceText, kind: str, found: tuple[Sequence[Mapping], Iterable[Diagnostic]]
+        self,
+        text: SourceText,
+        kind: str,
+        found: tuple[Sequence[Mapping], Iterable[Diagnostic]],
+        version: str = "v1",
     ) -> None:
         roots, diagnostics = found
         self._say(text, diagnostics)
-        self.documents.extend(Document(text, root, kind) for root in roots)
+        self.documents.extend(Document(text, root, kind, version) for root in roots)
 
     def take_config_maps(self, text: SourceText, roots: Iterable[Node]) -> None:
         """Manifests that params are taken from."""

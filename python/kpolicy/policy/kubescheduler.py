@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration v1 as SchedulingPolicy documents, one a profile.
+"""KubeSchedulerConfiguration as SchedulingPolicy documents, one a profile.
 
 Owns kube-scheduler's rules for merging plugin sets. Assumes release
 1.36. Must not know how a policy is compiled. The documents it makes keep the spans of the file.
@@ -7,17 +7,39 @@ Owns kube-scheduler's rules for merging plugin sets. Assumes release
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
 from kpolicy.policy.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.findings import validated
-from kpolicy.policy.kubescheduler_model import Configuration, Plugins, PluginSet, Profile
+from kpolicy.policy.kubescheduler_model import Plugins, Profile, ProfileV1
+from kpolicy.policy.kubescheduler_versions import Version, version_of
 from kpolicy.policy.model import API_VERSION, KIND
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.tree import Entry, Mapping, Node, Scalar, Sequence, find, items, made, mapping
+from kpolicy.policy.tree import (
+    Entry,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    find,
+    items,
+    made,
+    mapping,
+    string,
+)
+
+# What happens at these points follows from another, or is the same for every profile.
+_OWN_WAY: Final = (
+    "preEnqueue", "queueSort", "bind", "permit", "reserve", "preBind", "postBind",
+)  # fmt: skip
+_NOT_READ: Final = {
+    **dict.fromkeys(_OWN_WAY, "is done in kpolicy's own way"),
+    "preFilter": "goes with `filter` here",
+    "preScore": "goes with `score` here",
+}
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -40,7 +62,10 @@ def default_multi_point() -> tuple[_Enabled, ...]:
 
 def converted(root: Mapping) -> tuple[list[Mapping], list[Diagnostic]]:
     """The policies of a configuration, and what is wrong with it."""
-    model, tree, findings = validated(Configuration, root)
+    version = version_of(root)
+    if isinstance(version, Diagnostic):
+        return [], [version]
+    model, tree, findings = validated(version.model, root)
     diagnostics = list(findings)
     if model is None or not isinstance(tree, Mapping):
         return [], diagnostics
@@ -49,9 +74,9 @@ def converted(root: Mapping) -> tuple[list[Mapping], list[Diagnostic]]:
     )
     if not profiles:
         span = tree.entries[0].key.span
-        profiles = [(Profile(), Mapping(span, ()))]
-    diagnostics += _name_findings(profiles)
-    made_of = [_Profile(model, tree, profile, node, len(profiles)) for profile, node in profiles]
+        profiles = [(ProfileV1(), Mapping(span, ()))]
+    diagnostics += [*version.told(tree.entries[0].value), *_name_findings(profiles)]
+    made_of = [_Profile(version, tree, profile, node) for profile, node in profiles]
     for one in made_of:
         diagnostics += one.findings()
     return [one.policy() for one in made_of], diagnostics
@@ -73,15 +98,12 @@ def _name_findings(profiles: list[tuple[Profile, Node]]) -> Iterable[Diagnostic]
 class _Profile:
     """One profile on its way to a SchedulingPolicy."""
 
-    def __init__(
-        self, configuration: Configuration, tree: Mapping, profile: Profile, node: Node, many: int
-    ) -> None:
-        self._configuration = configuration
+    def __init__(self, version: Version, tree: Mapping, profile: Profile, node: Node) -> None:
+        self._version = version
         self._tree = tree
         self._profile = profile
         self._node = node
-        self._many = many
-        self._multi_point = self._merged_multi_point()
+        self._multi_point = self._merged(self._defaults(), "multiPoint")
         self._args = {
             one.name: find(node, ("pluginConfig", index, "args"))
             for index, one in enumerate(profile.plugin_config)
@@ -125,13 +147,12 @@ class _Profile:
             yield _unknown_plugin(name.text, name.span, known - {"*"})
 
     def _without_effect(self) -> Iterable[Diagnostic]:
-        plugins = self._profile.plugins
-        for point in ("queueSort", "bind", "permit", "reserve", "preBind", "postBind"):
+        for point, why in _NOT_READ.items():
             node = find(self._node, ("plugins", point))
             if node is not None:
-                message = f"`{point}` is done in kpolicy's own way; this is not used"
+                message = f"`{point}` {why}; this is not used"
                 yield remark("KP604", message, node.span, severity=Severity.INFO)
-        if {one.name for one in plugins.multi_point.disabled} & ALWAYS_ON:
+        if self._disabled("multiPoint") & ALWAYS_ON:
             node = find(self._node, ("plugins", "multiPoint", "disabled"))
             listed = ", ".join(f"`{name}`" for name in sorted(ALWAYS_ON))
             message = f"{listed} cannot be switched off"
@@ -198,14 +219,18 @@ class _Profile:
             entries += arguments.entries
         return Mapping(arguments.span if arguments else at, tuple(entries))
 
-    def _merged_multi_point(self) -> tuple[_Enabled, ...]:
-        custom = self._enabled("multiPoint")
+    def _defaults(self) -> Iterable[_Enabled]:
+        for one in default_multi_point():
+            yield replace(one, weight=self._version.weights.get(one.name, one.weight))
+
+    def _merged(self, defaults: Iterable[_Enabled], point: str) -> tuple[_Enabled, ...]:
+        """The defaults that are left, each as it is named anew if it is; then what is added."""
+        custom, disabled = self._enabled(point), self._disabled(point)
         by_name = {one.name: one for one in custom}
-        disabled = {one.name for one in self._profile.plugins.multi_point.disabled}
         kept: list[_Enabled] = []
         if "*" not in disabled:
-            defaults = (one for one in default_multi_point() if one.name not in disabled)
-            kept.extend(by_name.pop(one.name, one) for one in defaults)
+            left = (one for one in defaults if one.name not in disabled)
+            kept.extend(by_name.pop(one.name, one) for one in left)
         return (*kept, *(one for one in custom if one.name in by_name))
 
     def _enabled(self, point: str) -> list[_Enabled]:
@@ -218,15 +243,16 @@ class _Profile:
                 found.append(_Enabled(name.text, value if isinstance(value, int) else 0, item))
         return found
 
-    def _effective(self, point: Literal["filter", "score", "postFilter"]) -> list[_Enabled]:
+    def _disabled(self, point: str) -> frozenset[str]:
+        listed = items(find(self._node, ("plugins", point, "disabled")))
+        return frozenset(string(find(item, ("name",))) for item in listed)
+
+    def _effective(self, point: Literal["filter", "score", "postFilter"]) -> Iterable[_Enabled]:
         """The plugins of one extension point, in the order they run."""
-        plugins = self._profile.plugins
-        own: PluginSet = {
-            "filter": plugins.filter, "score": plugins.score, "postFilter": plugins.post_filter
-        }[point]  # fmt: skip
-        enabled = self._enabled(point)
+        if self._version.is_merged_by_point:
+            return self._merged(self._multi_point, point)
+        enabled, disabled = self._enabled(point), self._disabled(point)
         named = {one.name for one in enabled}
-        disabled = {one.name for one in own.disabled}
         expanded = {one.name for one in self._multi_point}
         overriding = [one for one in enabled if one.name in expanded]
         inherited = [

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kpolicy.policy.compile import compile_policy
+from kpolicy.diagnostics import Severity
+from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.source import Source
 from tests.unit.policy.policies import names, profile, said
 
@@ -200,11 +201,71 @@ def test_what_kube_scheduler_refuses_is_a_finding_where_it_stands(
     assert (code, at) in said(result.diagnostics)
 
 
-def test_another_version_is_refused() -> None:
-    text = HEAD.replace("/v1", "/v1beta3")
-    assert [code for code, _ in said(compile_policy(text).diagnostics)] == ["KP103"]
+def in_version(version: str, text: str = "") -> Compiled:
+    return compile_policy(HEAD.replace("/v1", f"/{version}") + text)
 
 
-def test_settings_without_effect_are_told() -> None:
-    result = compile_policy(HEAD + "profiles: [{plugins: {queueSort: {enabled: [{name: A}]}}}]")
+@pytest.mark.parametrize("version", ["v1alpha1", "v1alpha2", "v1beta1"])
+def test_a_version_that_is_not_read_is_refused_with_what_to_do(version: str) -> None:
+    (one,) = in_version(version, "algorithmSource: {provider: DefaultProvider}\n").diagnostics
+    assert said((one,)) == [("KP606", "1:13")]
+    assert version in one.message
+    assert one.hint
+
+
+@pytest.mark.parametrize("version", ["v1beta4", "v2", "", "v1beta22"])
+def test_a_version_that_never_was_is_an_unknown_value(version: str) -> None:
+    result = in_version(version)
+    assert [one.code for one in result.diagnostics] == ["KP103"]
+    assert "v1beta3" in result.diagnostics[0].message + result.diagnostics[0].hint
+
+
+def test_v1beta3_says_what_v1_says() -> None:
+    result = in_version("v1beta3")
+    assert result.diagnostics == ()
+    entry = profile(result, "default-scheduler")
+    assert (names(entry["filters"]), weights(entry)) == (FILTERS, WEIGHTS)
+
+
+def test_v1beta2_has_the_weights_it_had_and_says_so() -> None:
+    result = in_version("v1beta2")
+    entry = profile(result, "default-scheduler")
+    assert names(entry["filters"]) == FILTERS
+    ones = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1}
+    assert weights(entry) == {**WEIGHTS, **ones}
+    (one,) = result.diagnostics
+    assert (one.code, one.severity) == ("KP602", Severity.INFO)
+
+
+def test_a_plugin_that_v1beta2_names_again_keeps_its_place() -> None:
+    text = (
+        "profiles:\n- plugins:\n    filter: {enabled: [{name: NodePorts}]}\n"
+        "    score: {enabled: [{name: ImageLocality, weight: 9}], "
+        "disabled: [{name: TaintToleration}]}\n"
+    )
+    entry = profile(in_version("v1beta2", text), "default-scheduler")
+    assert names(entry["filters"]) == FILTERS
+    left = {k: v for k, v in WEIGHTS.items() if k != "TaintToleration"}
+    assert weights(entry) == {**left, "NodeAffinity": 1, "InterPodAffinity": 1, "ImageLocality": 9}
+    assert names(entry["scores"])[-1] == "ImageLocality"
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        ("v1beta2", "profiles: [{plugins: {multiPoint: {}}}]"),
+        ("v1beta2", "profiles: [{percentageOfNodesToScore: 10}]"),
+        ("v1beta3", "profiles: [{percentageOfNodesToScore: 10}]"),
+        ("v1beta3", "healthzBindAddress: 0.0.0.0:1"),
+        ("v1", "metricsBindAddress: 0.0.0.0:1"),
+    ],
+)
+def test_a_field_of_another_version_is_unknown(version: str, text: str) -> None:
+    assert "KP102" in dict(said(in_version(version, text).diagnostics))
+
+
+@pytest.mark.parametrize("point", ["queueSort", "preFilter", "preScore", "preEnqueue", "reserve"])
+def test_settings_without_effect_are_told(point: str) -> None:
+    result = compile_policy(HEAD + f"profiles: [{{plugins: {{{point}: {{enabled: []}}}}}}]")
     assert "KP604" in dict(said(result.diagnostics))
+    assert result.program is not None
