@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.param_flag import add_param_flag
 from kpolicy.cli.snapshot_inputs import SNAPSHOT_HELP, load_snapshot
 
 if TYPE_CHECKING:
     from kpolicy.offline.evaluate import Evaluated, Evaluating
+    from kpolicy.offline.policy_names import PolicyNames
 
 # A line of a batch: an expression of ten kilobytes and its variables.
 LINE_CHARACTERS_MAX: Final = 16 << 20
@@ -26,6 +28,9 @@ A variable is JSON: an object is a map, a number with a fraction a double. What 
 for is written {"uint": 1}, {"bytes": "BASE64"}, {"duration": "90s"},
 {"timestamp": "2026-11-01T10:00:00Z"}, {"map": [[KEY, VALUE], …]}, {"optional": [VALUE]},
 {"type": "int"}.
+
+With a policy, an expression sees its `variables` and `params` too. With a rule and no expression,
+that of the rule is evaluated: `kpolicy eval --policy P --rule headroom -s S --pod web --node n1`.
 
 A batch has a JSON object a line: {"expr": TEXT, "vars": {NAME: VALUE}}, which may have "pod" and
 "node" too. Every line is answered by a line, also one that cannot be read.
@@ -41,7 +46,8 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "eval",
         help="evaluate an expression",
-        description="Evaluate an expression, with variables or a pod and a node of a snapshot.",
+        description="Evaluate an expression, with variables, a pod and a node of a snapshot, or "
+        "what a policy defines.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -60,6 +66,16 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--var", action="append", default=[], type=_variable, metavar="NAME=JSON",
         help="a variable; repeatable",
     )  # fmt: skip
+    parser.add_argument(
+        "--policy", action="append", default=[], metavar="FILE|DIR|-",
+        help="whose `variables` and `params` the expression may use; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rule", default="", metavar="NAME",
+        help="the rule of the policy that is evaluated, or with an expression: whose names it sees "
+        "(NAME, or POLICY/NAME)",
+    )  # fmt: skip
+    add_param_flag(parser)
     parser.add_argument(
         "--explain", action="store_true", help="show the value of every sub-expression"
     )
@@ -87,14 +103,18 @@ _variable.__name__ = "variable"
 def main(args: argparse.Namespace) -> int:
     from kpolicy.offline.evaluate import UNKNOWN_OBJECT, Evaluating
 
-    if (args.expression is None) is not bool(args.batch):
-        raise CannotWorkError("an expression or --batch FILE is needed, and not both")
-    if (args.pod or args.node) and not args.snapshot:
-        raise CannotWorkError("--pod and --node need --snapshot")
-    work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None)
+    _check_flags(args)
+    names = None
+    if args.policy:
+        names = _names(args)
+        if names is None:
+            return 1
+    work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None, names)
     if args.batch:
         return _batch(args, work)
     text = sys.stdin.read(LINE_CHARACTERS_MAX) if args.expression == "-" else args.expression
+    if text is None:
+        text = _of_rule(args.rule, names)
     evaluated = work.evaluate(
         text, dict(args.var), pod=args.pod, node=args.node, traced=args.explain
     )
@@ -106,6 +126,49 @@ def main(args: argparse.Namespace) -> int:
     else:
         _show(evaluated)
     return 0 if evaluated.error is None and not evaluated.is_refused else 1
+
+
+def _check_flags(args: argparse.Namespace) -> None:
+    has_expression = args.expression is not None
+    if has_expression and args.batch:
+        raise CannotWorkError("an expression or --batch FILE is needed, and not both")
+    if not (has_expression or args.batch or args.rule):
+        raise CannotWorkError("an expression, --batch FILE or --rule NAME is needed")
+    if (args.pod or args.node) and not args.snapshot:
+        raise CannotWorkError("--pod and --node need --snapshot")
+    if (args.rule or args.param) and not args.policy:
+        raise CannotWorkError("--rule and --param need --policy")
+
+
+def _names(args: argparse.Namespace) -> PolicyNames | None:
+    """What the policy lets an expression name; None when it has errors, which are said."""
+    from kpolicy.cli.inputs import policy_sources
+    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.diagnostics import has_errors
+    from kpolicy.offline.policy_names import NothingMeant, names_in
+    from kpolicy.policy.compile import examine
+
+    sources = [source for argument in args.policy for source in policy_sources(argument)]
+    examined = examine(sources, params=dict(args.param))
+    compiled = examined.compiled()
+    if compiled.program is None and has_errors(compiled.diagnostics):
+        findings = Findings.of(compiled.diagnostics, sources)
+        print(render("full", findings) + summary(findings), file=sys.stderr)
+        return None
+    names = names_in(examined, args.rule)
+    if isinstance(names, NothingMeant):
+        raise CannotWorkError(f"{names.message}; {names.hint}" if names.hint else names.message)
+    return names
+
+
+def _of_rule(rule: str, names: PolicyNames | None) -> str:
+    text = names.expression if names is not None else ""
+    if not text:
+        raise CannotWorkError(
+            f"the rule `{rule}` is a built-in, and has no expression; `kpolicy explain` says what "
+            "it decides"
+        )
+    return text
 
 
 def _show(evaluated: Evaluated) -> None:

@@ -17,8 +17,9 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.engine import Engine
 from kpolicy.offline.pod_lookup import full_key, placed_pods, unknown
+from kpolicy.offline.policy_names import PolicyNames
 from kpolicy.offline.snapshot import Snapshot
-from kpolicy.offline.subexpressions import Step, steps
+from kpolicy.offline.subexpressions import Step, steps, used_variables, variable_name
 from kpolicy.offline.unplaced import unplaced
 from kpolicy.offline.values import Exact, NotAValueError, given, is_told, plain
 from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_expression
@@ -100,20 +101,24 @@ def evaluate(
     snapshot: Snapshot | None = None,
     pod: str = "",
     node: str = "",
+    names: PolicyNames | None = None,
     traced: bool = False,
 ) -> Evaluated:
     """Evaluate an expression of the policy language.
 
     `variables` are JSON values by name. With a snapshot it sees `cluster`, with a pod (`ns/name`)
-    `pod` and `namespaceObject`, with a node `node`."""
-    return Evaluating(snapshot).evaluate(expression, variables, pod=pod, node=node, traced=traced)
+    `pod` and `namespaceObject`, with a node `node`; with the names of a policy, its `variables` and
+    `params`."""
+    work = Evaluating(snapshot, names)
+    return work.evaluate(expression, variables, pod=pod, node=node, traced=traced)
 
 
 class Evaluating:
-    """The same for many expressions over one snapshot."""
+    """The same for many expressions over one snapshot, with the names of one policy."""
 
-    def __init__(self, snapshot: Snapshot | None = None) -> None:
+    def __init__(self, snapshot: Snapshot | None = None, names: PolicyNames | None = None) -> None:
         self._snapshot = snapshot
+        self._names = names or PolicyNames()
         self._engine = Engine() if snapshot is None else snapshot.engine()
         self._pending: frozenset[str] | None = None
 
@@ -140,7 +145,7 @@ class Evaluating:
                 expression, environment=replace(environment, checked=False)
             )
         if compiled.ir is None:
-            return _refused(expression, findings)
+            return _refused(expression, (*findings, *self._broken(expression, environment)))
         self._read_for(compiled.ir)
         request = {"ir": compiled.ir, "variables": values, "trace": traced}
         request |= {"pod": full_key(pod)} if pod else {}
@@ -165,12 +170,33 @@ class Evaluating:
             "pod": bool(pod), "namespaceObject": bool(pod), "node": bool(node),
             "cluster": self._snapshot is not None,
         }  # fmt: skip
-        return Environment(
+        environment = Environment(
             roots=tuple(root for root in _ROOTS if known[root] and root not in values),
+            params=self._names.params,
             inputs={name: Type("dyn") for name in values},
             cost_max=_COST_MAX,
             constant_patterns=False,
         )
+        variables: dict[str, CompiledExpression] = {}
+        for name, text in self._names.variables.items():
+            seeing = replace(environment, variables=dict(variables))
+            variables[name] = compile_expression(text, environment=seeing)
+        return replace(environment, variables=variables)
+
+    def _broken(self, expression: str, environment: Environment) -> Iterator[Diagnostic]:
+        """Why variables that the expression uses cannot be known here."""
+        for name, span in used_variables(expression):
+            one = environment.variables.get(name)
+            first = (
+                next(filter(_is_error, map(self._hinted, one.diagnostics)), None) if one else None
+            )
+            if first is not None:
+                message = f"in `variables.{name}`: {first.message}"
+                yield replace(first, message=message, span=span, notes=(), fix=None)
+            elif one is not None and one.tree is None:
+                yield from (
+                    replace(inner, span=span) for inner in self._broken(one.text, environment)
+                )
 
     def _hinted(self, one: Diagnostic) -> Diagnostic:
         """A fact that is not known for want of a flag: that is what to tell."""
@@ -193,7 +219,8 @@ class Evaluating:
             except (ValueError, RecursionError) as why:
                 return _failed(text, BAD_REQUEST, str(why))
         assert compiled.ir is not None
-        seen = steps(text, compiled.ir, answer["trace"]) if "trace" in answer else None
+        texts = self._names.variables
+        seen = steps(text, compiled.ir, answer["trace"], texts) if "trace" in answer else None
         spent = answer.get("spent", 0)
         if "value" in answer:
             return Evaluated(text, answer["type"], answer["value"], steps=seen, spent=spent)
@@ -209,8 +236,11 @@ class Evaluating:
             hint = self._near(refused["message"]) if is_object else ""
             return EvaluationError(code, refused["message"], hint)
         error = answer["error"]
-        start, end, *_ = ir["spans"][error["node"]]
-        return EvaluationError(error["kind"], error["message"], "", Span(start, end))
+        start, end, *within = ir["spans"][error["node"]]
+        if not within:
+            return EvaluationError(error["kind"], error["message"], "", Span(start, end))
+        part = self._names.variables[variable_name(within[0])][start:end]
+        return EvaluationError(error["kind"], error["message"], f"in `{within[0]}`: `{part}`")
 
     def _near(self, message: str) -> str:
         """What may have been meant by a name that is not there."""

@@ -53,6 +53,15 @@ class Expressions:
         for path, expects, roots in _places(policy):
             self._compile(path, expects, roots)
 
+    @property
+    def variable_texts(self) -> dict[str, str]:
+        """By name, each seeing those before it: inherited ones first."""
+        return {name: one.text for name, one in self._variables.items()}
+
+    @property
+    def params(self) -> Mapping[str, Parameter]:
+        return self._params
+
     def ir(self, path: Path) -> Any:
         """The IR of the expression at `path`; None where it could not be compiled."""
         compiled = self._compiled.get(path)

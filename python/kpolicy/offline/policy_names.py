@@ -1,0 +1,78 @@
+"""What a policy lets its expressions name, for expressions that are asked about by hand.
+
+Owns finding the policy that is meant among those that were given, and the rule, with its text.
+Assumes that they have been examined. Must not evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kpolicy.policy.cel.environment import Parameter
+from kpolicy.policy.compile import Examined
+from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.policies import Policy
+from kpolicy.policy.resolve import AppliedRule
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyNames:
+    """`variables` are texts by name, each seeing those before it. `expression` is that of the rule
+    that was asked for."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NothingMeant:
+    """Why no policy, or no rule, can be meant."""
+
+    message: str
+    hint: str = ""
+
+
+def names_in(examined: Examined, rule: str = "") -> PolicyNames | NothingMeant:
+    """Those of the policy that has `rule` (`NAME`, or `POLICY/NAME`), or of the only policy.
+
+    A policy that others here extend is not meant by itself: its names are theirs too."""
+    if rule:
+        return _of_rule(examined, rule)
+    bases = {one.model.spec.extends for one in examined.policies}
+    leaves = [one for one in examined.policies if one.name not in bases]
+    if len(leaves) != 1:
+        listed = ", ".join(f"`{one.name}`" for one in leaves)
+        hint = "name a rule of the one that is meant: `--rule POLICY/NAME`"
+        return NothingMeant(f"there are {len(leaves)} policies: {listed}", hint)
+    return _names(examined.expressions.own[leaves[0].name])
+
+
+def _of_rule(examined: Examined, name: str) -> PolicyNames | NothingMeant:
+    known = dict(_rules(examined))
+    found = {full: one for full, one in known.items() if name in (full, full.partition("/")[2])}
+    if not found:
+        hint = did_you_mean(name, [full.partition("/")[2] for full in known])
+        return NothingMeant(f"no rule is called `{name}`", hint)
+    if len(found) > 1:
+        listed = ", ".join(f"`{full}`" for full in found)
+        return NothingMeant(f"{len(found)} rules are called `{name}`", f"say which: {listed}")
+    [applied] = found.values()
+    written = applied.written
+    names = _names(examined.expressions.of(applied.heir, written.policy.name))
+    return PolicyNames(names.variables, names.params, written.rule.expression or "")
+
+
+def _rules(examined: Examined) -> Iterator[tuple[str, AppliedRule]]:
+    """By `POLICY/NAME`, the policy being the one that serves a profile with it."""
+    for served in examined.resolution.profiles.values():
+        for one in served:
+            policy: Policy = one.effective.policy
+            for rule in (*one.effective.predicates, *one.effective.priorities):
+                yield f"{policy.name}/{rule.written.name}", rule
+
+
+def _names(expressions: Expressions) -> PolicyNames:
+    return PolicyNames(expressions.variable_texts, expressions.params)
