@@ -37,7 +37,7 @@ WITHOUT_FILE = {
     "KP502": "of tests, which `kpolicy test` reads",
     "KP503": "of tests, which `kpolicy test` reads",
     "KP605": "of `kpolicy convert`: tests/unit/cli/test_convert.py",
-    "KP504": "of snapshots that name the versions they were recorded with",
+    "KP504": "of a recorded file: tests/unit/offline/test_lint.py",
 }
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from kpolicy.offline.lint import lint, verdicts
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.offline.recording.header import Content, Header, Origin
+from kpolicy.offline.snapshot import Recorded, Snapshot
 from kpolicy.policy.source import Source
 from kpolicy.testing import node, pod
+from kpolicy.version import VERSION
 from tests.spec.lint.cluster import objects
 from tests.unit.policy.policies import policy
 
@@ -49,6 +51,84 @@ def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
 )
 def test_what_is_there_is_not_told(expression: str) -> None:
     assert [one for one in said(predicate(expression)) if one[0] == "KP312"] == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "absent", "hint"),
+    [
+        ("node.metadata.labels['zoen'] == 'z1'", "no node in the snapshot has the label `zoen`",
+         "9 nodes have `zone`"),
+        ("'zoen' in node.metadata.labels", "no node in the snapshot has the label `zoen`",
+         "9 nodes have `zone`"),
+        ("has(node.metadata.labels.zoen)", "no node in the snapshot has the label `zoen`",
+         "9 nodes have `zone`"),
+        ("node.metadata.?labels.?zoen.orValue('') == 'z1'",
+         "no node in the snapshot has the label `zoen`", "9 nodes have `zone`"),
+        ("node.metadata.?labels[?'zoen'].orValue('') == 'z1'",
+         "no node in the snapshot has the label `zoen`", "9 nodes have `zone`"),
+        ("node.metadata.labels['zone'] == 'zz1'", "no node in the snapshot has `zone: zz1`",
+         "3 nodes have `z1`"),
+        ("node.metadata.labels.zone in ['z0', 'zz1']", "no node in the snapshot has `zone: zz1`",
+         "3 nodes have `z1`"),
+        ("pod.metadata.labels['ap'] == 'a1'", "no pod in the snapshot has the label `ap`",
+         "7 pods have `app`"),
+        ("pod.metadata.namespace == 'kube-sistem'",
+         "the snapshot has no namespace `kube-sistem`", "did you mean `kube-system`?"),
+        ("'nvidia.com/gpu' in node.status.allocatable",
+         "no node and no pod in the snapshot has the resource `nvidia.com/gpu`", ""),
+        ("node.spec.taints.exists(t, t.key == 'dedicatd')",
+         "no node in the snapshot has the taint `dedicatd`", "1 node has `dedicated`"),
+    ],
+)  # fmt: skip
+def test_api_paths_are_looked_at_as_short_facts_are(
+    expression: str, absent: str, hint: str
+) -> None:
+    found = said(predicate(f"{expression} || node.name == 'n9'"))
+    assert [one for one in found if one[0] == "KP312"] == [("KP312", absent, hint)]
+
+
+def test_labels_of_namespaces_by_api_path() -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace",
+                 "metadata": {"name": "default", "labels": {"tenant": "a"}}}  # fmt: skip
+    items = [*objects(), namespace]
+    rule = predicate("namespaceObject.metadata.labels['tenent'] == node.name")
+    assert ("KP312", "no namespace in the snapshot has the label `tenent`",
+            "1 namespace has `tenant`") in said(rule, items)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["node.labels", "node.metadata.labels"])
+def test_a_lookup_that_errs_is_told_with_how_many_lack_the_label(path: str) -> None:
+    snapshot = Snapshot.of(objects())
+    rule = predicate(f"{path}['zone'] == 'z1'")
+    found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
+    notes = [note.message for one in found if one.code == "KP301" for note in one.notes]
+    assert notes == ["3 of 12 nodes in the snapshot have no label `zone`"]
+
+
+def recorded(kpolicy: str, cluster: str) -> list[tuple[str, str]]:
+    header = Header(Origin(cluster_version=cluster), Content(0, "", {}), kpolicy)
+    texts = Snapshot.of(objects()).texts
+    snapshot = Snapshot(texts, (), [Recorded("prod.kpsnap", header)])
+    rule = predicate("label(node, 'zone') == 'z1' || node.name == 'n9'")
+    found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
+    return [(one.message, one.hint) for one in found if one.code == "KP504"]
+
+
+@pytest.mark.parametrize("cluster", ["v1.36.2", "v1.36.0-gke.100", "1.36", ""])
+def test_a_snapshot_of_this_release_is_as_good_as_any(cluster: str) -> None:
+    assert recorded(VERSION, cluster) == []
+
+
+def test_a_snapshot_of_another_version_is_told() -> None:
+    (one,) = recorded(VERSION, "v1.30.2")
+    assert one[0] == (
+        "prod.kpsnap was recorded of Kubernetes v1.30.2; what kpolicy decides is that of 1.36"
+    )
+    (one,) = recorded("99.1.0", "v1.36.2")
+    assert one[0] == f"prod.kpsnap was recorded with kpolicy 99.1.0; this is {VERSION}"
+    assert one[1] == "record it again, or read what may differ in the changelog"
+    assert len(recorded("0.0.9", "v1.29.0")) == 2
+    assert recorded(f"{VERSION.rpartition('.')[0]}.77", "v1.36.9") == []
 
 
 def test_an_empty_snapshot_says_nothing() -> None:

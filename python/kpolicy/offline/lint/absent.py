@@ -21,10 +21,21 @@ from kpolicy.policy.lint.terms import is_literal
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.nearest import nearest
 
-_LABELS: Final = {
-    "node.labels[]": "node", "pod.labels[]": "pod", "victim.labels[]": "pod",
-    "namespaceObject.labels[]": "namespace", "labels[]": "pod",
+_OWNERS: Final = {
+    "node": "node", "pod": "pod", "victim": "pod", "namespaceObject": "namespace",
 }  # fmt: skip
+# By short fact and by API path.
+_LABELS: Final = {
+    f"{root}{path}[]": owner
+    for root, owner in _OWNERS.items()
+    for path in (".labels", ".metadata.labels")
+} | {"labels[]": "pod"}
+_TAINTS: Final = frozenset({"Taint", "v1.Taint"})
+_NAMESPACES: Final = frozenset(
+    {"pod.namespace", "pod.metadata.namespace", "namespaceObject.name",
+     "namespaceObject.metadata.name"}
+)  # fmt: skip
+_RESOURCE_MAPS: Final = frozenset({"node.status.allocatable[]", "node.status.capacity[]"})
 _RESOURCES: Final = frozenset(
     {"free", "allocatable", "capacity", "requested", "request", "limit", "utilization", "sum"}
 )
@@ -115,12 +126,21 @@ def _named(tree: Tree) -> Iterator[Named]:
             yield from _of_comparison(part)
         elif part.op == "call" and part.name in ("selector_string", "selector_map"):
             yield from _of_selector(part)
+        elif part.op in ("optional_field", "field", "has"):
+            kind = _of_map(part.args[0])
+            yield from (Named(kind, part.name, part.span),) if kind else ()
+        elif part.op == "call" and part.name in ("optional_index", "index_map"):
+            kind = _of_map(part.args[0])
+            yield from _texts(kind, part.args[1:]) if kind else ()
 
 
 def _of_fact(part: Tree) -> Iterator[Named]:
     kind = _LABELS.get(part.name)
     if kind is not None:
         yield from _texts(kind, part.args[-1:])
+        return
+    if part.name in _RESOURCE_MAPS:
+        yield from _texts("resource", part.args[-1:])
         return
     names = part.name.split(".")
     if "domain" in names or names[-1] == "domains":
@@ -130,12 +150,21 @@ def _of_fact(part: Tree) -> Iterator[Named]:
         yield from _texts("resource", strings[-1:])
 
 
+def _of_map(holder: Tree) -> str:
+    """Whose labels it holds, as in `node.metadata.?labels.?zone`; empty if it holds none."""
+    if holder.op == "conditional":
+        return _of_map(holder.args[1])
+    if holder.op == "call" and holder.name == "optional_of_any":
+        return _of_map(holder.args[0])
+    return _LABELS.get(f"{holder.name}[]", "") if holder.op == "fact" else ""
+
+
 def _of_comparison(part: Tree) -> Iterator[Named]:
     for side, other in (part.args, part.args[::-1]):
         texts = other.args if part.name == "in_list" and other.op == "list" else (other,)
-        if side.op == "field" and side.name == "key" and side.args[0].type.name == "Taint":
+        if side.op == "field" and side.name == "key" and side.args[0].type.name in _TAINTS:
             yield from _texts("taint", texts)
-        elif side.op == "fact" and side.name in ("pod.namespace", "namespaceObject.name"):
+        elif side.op == "fact" and side.name in _NAMESPACES:
             yield from _texts("namespace name", texts)
         else:
             yield from _of_value(side, texts)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Note, Place
 from kpolicy.offline.lint.absent import Named, absent, labelled, told
 from kpolicy.offline.lint.names import Names, names_of
+from kpolicy.offline.lint.recorded import of_other_versions
 from kpolicy.offline.lint.verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.compile import Compiled, Examined, examine
@@ -46,6 +47,7 @@ def lint(
 class _Against:
     def __init__(self, examined: Examined, snapshot: Snapshot) -> None:
         self._examined = examined
+        self._recordings = snapshot.recordings
         self._names: Names = names_of(snapshot.objects())
         self._written = [
             WrittenPolicy(policy, examined.expressions.own[policy.name])
@@ -63,6 +65,7 @@ class _Against:
             for at, named in absent(policy, self._names)
         ]
         more = [told(policy, at, named, self._names) for policy, at, named in missing]
+        more += of_other_versions(self._recordings)
         explained = {(policy.policy.name, at.path) for policy, at, _ in missing}
         more += self._never_differing(explained)
         placed = self._lookups(missing)
