@@ -111,7 +111,9 @@ def recorded(kpolicy: str, cluster: str) -> list[tuple[str, str]]:
     snapshot = Snapshot(texts, (), [Recorded("prod.kpsnap", header)])
     rule = predicate("label(node, 'zone') == 'z1' || node.name == 'n9'")
     found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
-    return [(one.message, one.hint) for one in found if one.code == "KP504"]
+    told = [one for one in found if one.code == "KP504"]
+    assert all(one.place is not None and one.place.file == "prod.kpsnap" for one in told)
+    return [(one.message, one.hint) for one in told]
 
 
 @pytest.mark.parametrize("cluster", ["v1.36.2", "v1.36.0-gke.100", "1.36", ""])
@@ -121,11 +123,9 @@ def test_a_snapshot_of_this_release_is_as_good_as_any(cluster: str) -> None:
 
 def test_a_snapshot_of_another_version_is_told() -> None:
     (one,) = recorded(VERSION, "v1.30.2")
-    assert one[0] == (
-        "prod.kpsnap was recorded of Kubernetes v1.30.2; what kpolicy decides is that of 1.36"
-    )
+    assert one[0] == ("recorded of Kubernetes v1.30.2; kpolicy decides as 1.36 does")
     (one,) = recorded("99.1.0", "v1.36.2")
-    assert one[0] == f"prod.kpsnap was recorded with kpolicy 99.1.0; this is {VERSION}"
+    assert one[0] == f"recorded with kpolicy 99.1.0; this is {VERSION}"
     assert one[1] == "record it again, or read what may differ in the changelog"
     assert len(recorded("0.0.9", "v1.29.0")) == 2
     assert recorded(f"{VERSION.rpartition('.')[0]}.77", "v1.36.9") == []

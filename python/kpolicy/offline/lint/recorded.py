@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kpolicy.diagnostics import Diagnostic
+from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.offline.snapshot import Recorded
 from kpolicy.policy.catalogue import remark
 from kpolicy.version import KUBERNETES_RELEASE, VERSION
@@ -17,18 +17,18 @@ from kpolicy.version import KUBERNETES_RELEASE, VERSION
 def of_other_versions(recordings: Iterable[Recorded]) -> Iterator[Diagnostic]:
     """A file that does not say its cluster's version (a redacted one may not) is taken as it is."""
     for one in recordings:
+        at = Place(one.source, 1, 1, 1, 1)
         recorder, cluster = one.header.kpolicy_version, one.header.origin.cluster_version
         if _minor(recorder) != _minor(VERSION):
-            message = f"{one.source} was recorded with kpolicy {recorder}; this is {VERSION}"
+            message = f"recorded with kpolicy {recorder}; this is {VERSION}"
             hint = "record it again, or read what may differ in the changelog"
-            yield remark("KP504", message, hint=hint)
+            yield remark("KP504", message, hint=hint).at(at)
         if cluster and _minor(cluster) != KUBERNETES_RELEASE:
             message = (
-                f"{one.source} was recorded of Kubernetes {cluster}; what kpolicy decides is that "
-                f"of {KUBERNETES_RELEASE}"
+                f"recorded of Kubernetes {cluster}; kpolicy decides as {KUBERNETES_RELEASE} does"
             )
             hint = "kube-scheduler of that cluster may have decided otherwise"
-            yield remark("KP504", message, hint=hint)
+            yield remark("KP504", message, hint=hint).at(at)
 
 
 def _minor(version: str) -> str:
