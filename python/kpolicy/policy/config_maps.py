@@ -51,9 +51,13 @@ def find_config_map(
 
 
 def held_texts(
-    policy: Policy, config_maps: Sequence[ConfigMap], declared: Collection[str]
+    policy: Policy,
+    config_maps: Sequence[ConfigMap],
+    declared: Collection[str],
+    expected: Collection[str],
 ) -> tuple[dict[str, HeldText], list[Diagnostic]]:
-    """By name of the param, for those that are declared; a later reference comes first."""
+    """By name of the param, for those that are declared; a later reference comes first. Keys that
+    are `expected`, besides, are for others."""
     texts: dict[str, HeldText] = {}
     said: list[Diagnostic] = []
     for index, reference in enumerate(_references(policy)):
@@ -63,8 +67,8 @@ def held_texts(
             for key, value in _entries(found):
                 if key.text in declared:
                     texts[key.text] = HeldText(value.text, found.text.place(value.span))
-                else:
-                    said.append(_unknown_key(found, key, declared))
+                elif key.text not in expected:
+                    said.append(_unknown_key(found, key, {*declared, *expected}))
         elif not reference.optional:
             hint = "give its manifest beside the policy, or write `optional: true`"
             message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"

@@ -6,7 +6,7 @@ value has the base's rules with that value. Assumes lineages. Must not know rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kpolicy.diagnostics import Diagnostic, has_errors
 from kpolicy.policy.expressions import Expressions
@@ -23,8 +23,9 @@ class ExpressionSets:
         self._inherited: dict[tuple[str, str], Expressions] = {}
         values = {}
         wrong = set()
+        of_heirs = _params_of_heirs(lineages.values())
         for name, line in lineages.items():
-            values[name], said = params.of(line)
+            values[name], said = params.of(line, of_heirs)
             if has_errors(tuple(said)):
                 wrong.add(name)
             # What only others build on gets its values from them.
@@ -45,6 +46,16 @@ class ExpressionSets:
     def of(self, heir: str, policy: str) -> Expressions:
         """Those of `policy` as `heir` has them, which is or extends it."""
         return self._inherited.get((heir, policy)) or self.own[policy]
+
+
+def _params_of_heirs(lineages: Iterable[Sequence[Policy]]) -> dict[str, set[str]]:
+    """By policy: what it and those that extend it declare, with all that these extend."""
+    found: dict[str, set[str]] = {}
+    for line in lineages:
+        declared = {name for policy in line for name in policy.model.spec.params}
+        for policy in line:
+            found.setdefault(policy.name, set()).update(declared)
+    return found
 
 
 def _is_extended(policy: Policy, lineages: Mapping[str, Sequence[Policy]]) -> bool:

@@ -70,13 +70,16 @@ class ParamValues:
         self._given = given
         self._config_maps = config_maps
 
-    def of(self, lineage: Sequence[Policy]) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
-        """As rules of the first of `lineage` see them, and of those that it extends."""
+    def of(
+        self, lineage: Sequence[Policy], of_heirs: Mapping[str, Collection[str]]
+    ) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
+        """As rules of the first of `lineage` see them, and of those that it extends. A ConfigMap
+        that a policy names may hold params of its heirs as well (`of_heirs`, by policy)."""
         declared: dict[str, list[tuple[Policy, Param]]] = {}
         for policy in lineage:
             for name, param in policy.model.spec.params.items():
                 declared.setdefault(name, []).append((policy, param))
-        held, said = self._held(lineage, declared)
+        held, said = self._held(lineage, declared, of_heirs)
         values: dict[str, ParamValue] = {}
         for name, line in declared.items():
             value, problems = self._value(name, line, held.get(name))
@@ -94,12 +97,15 @@ class ParamValues:
                 yield remark("KP124", f"no policy declares the param `{name}`", hint=hint)
 
     def _held(
-        self, lineage: Sequence[Policy], declared: Collection[str]
+        self,
+        lineage: Sequence[Policy],
+        declared: Collection[str],
+        of_heirs: Mapping[str, Collection[str]],
     ) -> tuple[dict[str, HeldText], list[Diagnostic]]:
         held: dict[str, HeldText] = {}
         said: list[Diagnostic] = []
         for policy in reversed(lineage):
-            texts, problems = held_texts(policy, self._config_maps, declared)
+            texts, problems = held_texts(policy, self._config_maps, declared, of_heirs[policy.name])
             held |= texts
             said += problems
         return held, said

@@ -180,6 +180,24 @@ def test_what_is_wrong_in_a_config_map_is_told_with_its_place(
     assert compiled.diagnostics[0].place.file == "policy-3.yaml"
 
 
+def test_a_config_map_that_a_base_names_may_hold_params_of_those_who_extend_it() -> None:
+    base = f"{BASE}  {FROM.removeprefix('extends: base').lstrip()}"
+    heirs = [
+        policy(f"extends: base\nparams:\n  {name}: {{type: int, default: 1}}", name, profile=name)
+        for name in ("lower", "upper")
+    ]
+    numbers = f"{MAP}  most: '7'\n  lower: '3'\n"
+    assert said(compile_policy([base, heirs[0], numbers]).diagnostics) == []
+    assert said(compile_policy([base, *heirs, f"{numbers}  upper: '5'\n"]).diagnostics) == []
+    # A key that nobody declares is still told, once, with what may be meant.
+    (found,) = compile_policy([base, *heirs, f"{numbers}  uper: '5'\n"]).diagnostics
+    assert (found.code, found.hint) == ("KP125", "did you mean `upper`?")
+    # What a stranger declares is no param of these.
+    stranger = heirs[1].replace("  extends: base\n", "")
+    (found,) = compile_policy([base, heirs[0], stranger, f"{numbers}  upper: '5'\n"]).diagnostics
+    assert found.code == "KP125"
+
+
 def test_a_config_map_that_is_missing_is_an_error_unless_it_is_optional() -> None:
     compiled = compile_policy([BASE, child(FROM)])
     assert said(compiled.diagnostics) == [("KP123", "7:59")]
