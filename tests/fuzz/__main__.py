@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz policy --seconds 60`: mutated policies against every promise.
+"""`python -m tests.fuzz policy --seconds 60`: mutated policies against every promise; `fmt` instead
+of `policy`: against those of laying out.
 
 An input that breaks one is written to `--found` (default: build/fuzz), and ends the run with 1;
 `--keep FOLDER` writes inputs whose findings no input before had together.
@@ -17,8 +18,8 @@ from random import Random
 from types import FrameType
 from typing import Final
 
+from tests.fuzz import fmt_target, policy_target
 from tests.fuzz.mutations import mutated
-from tests.fuzz.policy_target import check
 
 ROOT: Final = Path(__file__).parents[2]
 CORPORA: Final = (
@@ -27,6 +28,7 @@ CORPORA: Final = (
     ROOT / "python" / "kpolicy" / "policies",
     ROOT / "policies",
 )
+TARGETS: Final = {"policy": policy_target.check, "fmt": fmt_target.check}
 # Longer than any input takes, on a busy machine too.
 SECONDS_AN_INPUT: Final = 30
 
@@ -49,7 +51,7 @@ def seeds() -> list[bytes]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("target", choices=("policy",))
+    parser.add_argument("target", choices=tuple(TARGETS))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--found", type=Path, default=ROOT / "build" / "fuzz")
@@ -64,6 +66,7 @@ def _too_slow(_: int, __: FrameType | None) -> None:
 
 
 def _run(args: argparse.Namespace, chance: Random) -> int:
+    check = TARGETS[args.target]
     pool = seeds()
     seen = {check(data) for data in pool}
     started, inputs, slowest, broken = time.monotonic(), 0, 0.0, 0

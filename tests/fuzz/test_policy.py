@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import fmt_target
 from tests.fuzz.__main__ import seeds
 from tests.fuzz.expressions import expression
 from tests.fuzz.mutations import mutated
@@ -24,6 +25,19 @@ def test_inputs_that_were_found_keep_every_promise() -> None:
 @given(st.integers(0, 2**32))
 def test_mutated_policies_keep_every_promise(seed: int) -> None:
     check(mutated(Random(seed), SEEDS))
+
+
+def test_what_was_found_is_laid_out_as_promised() -> None:
+    found = [fmt_target.check(data) for data in SEEDS]
+    assert len(found) >= 75
+    assert sum("changed" in one for one in found) >= 20
+    assert sum("carried changed" in one for one in found) >= 15
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 2**32))
+def test_mutated_policies_are_laid_out_as_promised(seed: int) -> None:
+    fmt_target.check(mutated(Random(seed), SEEDS))
 
 
 @settings(max_examples=80, deadline=None)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 Keys in order, two spaces, one blank line at most; comments, block scalars and lists in [ ] stay as
 they are. A file is written only if its values, its comments and the program it compiles to are the
-same as before. Files of other kinds are left alone. With no argument, stdin is read.
+same as before. Of a ConfigMap, only the policies that it carries in blocks (|) are laid out.
+Documents in { }, such as JSON, are left as they are, as are files of other kinds. With no argument,
+stdin is read.
 
 exit: 0 fine, 1 files would change (--check, --diff) or cannot be laid out, 2 could not work
 """
@@ -60,6 +62,9 @@ def main(args: argparse.Namespace) -> int:
             broken += 1
             print(render("full", Findings.of(made.diagnostics, [source])), end="", file=sys.stderr)
             continue
+        for note in made.diagnostics:
+            at = f"{note.place.file}:{note.place.line}: " if note.place is not None else ""
+            print(f"{at}{note.message}; {note.hint}", file=sys.stderr)
         is_changed = made.text != old
         changed += is_changed
         if args.check or args.diff:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kpolicy.diagnostics import Diagnostic, Place
+from kpolicy.policy.carried import POLICY_KEYS
 from kpolicy.policy.catalogue import remark
-from kpolicy.policy.documents import POLICY_KEYS, ConfigMap, find_documents
+from kpolicy.policy.documents import ConfigMap, find_documents
 from kpolicy.policy.model import ConfigMapReference
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.policies import Policy, read_policies

@@ -13,6 +13,7 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Fix, Span
 from kpolicy.policy import kubescheduler, legacy
+from kpolicy.policy.carried import POLICY_KEYS
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.document import Documents, read_documents, read_text
 from kpolicy.policy.model import API_VERSION, KIND
@@ -24,7 +25,6 @@ from kpolicy.policy.tree import Mapping, Node, Scalar, items, string
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
 # Of our own API, and no policies.
 _OTHER_KINDS: Final = ("PolicyTest",)
-POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A policy file in the usual form, saying the same.
 
-Owns what is laid out (documents of our own kinds, in block style) and what is left as it is, and
-the proof: values, comments and the compiled program must be those of before. Any text is answered
-(B5).
+Owns what is laid out (documents of our own kinds, in block style, also where a ConfigMap carries
+them) and what is left as it is, and the proof: values, comments and the compiled program must be
+those of before. Any text is answered (B5).
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Span, has_errors
+from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
+from kpolicy.policy.carried import carried, is_writable, written_anew
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.convert import decisions_of
-from kpolicy.policy.document import Documents, read_documents
+from kpolicy.policy.document import Documents, read_documents, read_text
 from kpolicy.policy.documents import placed
 from kpolicy.policy.key_order import ordered
 from kpolicy.policy.layout import Gap, Layout
-from kpolicy.policy.source import BYTE_ORDER_MARK, Source
-from kpolicy.policy.tree import Mapping, Node, Scalar, items, plain, string
+from kpolicy.policy.scalar_map import ScalarMap
+from kpolicy.policy.source import BYTE_ORDER_MARK, Source, SourceText
+from kpolicy.policy.tree import Mapping, Node, Path, Scalar, items, plain, string
 
 _OURS: Final = "kpolicy.dev/"
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=[ \t]))#[^\n]*")
@@ -32,7 +34,7 @@ _MARKER: Final = re.compile(r"(?m)^(?:---|\.\.\.)(?=\s|$)[^\n]*\n?")
 @dataclass(frozen=True, slots=True)
 class Reformatted:
     """`text` is what to write, the old one where nothing is to be done; None where the file cannot
-    be read, or not be laid out without saying something else."""
+    be read, or not be laid out without saying something else. Notes tell what is left as it is."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -44,20 +46,72 @@ def reformat(source: Source | str) -> Reformatted:
     errors = tuple(placed(read.text, one) for one in read.diagnostics)
     if has_errors(errors):
         return Reformatted(None, tuple(one for one in errors if has_errors((one,))))
-    if not any(map(_is_ours, read.roots)):
-        return Reformatted(read.text.text)
-    text = read.text.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
+    manifest = _with_carried(read)
+    if isinstance(manifest, Reformatted):
+        return manifest
+    text, notes = manifest
+    if any(map(_is_ours, read.roots)):
+        notes += [_as_it_is(read.text, root) for root in read.roots if _is_left(read.text, root)]
+        made = _anew(text)
+    else:
+        made = text
+    if made == read.text.text:
+        return Reformatted(made, tuple(notes))
+    if made is None or not _says_the_same(named.name, read, made):
+        return _refused(read.text)
+    return Reformatted(made, tuple(notes))
+
+
+def _anew(text: str) -> str | None:
+    """A file of documents of ours, and perhaps others."""
+    text = text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
     text = text if text.endswith("\n") else f"{text}\n"
-    read = read_documents(Source(named.name, text))
-    laid_out = _laid_out(text, [root for root in read.roots if not _is_empty(root)])
-    if laid_out == read.text.text:
-        return Reformatted(laid_out)
-    if laid_out is None or not _says_the_same(named.name, read, laid_out):
-        message = "this file cannot be laid out without changing what it says"
-        at = read.text.place(Span(0, 1))
-        hint = "it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out"
-        return Reformatted(None, (remark("KP119", message, hint=hint).at(at),))
-    return Reformatted(laid_out)
+    roots = read_documents(Source("", text)).roots
+    return _laid_out(text, [root for root in roots if not _is_empty(root)])
+
+
+def _with_carried(read: Documents) -> tuple[str, list[Diagnostic]] | Reformatted:
+    """The text with policies that ConfigMaps carry laid out in their places, and what is left."""
+    text, notes = read.text.text, list[Diagnostic]()
+    found = [scalar for root in read.roots for _, scalar in carried(root)]
+    for scalar in reversed(found):
+        inner = _read_carried(read.text, scalar)
+        errors = tuple(placed(inner.text, one) for one in inner.diagnostics if has_errors((one,)))
+        if errors:
+            return Reformatted(None, errors)
+        if not any(map(_is_ours, inner.roots)):
+            continue
+        is_left = not is_writable(scalar) or any(_is_left(inner.text, one) for one in inner.roots)
+        if is_left:
+            notes.append(_as_it_is(read.text, scalar))
+        if is_writable(scalar):
+            made = _anew(inner.text.text)
+            if made is None:
+                return _refused(inner.text)
+            text = written_anew(text, scalar, made)
+    return text, notes
+
+
+def _read_carried(within: SourceText, scalar: Scalar) -> Documents:
+    to_file = ScalarMap(within.text, scalar).span
+    return read_text(SourceText(within.name, scalar.text, (within, to_file)))
+
+
+def _refused(text: SourceText) -> Reformatted:
+    message = "this file cannot be laid out without changing what it says"
+    hint = "it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out"
+    return Reformatted(None, (remark("KP119", message, hint=hint).at(text.place(Span(0, 1))),))
+
+
+def _is_left(text: SourceText, root: Node) -> bool:
+    return _is_ours(root) and text.text[root.span.start : root.span.start + 1] == "{"
+
+
+def _as_it_is(text: SourceText, node: Node) -> Diagnostic:
+    message = "JSON, and text in quotes, is left as it is"
+    hint = "write it as YAML (in a ConfigMap: under `|`) to have it laid out"
+    said = remark("KP119", message, severity=Severity.INFO, hint=hint)
+    return said.at(text.place(Span(node.span.start, node.span.start + 1)))
 
 
 def _is_empty(root: Node) -> bool:
@@ -142,12 +196,32 @@ def _says_the_same(name: str, before: Documents, text: str) -> bool:
 
 
 def _values(read: Documents) -> list[str]:
-    """Keys in any order; true is not 1."""
-    return [json.dumps(plain(root), sort_keys=True) for root in read.roots if not _is_empty(root)]
+    """Keys in any order; true is not 1. What a ConfigMap carries counts by its own values."""
+    found = []
+    for root in read.roots:
+        if _is_empty(root):
+            continue
+        value = plain(root)
+        for path, scalar in carried(root):
+            inner = _read_carried(read.text, scalar)
+            if any(map(_is_ours, inner.roots)):
+                _put(value, path, [json.dumps(plain(one), sort_keys=True) for one in inner.roots])
+        found.append(json.dumps(value, sort_keys=True))
+    return found
+
+
+def _put(value: Any, path: Path, inner: list[str]) -> None:
+    for part in path[:-1]:
+        value = value[part]
+    value[path[-1]] = inner
 
 
 def _comments(read: Documents) -> list[str]:
-    return sorted(comments_of(read))
+    found = comments_of(read)
+    for root in read.roots:
+        for _, scalar in carried(root):
+            found += comments_of(_read_carried(read.text, scalar))
+    return sorted(found)
 
 
 def comments_of(read: Documents) -> list[str]:

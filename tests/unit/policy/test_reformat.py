@@ -136,6 +136,62 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
     assert laid_out(text).strip() == text.strip()
 
 
+UNTIDY = (HERE / "untidy.yaml").read_text()
+TIDY = (HERE / "tidy.yaml").read_text()
+
+
+def manifest(policy: str, header: str, indent: int, after: str = "") -> str:
+    lines = "".join(f"{' ' * indent}{one}\n" if one else "\n" for one in policy.splitlines())
+    return (
+        "# ours\napiVersion:   v1\nkind: ConfigMap\nmetadata: {name:  x,\n  labels: {}}\ndata:\n"
+        f"      other:   'a: 1'\n      p.yaml:   {header}\n{lines}{after}"
+        "      last.txt: |\n            kind:   x\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "indent", "after"),
+    [("|", 9, ""), ("|", 7, "\n\n"), ("|-", 8, "\n"), ("|+", 12, "\n"), ("|  # why", 8, ""),
+     ("|2", 8, "")],
+)  # fmt: skip
+def test_a_policy_in_a_config_map_is_laid_out_and_nothing_else(
+    header: str, indent: int, after: str
+) -> None:
+    text = manifest(UNTIDY, header, indent, after)
+    assert laid_out(text) == manifest(TIDY, header, indent, after)
+    assert laid_out(laid_out(text)) == laid_out(text)
+    windows = text.replace("\n", "\r\n")
+    assert laid_out(windows) == laid_out(text).replace("\n", "\r\n")
+
+
+def test_a_list_of_config_maps_beside_a_policy() -> None:
+    def listed(policy: str) -> str:
+        lines = manifest(policy, "|", 9).splitlines()[1:]
+        item = "".join(f"    {line}\n" if line else "\n" for line in lines)
+        return f"apiVersion: v1\nkind: List\nitems:\n  - immutable: true\n{item}---\n{policy}"
+
+    assert laid_out(listed(UNTIDY)) == listed(TIDY)
+
+
+def test_json_and_quoted_texts_are_left_as_they_are_and_told() -> None:
+    policy = '{"kind":  "SchedulingPolicy", "apiVersion": "kpolicy.dev/v1alpha1"}'
+    made = reformat(policy)
+    assert (made.text, [one.severity for one in made.diagnostics]) == (policy + "\n", ["info"])
+    text = f"kind: ConfigMap\ndata:\n    p.json: '{policy}'\n    q.yaml: >-\n        {policy}\n"
+    made = reformat(text)
+    assert made.text == text
+    places = [one.place.line for one in made.diagnostics if one.place is not None]
+    assert sorted(places) == [3, 4]
+
+
+def test_what_a_config_map_carries_and_cannot_be_read_is_told_where_it_stands() -> None:
+    text = "kind: ConfigMap\ndata:\n  p.yaml: |\n    kind: [x\n    a: 1\n"
+    made = reformat(text)
+    assert made.text is None
+    assert made.diagnostics[0].place is not None
+    assert made.diagnostics[0].place.line in (4, 5)
+
+
 @pytest.mark.parametrize(
     "scalar",
     ["|\n      a\n       b\n\n      c\n", "|\n      a  \n",

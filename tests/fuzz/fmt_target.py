@@ -1,0 +1,71 @@
+"""What must hold of laying out any input.
+
+Owns the promises: no exception; what is written is read again, is laid out already, has the same
+comments, and compiles to the same program or the same findings; nothing outside of our documents
+moves. Must not know where inputs come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kpolicy.policy.carried import carried
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.convert import decisions_of
+from kpolicy.policy.document import read_documents, read_text
+from kpolicy.policy.reformat import comments_of, reformat
+from kpolicy.policy.source import Source, SourceText
+
+_MANIFEST: Final = (
+    b"apiVersion: v1\nkind:   ConfigMap\nmetadata: {name:  x}\ndata:\n  p.yaml: |%s\n%s  z: '1'\n"
+)
+
+
+def check(data: bytes) -> frozenset[str]:
+    """Raises where a promise is broken; gives what became of it, to tell inputs apart."""
+    found = _laid_out(data)
+    if b"\r" not in data and b"kind: ConfigMap" not in data:
+        found |= {f"carried {one}" for one in _laid_out(_in_manifest(data))}
+    return frozenset(found)
+
+
+def _in_manifest(data: bytes) -> bytes:
+    """The input as a ConfigMap may carry it."""
+    lines = [b"     " + line if line.strip() else b"" for line in data.split(b"\n")]
+    return _MANIFEST % (b"3" if data[:1] in b" \n" else b"", b"\n".join(lines) + b"\n")
+
+
+def _laid_out(data: bytes) -> set[str]:
+    source = Source("input.yaml", data)
+    made = reformat(source)
+    if made.text is None:
+        assert made.diagnostics
+        return {one.code for one in made.diagnostics}
+    old = data.decode("utf-8")
+    if made.text == old:
+        return {"same"}
+    again = reformat(Source("input.yaml", made.text))
+    assert again.text == made.text, "twice is not once"
+    assert _comments(made.text) == _comments(old), "the comments differ"
+    assert _meaning(made.text) == _meaning(old), "the meaning differs"
+    return {"changed"}
+
+
+def _comments(text: str) -> list[str]:
+    return sorted(_each_comment(text))
+
+
+def _each_comment(text: str) -> Iterator[str]:
+    read = read_documents(Source("input.yaml", text))
+    yield from comments_of(read)
+    for root in read.roots:
+        for _, scalar in carried(root):
+            yield from comments_of(read_text(SourceText("carried", scalar.text)))
+
+
+def _meaning(text: str) -> object:
+    compiled = compile_policy(Source("input.yaml", text))
+    if compiled.program is None:
+        return sorted(one.code for one in compiled.diagnostics)
+    return decisions_of(compiled.program)
