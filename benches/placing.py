@@ -24,6 +24,7 @@ from kpolicy.policy.program import Program
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
@@ -86,7 +87,7 @@ class _Bound:
         self.came.set()
         return Bound()
 
-    def scheduled(self, *_: object) -> None:
+    def scheduled(self, *_: object, **__: object) -> None:
         pass
 
     failed_scheduling = set = forget = scheduled
@@ -137,7 +138,12 @@ class Placing:
             api, thread, queue, sink, reporter,
             clock=clock, run_id="bench", on_work=poke,
         )  # fmt: skip
-        cycle = Cycle(thread, queue, binds, reporter, clock)
+        # Nobody is evicted here: all fit.
+        preemptions = Preemptions(
+            api, thread, queue, sink, reporter,  # type: ignore[arg-type]
+            clock=clock, on_work=poke,
+        )  # fmt: skip
+        cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
         try:
             async with asyncio.TaskGroup() as group:
                 await self._list(sink)

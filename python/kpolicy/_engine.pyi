@@ -42,11 +42,14 @@ _Applied: TypeAlias = tuple[
     list[_Unreadable],
 ]
 
+# A pod to evict: (uid, namespace, name, whether it is terminating already).
+_Victim: TypeAlias = tuple[str, str, str, bool]
+
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
 # filter_ns, score_ns, nominated_node, victims, rejected_by, displaced). verdict: 0 placed and
 # assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
 # bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of `choose`: filter again).
-# victims: uids. rejected_by: names of rules. displaced: uids of pods that lost their nomination.
+# rejected_by: names of rules. displaced: uids of pods that lost their nomination.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -60,7 +63,7 @@ _Decision: TypeAlias = tuple[
     int,
     int,
     str,
-    list[str],
+    list[_Victim],
     list[str],
     list[str],
 ]
@@ -131,6 +134,12 @@ class Engine:
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
         """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget
         the reservation, 2 the pod is gone."""
+
+    def settle_room(
+        self, uid: str, evicted: Sequence[str], is_made: bool, now_ns: int
+    ) -> list[_Wake]:
+        """What became of the evictions for a pod: uids of those that were, and whether that was
+        all; if not, the pod's nomination is void."""
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`; with

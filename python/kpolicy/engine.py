@@ -35,6 +35,7 @@ __all__ = [
     "Scheduled",
     "Unreadable",
     "Verdict",
+    "Victim",
     "Wake",
     "evaluate_expression",
     "version",
@@ -130,10 +131,23 @@ class Applied(NamedTuple):
     unreadable: list[Unreadable]
 
 
+class Victim(NamedTuple):
+    """A pod to evict. One that is terminating goes already: it need only be waited for."""
+
+    uid: str
+    namespace: str
+    name: str
+    is_terminating: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 class Decision(NamedTuple):
     """What was decided for one pod; `verdict` is a `Verdict`.
 
-    `message` is empty if placed; `victims` are uids in order of importance, to evict from
+    `message` is empty if placed; `victims` are in order of importance, to evict from
     `nominated_node`; `rejected_by` names the rules that rejected nodes."""
 
     verdict: int
@@ -148,7 +162,7 @@ class Decision(NamedTuple):
     filter_ns: int
     score_ns: int
     nominated_node: str
-    victims: list[str]
+    victims: list[Victim]
     rejected_by: list[str]
     # Uids of pods of lower priority that lost their nomination to `nominated_node`.
     displaced: list[str]
@@ -249,7 +263,7 @@ class Engine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decide and assume these pods in order, each seeing the ones before it."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
-        return Scheduled(program_hash, resource_version, list(map(Decision._make, decisions)))
+        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 
     def filter(self, uid: str, now_ns: int) -> Filtered:
         """Which nodes pass every filter, for those who ask others before they `choose`. Where none
@@ -267,11 +281,18 @@ class Engine:
     ) -> Decision:
         """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
         passes any more and something changed since `filter`, so filter again."""
-        return Decision._make(self._engine.choose(uid, token, kept, refused, now_ns))
+        return _decision(self._engine.choose(uid, token, kept, refused, now_ns))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""
         return list(map(Wake._make, self._engine.settle(outcomes, now_ns)))
+
+    def settle_room(
+        self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool
+    ) -> list[Wake]:
+        """What became of making room for a pod: uids of the victims that were evicted, which are
+        waited for from now on, and whether that was all. Otherwise its nomination is void."""
+        return list(map(Wake._make, self._engine.settle_room(uid, evicted, is_made, now_ns)))
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """`{"pods": ["namespace/name", …]}`, or null for all that are pending, to JSON lines as
@@ -300,6 +321,13 @@ class Engine:
 def version() -> str:
     """The version of the compiled engine."""
     return _engine.__version__
+
+
+def _decision(answer: _engine._Decision) -> Decision:
+    decision = Decision._make(answer)
+    if decision.victims:
+        decision.victims[:] = map(Victim._make, decision.victims)
+    return decision
 
 
 def _applied(

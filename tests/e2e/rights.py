@@ -13,10 +13,33 @@ RULES = (
     Rule(("get", "list", "watch"), ("nodes", "pods")),
     Rule(("create",), ("pods/binding",)),
     Rule(("patch",), ("pods/status",)),
+    # Preemption, which a policy may switch off: victims are deleted, and budgets respected.
+    Rule(("delete",), ("pods",)),
+    Rule(("get", "list", "watch"), ("poddisruptionbudgets",), ("policy",)),
     Rule(("create", "patch"), ("events",), ("events.k8s.io",)),
     Rule(("create",), ("leases",), ("coordination.k8s.io",)),
     Rule(("get", "update"), ("leases",), ("coordination.k8s.io",), (LEASE,)),
 )
+
+# What the shipped policy reads besides, rule by rule.
+DEFAULT_READS = (
+    Rule(
+        ("get", "list", "watch"),
+        (
+            "namespaces", "services", "replicationcontrollers",
+            "persistentvolumes", "persistentvolumeclaims",
+        ),
+    ),
+    Rule(("get", "list", "watch"), ("replicasets", "statefulsets"), ("apps",)),
+    Rule(
+        ("get", "list", "watch"),
+        (
+            "storageclasses", "csinodes", "csidrivers", "csistoragecapacities",
+            "volumeattachments",
+        ),
+        ("storage.k8s.io",),
+    ),
+)  # fmt: skip
 
 WRITES_ALLOWED = frozenset(
     {
@@ -28,3 +51,6 @@ WRITES_ALLOWED = frozenset(
         ("update", "leases.coordination.k8s.io"),
     }
 )
+
+# Where a policy preempts.
+WRITES_ALLOWED_EVICTING = WRITES_ALLOWED | {("delete", "pods")}

@@ -89,6 +89,15 @@ BIND_RETRY_S: Final = 0.2
 SETTLE_TRIES_MAX: Final = 3
 SETTLE_TIMEOUT_S: Final = 2.0
 
+# --- evictions -----------------------------------------------------------------------------------
+# As for binds: what is sent in the last moment of leadership ends within the lease's grace.
+EVICT_TIMEOUT_S: Final = 5.0
+# Of the condition, and again of the deletion: 0.2 s, 0.4 s, 0.8 s between them.
+EVICT_TRIES_MAX: Final = 4
+EVICT_RETRY_S: Final = 0.2
+# A server that asks for more patience than this is not waited for: room is made another time.
+EVICT_RETRY_AFTER_S_MAX: Final = 5.0
+
 # --- events and conditions -----------------------------------------------------------------------
 # The API server refuses notes over 1,024; kube-scheduler cuts to 1,020 bytes and " ...".
 EVENT_NOTE_BYTES_MAX: Final = 1024

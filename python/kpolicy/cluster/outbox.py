@@ -45,23 +45,36 @@ class Outbox(Generic[Item]):
         self._under_way: set[str] = set()
         self._group: asyncio.TaskGroup | None = None
         self._active = 0
+        self._asked: dict[str, asyncio.Event] = {}  # keys whose rest somebody waits for
         self._rested = asyncio.Event()  # a worker found nothing more to do
         self._written = self._dropped = self._replaced = self._failed = 0
 
-    def offer(self, key: str, item: Item) -> bool:
-        """Queue it; false when it was dropped instead."""
+    def offer(self, key: str, item: Item, *, urgent: bool = False) -> bool:
+        """Queue it, before all others if it is urgent; false when it was dropped instead."""
         if key in self._waiting:
             self._replaced += 1
         elif len(self._waiting) >= self._capacity:
             self._dropped += 1
             return False
         self._waiting[key] = item
+        if urgent:
+            self._waiting.move_to_end(key, last=False)
         self._start_worker()
         return True
 
     def withdraw(self, key: str) -> None:
         """Forget an item that waits; one under way goes on."""
         self._waiting.pop(key, None)
+        self._rest(key)
+
+    def waiting(self, key: str) -> Item | None:
+        """What waits to be written under that key."""
+        return self._waiting.get(key)
+
+    async def at_rest(self, key: str) -> None:
+        """Until nothing of that key waits or is under way. `run` must be running."""
+        while key in self._waiting or key in self._under_way:
+            await self._asked.setdefault(key, asyncio.Event()).wait()
 
     def statistics(self) -> OutboxStatistics:
         return OutboxStatistics(
@@ -113,6 +126,7 @@ class Outbox(Generic[Item]):
                     written = await self._send(item)
                 finally:
                     self._under_way.discard(key)
+                    self._rest(key)
                 if written:
                     self._written += 1
                 else:
@@ -120,6 +134,10 @@ class Outbox(Generic[Item]):
         finally:
             self._active -= 1
             self._rested.set()
+
+    def _rest(self, key: str) -> None:
+        if key not in self._waiting and (asked := self._asked.pop(key, None)) is not None:
+            asked.set()
 
     def _next(self) -> str | None:
         # At most `workers` keys are under way: that many are skipped at most.

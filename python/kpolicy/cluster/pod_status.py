@@ -14,6 +14,7 @@ from json.encoder import encode_basestring_ascii
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.binding import pod_path
+from kpolicy.cluster.failure import Failure
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
 from kpolicy.cluster.timestamps import api_time
@@ -41,9 +42,10 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The last that was asked for a pod. `transition_ns` until a write of it has succeeded."""
+    """The last that was asked for a pod; no digest where it does not hold any more.
+    `transition_ns` until a write of it has succeeded."""
 
-    digest: int
+    digest: int | None
     transition_ns: int | None
 
 
@@ -51,6 +53,15 @@ class _Asked:
 class _Patch:
     condition: PodCondition
     asked: _Asked
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """The nomination alone, of a pod about which there is nothing else to say."""
+
+    namespace: str
+    name: str
+    uid: str
 
 
 class PodStatusWriter:
@@ -65,7 +76,7 @@ class PodStatusWriter:
         # By uid. Hashes, for the messages of 100,000 pods are 100 MB.
         self._last: OrderedDict[str, _Asked] = OrderedDict()
         self._unchanged = 0
-        self._outbox: Outbox[_Patch] = Outbox(
+        self._outbox: Outbox[_Patch | _Release] = Outbox(
             self._send, capacity=CONDITION_QUEUE_MAX, workers=CONDITION_WORKERS
         )
 
@@ -74,7 +85,7 @@ class PodStatusWriter:
         """How often nothing was written because it said so already."""
         return self._unchanged
 
-    def set(self, condition: PodCondition) -> None:
+    def set(self, condition: PodCondition, *, urgent: bool = False) -> None:
         """Write it unless it says what was written last; never waits."""
         digest = hash((condition.reason, condition.message, condition.nominated_node))
         before = self._last.get(condition.uid)
@@ -84,12 +95,28 @@ class PodStatusWriter:
         # Only the first one is a transition; the time of it stays while just the message changes.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
         asked = _Asked(digest, transition_ns)
-        if not self._outbox.offer(condition.uid, _Patch(condition, asked)):
+        if not self._outbox.offer(condition.uid, _Patch(condition, asked), urgent=urgent):
             return
         self._last[condition.uid] = asked
         self._last.move_to_end(condition.uid)
         if len(self._last) > self._cache_max:
             self._last.popitem(last=False)
+
+    async def written(self, uid: str) -> bool:
+        """Whether the API server has what was said last of the pod; waits until that is known."""
+        await self._outbox.at_rest(uid)
+        last = self._last.get(uid)
+        return last is not None and last.digest is not None
+
+    def release(self, namespace: str, name: str, uid: str) -> None:
+        """The pod's nomination is void; never waits. What waits to be told of it goes along."""
+        before, waiting = self._last.get(uid), self._outbox.waiting(uid)
+        if before is not None:
+            self._last[uid] = replace(before, digest=None)
+        item: _Patch | _Release = _Release(namespace, name, uid)
+        if isinstance(waiting, _Patch):
+            item = replace(waiting, condition=replace(waiting.condition, nominated_node=""))
+        self._outbox.offer(uid, item, urgent=True)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or on a node: what waits for it is not written any more."""
@@ -105,16 +132,13 @@ class PodStatusWriter:
     async def drain(self, seconds: float) -> bool:
         return await self._outbox.drain(self._clock, seconds)
 
-    async def _send(self, patch: _Patch) -> bool:
+    async def _send(self, patch: _Patch | _Release) -> bool:
+        if isinstance(patch, _Release):
+            answer = await self._write(patch.namespace, patch.name, release_body(patch.uid))
+            return isinstance(answer, Response)
         condition = patch.condition
-        answer = await write(
-            self._client,
-            self._clock,
-            "PATCH",
-            f"{pod_path(condition.namespace, condition.name)}/status",
-            condition_body(condition, patch.asked.transition_ns),
-            content_type=STRATEGIC_MERGE_PATCH,
-        )
+        body = condition_body(condition, patch.asked.transition_ns)
+        answer = await self._write(condition.namespace, condition.name, body)
         last = self._last.get(condition.uid)
         if isinstance(answer, Response):
             if last is not None:
@@ -123,6 +147,17 @@ class PodStatusWriter:
         if last == patch.asked:
             del self._last[condition.uid]
         return False
+
+    async def _write(self, namespace: str, name: str, body: bytes) -> Response | Failure:
+        path = f"{pod_path(namespace, name)}/status"
+        return await write(
+            self._client, self._clock, "PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH
+        )
+
+
+def release_body(uid: str) -> bytes:
+    uid = encode_basestring_ascii(uid)
+    return f'{{"metadata":{{"uid":{uid}}},"status":{{"nominatedNodeName":null}}}}'.encode("ascii")
 
 
 def condition_body(condition: PodCondition, transition_ns: int | None) -> bytes:

@@ -8,7 +8,7 @@ decide itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -116,10 +116,9 @@ class Simulating:
         for start in range(0, len(self._uids), BATCH_PODS):
             batch = self._uids[start : start + BATCH_PODS]
             decisions = self._engine.schedule(batch, _NOW_NS).decisions
-            names = self._names([uid for one in decisions for uid in one.victims])
             for decision in decisions:
                 self._nodes = decision.nodes_total
-                pod = _simulated(decision, names)
+                pod = _simulated(decision)
                 self._came.append(pod)
                 yield pod
             if progress is not None:
@@ -138,15 +137,8 @@ class Simulating:
             utilisation=utilisation(self._snapshot.inventory, placed),
         )
 
-    def _names(self, uids: list[str]) -> Mapping[str, str]:
-        """Of pods by uid, which decisions about victims use."""
-        wanted = set(uids)
-        if not wanted:
-            return {}
-        return {pod.uid: pod.key for pod in self._snapshot.inventory.pods() if pod.uid in wanted}
 
-
-def _simulated(decision: Decision, names: Mapping[str, str]) -> SimulatedPod:
+def _simulated(decision: Decision) -> SimulatedPod:
     message = decision.message
     if decision.verdict == Verdict.GONE:
         message = "the pod is being deleted"
@@ -157,7 +149,7 @@ def _simulated(decision: Decision, names: Mapping[str, str]) -> SimulatedPod:
         message=message,
         rejected_by=tuple(decision.rejected_by),
         nominated_node=decision.nominated_node,
-        victims=tuple(names.get(uid, uid) for uid in decision.victims),
+        victims=tuple(victim.key for victim in decision.victims),
     )
 
 

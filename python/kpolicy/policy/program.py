@@ -6,7 +6,6 @@ are resolved and expressions that are compiled. Must not know YAML, CEL or the e
 
 from __future__ import annotations
 
-import builtins
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,14 +37,6 @@ class Program:
     @property
     def scheduler_names(self) -> tuple[str, ...]:
         return tuple(profile.scheduler_name for profile in self.profiles)
-
-    def never_evicting(self) -> builtins.bytes:
-        """The same program for a shell that carries no evictions out: room that nobody makes must
-        not be promised to a pod, nor withheld from others. The hash still names the policy."""
-        document = json.loads(self.bytes)
-        for profile in document["profiles"]:
-            profile["preemption"] = {"policy": "Never"}
-        return canonical(document)
 
 
 def canonical(document: object) -> bytes:

@@ -2,7 +2,7 @@
 
 Owns when a batch is popped and how large it is. Decides first and acts second: between the answer
 of the engine and the queue there is no await, so that no delta slips between. Must not bind or
-write itself. Paused for the moment in which a new program is put in force (B6).
+evict itself. Paused for the moment in which a new program is put in force (B6).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.decide import Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Basis, Reporter
 
@@ -33,14 +34,16 @@ class Cycle:
         thread: EngineThread,
         queue: Queue,
         binds: Binds,
+        preemptions: Preemptions,
         reporter: Reporter,
-        clock: Clock,
         *,
+        clock: Clock,
         batch_pods_max: int = limits.BATCH_PODS_MAX,
     ) -> None:
         self._thread = thread
         self._queue = queue
         self._binds = binds
+        self._preemptions = preemptions
         self._reporter = reporter
         self._clock = clock
         self._batch_pods_max = batch_pods_max
@@ -67,13 +70,13 @@ class Cycle:
                 await self._rest()
 
     async def run_once(self, group: asyncio.TaskGroup) -> None:
-        """Until nothing is left that can be tried now, and all binds are settled."""
+        """Until nothing is left that can be tried now, and nothing that followed is under way."""
         while not self._stopped:
             self._work.clear()
             async with self.between:
                 ticked = await self.tick(group)
             if not ticked.popped:
-                if not self._binds.under_way:
+                if not (self._binds.under_way or self._preemptions.under_way):
                     return
                 await self._work.wait()
 
@@ -103,6 +106,8 @@ class Cycle:
         for rejection in taken.rejections:
             metrics.decided(rejection.pod.profile, rejection.decision)
             self._reporter.rejected(rejection, basis)
+            if rejection.decision.victims:
+                self._preemptions.start(rejection, group)
 
     def _limit(self) -> int:
         """Room trickles back pod by pod: with many waiting it is gathered for a batch."""

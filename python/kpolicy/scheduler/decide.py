@@ -64,7 +64,8 @@ def take(
             case Verdict.PLACED:
                 taken.placements.append(Placement(pod, decision, began_ns, pod.flushed))
             case Verdict.PARKED:
-                queue.parked(pod.uid, decision.rejected_by, now_ns)
+                held = bool(decision.victims)
+                queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
                 reason = ConditionReason.UNSCHEDULABLE
                 taken.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.FAILED:

@@ -43,6 +43,9 @@ BIND_ASK_AGAIN_S_INITIAL: Final = 1.0
 BIND_ASK_AGAIN_S_MAX: Final = 10.0
 # While more wait than there is room for, a batch is worth its call only from this many on.
 BATCH_PODS_WORTH: Final = 96
+# Evictions under way at once, for all pods together: kube-scheduler's parallelism. Of preemptions
+# there is one a pod at the most, which is held in the queue meanwhile.
+EVICTIONS_IN_FLIGHT_MAX: Final = 16
 # Outcomes told to the engine in one call.
 SETTLE_BATCH_MAX: Final = 1024
 # Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives

@@ -15,6 +15,7 @@ from kpolicy.cluster.informer import InformerStatistics
 from kpolicy.cluster.outbox import OutboxStatistics
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.informers import Informers
+from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
@@ -133,6 +134,18 @@ def observe_writes(
         "rest_client_requests_total", "counter", "Requests to the API server; code 0: no answer.",
         lambda: {(verb, str(code)): count for (verb, code), count in client.counts.items()},
         ("method", "code"),
+    )  # fmt: skip
+
+
+def observe_preemptions(metrics: SchedulerMetrics, preemptions: Preemptions) -> None:
+    metrics.watch(
+        "kpolicy_preemptions_under_way", "gauge", "Pods for which victims are being evicted.",
+        lambda: {(): preemptions.under_way},
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_evictions_total", "counter", "Evictions of victims, by what came of them.",
+        lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
+        ("outcome",),
     )  # fmt: skip
 
 

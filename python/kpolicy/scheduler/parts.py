@@ -16,6 +16,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.binder import Binder
 from kpolicy.cluster.events import EventRecorder
+from kpolicy.cluster.evictor import Evictor
 from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
@@ -25,10 +26,12 @@ from kpolicy.scheduler.observed import (
     EngineSizes,
     observe_engine,
     observe_informers,
+    observe_preemptions,
     observe_queue,
     observe_writes,
 )
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.reload import Compile, Reloader
 from kpolicy.scheduler.report import Reporter
@@ -45,6 +48,7 @@ class Parts:
     informers: Informers
     reporter: Reporter
     binds: Binds
+    preemptions: Preemptions
     cycle: Cycle
     reloader: Reloader
     sizes: EngineSizes
@@ -90,12 +94,19 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         clock=clock, run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
-    cycle = Cycle(thread, queue, binds, reporter, clock)
+    preemptions = Preemptions(
+        Evictor(client, clock, given.fence), thread, queue, sink, reporter,
+        clock=clock, on_work=on_work,
+    )  # fmt: skip
+    cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
     poked.append(cycle.poke)
     reloader = Reloader(given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure)
     sizes = EngineSizes()
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)
+    observe_preemptions(metrics, preemptions)
     observe_engine(metrics, sizes)
-    return Parts(queue, thread, sink, informers, reporter, binds, cycle, reloader, sizes)
+    return Parts(
+        queue, thread, sink, informers, reporter, binds, preemptions, cycle, reloader, sizes
+    )

@@ -107,7 +107,7 @@ class Queue:
         pod = self._pods.get(uid)
         if pod is None:
             return
-        if pod.lane is Lane.ATTEMPT:
+        if pod.lane is Lane.ATTEMPT or pod.held:
             pod.woken_by = pod.woken_by or event
         elif pod.lane is Lane.PARKED:
             self._leave(pod)
@@ -131,8 +131,11 @@ class Queue:
             batch.append(pod)
         return batch
 
-    def parked(self, uid: str, rejected_by: Sequence[str], now_ns: int) -> None:
-        """The attempt found no node. Without a rule to blame nothing would wake it: back off."""
+    def parked(
+        self, uid: str, rejected_by: Sequence[str], now_ns: int, *, held: bool = False
+    ) -> None:
+        """The attempt found no node. Without a rule to blame nothing would wake it: back off.
+        `held`: it waits for `release` or `fail_held`, whatever happens meanwhile."""
         pod = self._under_way(uid)
         if pod is None:
             return
@@ -146,10 +149,25 @@ class Queue:
         pod.rejected_by = tuple(rejected_by)
         for rule in pod.rejected_by:
             self._rejected[rule, pod.profile] += 1
-        if pod.woken_by:
+        if pod.woken_by and not held:
             self._retry(pod, pod.woken_by, now_ns)
         else:
+            pod.held = held
             self._enter(pod, Lane.PARKED, ATTEMPT_FAILED)
+
+    def release(self, uid: str, now_ns: int) -> None:
+        """Room was made for a held pod: it waits for its victims to leave, if none left already."""
+        pod = self._of_held(uid)
+        if pod is not None and pod.woken_by:
+            self._leave(pod)
+            self._retry(pod, pod.woken_by, now_ns)
+
+    def fail_held(self, uid: str, now_ns: int) -> None:
+        """No room could be made for a held pod, for no fault of its own: back off."""
+        pod = self._of_held(uid)
+        if pod is not None:
+            self._leave(pod)
+            self._fail(pod, now_ns)
 
     def failed(self, uid: str, now_ns: int) -> None:
         """The attempt failed for no fault of the pod's: a broken rule, or a bind that failed."""
@@ -169,23 +187,29 @@ class Queue:
     def flush(self, limit: int, now_ns: int) -> int:
         """Retry pods parked for too long; how many, at most `limit`."""
         oldest_ns = now_ns - limits.PARKED_NS_MAX
-        moved = 0
-        while moved < limit and self._parked:
-            pod = next(iter(self._parked.values()))
-            if pod.timestamp_ns > oldest_ns:
+        old: list[QueuedPod] = []
+        for pod in self._parked.values():
+            if pod.timestamp_ns > oldest_ns or len(old) == limit:
                 break
+            if not pod.held:
+                old.append(pod)
+        for pod in old:
             self._leave(pod)
             pod.flushed = True
             self._flushed += 1
             self._retry(pod, PARKED_TIMEOUT, now_ns)
-            moved += 1
-        return moved
+        return len(old)
 
     def wake_all(self, event: str, limit: int, now_ns: int) -> int:
         """Retry parked pods whoever rejected them (the rules changed); how many, at most `limit`.
 
         They keep their counts and their back-off: a reload a second must not become a hot loop."""
-        woken = list(itertools.islice(self._parked, limit))
+        woken: list[str] = []
+        for pod in self._parked.values():
+            if pod.held:
+                pod.woken_by = pod.woken_by or event
+            elif len(woken) < limit:
+                woken.append(pod.uid)
         for uid in woken:
             self.wake(uid, event, now_ns)
         return len(woken)
@@ -243,6 +267,14 @@ class Queue:
         """The pod, if it is being tried: it may be gone, and an answer may come twice."""
         pod = self._pods.get(uid)
         return pod if pod is not None and pod.lane is Lane.ATTEMPT else None
+
+    def _of_held(self, uid: str) -> QueuedPod | None:
+        """The pod, held no more; None if it left meanwhile."""
+        pod = self._pods.get(uid)
+        if pod is None or not pod.held:
+            return None
+        pod.held = False
+        return pod
 
     def _fail(self, pod: QueuedPod, now_ns: int) -> None:
         pod.errors += 1

@@ -65,6 +65,8 @@ class QueuedPod:
     rejected_by: tuple[str, ...] = ()
     # An event that would have woken it came while it was being tried.
     woken_by: str = ""
+    # Room is being made for it: it stays parked until that has come to an end.
+    held: bool = False
     # Its present attempt is owed to the flush and not to a hint.
     flushed: bool = False
 

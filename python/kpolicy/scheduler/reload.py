@@ -141,7 +141,7 @@ class Reloader:
         return await self.watch(resources, await self.thread.call(engine.stale))
 
     async def _load(self, program: Program) -> Problem | None:
-        refusals = await self.thread.call(self.thread.engine.load, program.never_evicting())
+        refusals = await self.thread.call(self.thread.engine.load, program.bytes)
         if not refusals:
             # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
             self.sink.serve(frozenset(program.scheduler_names))

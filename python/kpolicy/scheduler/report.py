@@ -10,10 +10,12 @@ import logging
 from dataclasses import dataclass, field
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.events import EventRecorder, Reference
+from kpolicy.cluster.events import EventRecorder, Occurrence, Reference
+from kpolicy.cluster.eviction import Eviction
 from kpolicy.cluster.pod_status import ConditionReason, PodCondition, PodStatusWriter
 from kpolicy.scheduler.decide import Placement, Rejection
 from kpolicy.scheduler.queued_pod import QueuedPod
+from kpolicy.scheduler.room import Plan, Room, was_tried
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import (
     ERROR,
@@ -70,7 +72,13 @@ class Reporter:
     def rejected(self, rejection: Rejection, basis: Basis) -> None:
         pod, decision = rejection.pod, rejection.decision
         result = _RESULTS[rejection.reason]
-        self._tell(pod, rejection.reason, decision.message, decision.nominated_node or None)
+        # Where no node is held for the pod, an earlier nomination is void.
+        self._tell(
+            pod, rejection.reason, decision.message, decision.nominated_node,
+            urgent=bool(decision.victims),
+        )  # fmt: skip
+        if was_tried(decision):
+            self.metrics.preemption_attempts.add()
         took_ns = decision.filter_ns + decision.score_ns
         self.metrics.attempted(result, pod.profile, took_ns / 1e9)
         if result == ERROR:
@@ -131,13 +139,43 @@ class Reporter:
         if context is not None:
             self.traces.record(_bind_attempt(placement, basis, bind, ERROR, message), context)
         if message:
-            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, None)
+            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
             _log.warning("%s: %s", pod.key, message, extra=_fields(placement, basis, context))
 
+    def preempted(self, plan: Plan, eviction: Eviction) -> None:
+        """A victim was told to go."""
+        pod = plan.pod
+        victim = Reference(eviction.namespace, eviction.name, eviction.uid)
+        self.events.record(
+            Occurrence(
+                victim, "Normal", "Preempted", "Preempting", plan.note(), pod.profile,
+                related=_reference(pod), once=True,
+            )
+        )  # fmt: skip
+        fields = {"pod_uid": eviction.uid, "node": plan.node, "preemptor_uid": pod.uid}
+        _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
+
+    def room_settled(self, room: Room, seconds: float, *, is_waiting: bool) -> None:
+        """Nothing is told of a pod that left, nor by one who may not lead any more."""
+        pod = room.plan.pod
+        self.metrics.room_made(seconds, succeeded=room.is_made)
+        if room.trouble and is_waiting:
+            message = f"preemption on {room.plan.node} failed: {room.trouble}"
+            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
+            fields = {"pod_uid": pod.uid, "node": room.plan.node}
+            _log.warning("%s: %s", pod.key, message, extra=fields)
+
     def _tell(
-        self, pod: QueuedPod, reason: ConditionReason, message: str, nominated: str | None
+        self,
+        pod: QueuedPod,
+        reason: ConditionReason,
+        message: str,
+        nominated: str,
+        *,
+        urgent: bool = False,
     ) -> None:
-        self.status.set(PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated))
+        condition = PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated)
+        self.status.set(condition, urgent=urgent)
         self.events.failed_scheduling(_reference(pod), message, pod.profile)
 
 

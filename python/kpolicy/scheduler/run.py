@@ -307,10 +307,17 @@ class Scheduler:
     # --- the way out -----------------------------------------------------------------------------
 
     async def _wind_down(self, parts: Parts) -> None:
-        """Stop popping, wait for binds, release the lease, write what waits. Telemetry is flushed
-        by whoever owns it, after us: the lease must not wait for a collector."""
+        """Stop popping, wait for binds and evictions, release the lease, write what waits.
+        Telemetry is flushed by whoever owns it, after us: the lease must not wait for a
+        collector."""
         parts.cycle.stop()
-        if not await parts.binds.drain(self.stop_left_s(limits.STOP_BINDS_S)):
+        left_s = self.stop_left_s(limits.STOP_BINDS_S)
+        drained, made = await asyncio.gather(
+            parts.binds.drain(left_s), parts.preemptions.drain(left_s)
+        )
+        if not made:
+            _log.warning("stopped with %d preemptions under way", parts.preemptions.under_way)
+        if not drained:
             _log.warning("stopped with %d binds under way", parts.binds.under_way)
         left_s = self.stop_left_s(limits.STOP_S)
         await asyncio.gather(

@@ -72,6 +72,27 @@ class SchedulerMetrics:
             "scheduler_pod_scheduled_after_flush_total",
             "Pods scheduled in an attempt owed to the flush of parked pods and to no event.",
         )
+        self.preemption_attempts = Counter(
+            "scheduler_preemption_attempts_total",
+            "Attempts for which room was looked for by evicting others.",
+        )
+        self.preemption_victims = Histogram(
+            "scheduler_preemption_victims",
+            "Pods to evict for one pod.",
+            exponential(1, 2, 7),
+        )
+        # Named for what it is in kube-scheduler: evicting, apart from the cycle.
+        self.rooms = Counter(
+            "scheduler_preemption_goroutines_execution_total",
+            "Preemptions carried out, by result.",
+            ("result",),
+        )
+        self.room_seconds = Histogram(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Duration of carrying a preemption out, until the last victim was evicted.",
+            exponential(0.01, 2, 20),
+            ("result",),
+        )
         self.batch_pods = Histogram(
             "kpolicy_batch_pods", "Pods decided in one engine call.", exponential(1, 2, 9)
         )
@@ -121,6 +142,11 @@ class SchedulerMetrics:
         self.attempts_of_pod.observe(attempts)
         if rescued:
             self.rescued.add()
+
+    def room_made(self, seconds: float, *, succeeded: bool) -> None:
+        result = "success" if succeeded else "error"
+        self.rooms.add((result,))
+        self.room_seconds.observe(seconds, (result,))
 
     def reloaded(self, result: str, *, in_force: bool, now_ns: int) -> None:
         self.reloads.add((result,))

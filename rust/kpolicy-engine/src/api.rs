@@ -112,13 +112,23 @@ pub struct Decision {
     /// The node that is held for the pod while preemption makes room on it, from now or from before;
     /// where it is empty, an earlier nomination is void.
     pub nominated_node: Arc<str>,
-    /// Uids of pods to evict, in order of importance.
-    pub victims: Vec<Arc<str>>,
+    /// Pods to evict, in order of importance.
+    pub victims: Vec<Victim>,
     /// Uids of pods of lower priority that lose their nomination to `nominated_node`.
     pub displaced: Vec<Arc<str>>,
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
+}
+
+/// A pod that has to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Victim {
+    pub uid: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    /// It is going already: it need only be waited for.
+    pub is_terminating: bool,
 }
 
 /// The first step of a decision in two.

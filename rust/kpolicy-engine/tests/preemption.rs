@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Decision, Still, Verdict};
+use kpolicy_engine::api::{Applied, Decision, Still, Verdict};
 use serde_json::{Value, json};
 
 fn node(name: &str, cpu: u32) -> Value {
@@ -42,7 +42,7 @@ fn decide(engine: &mut Engine, uids: &[&str]) -> Vec<Decision> {
 }
 
 fn victims(decision: &Decision) -> Vec<&str> {
-    decision.victims.iter().map(AsRef::as_ref).collect()
+    decision.victims.iter().map(|victim| &*victim.uid).collect()
 }
 
 fn nominated_to(engine: &Engine, uid: &str) -> Option<String> {
@@ -159,6 +159,59 @@ fn nobody_else_goes_while_victims_are_terminating() {
     leaving["status"]["conditions"][0]["reason"] = json!("EvictionByEvictionAPI");
     support::apply(&mut engine, &leaving);
     assert_eq!(victims(&decide(&mut engine, &["new"])[0]), ["a"]);
+}
+
+#[test]
+fn an_eviction_counts_before_the_watch_shows_it() {
+    let mut engine = engine(&[
+        node("n1", 2),
+        node("n2", 2),
+        pod("a", 0, 2, Some("n1")),
+        pod("b", 5, 2, Some("n2")),
+        pod("new", 10, 2, None),
+    ]);
+    assert_eq!(victims(&decide(&mut engine, &["new"])[0]), ["a"]);
+    let mut applied = Applied::default();
+    engine.settle_room("new", &["a".into()], true, &mut applied);
+    assert_eq!(applied.wakes, [], "the room is not there yet");
+    // An older state of the victim, as a lagging watch shows it, changes nothing.
+    support::apply(&mut engine, &pod("a", 0, 2, Some("n1")));
+    let decision = &decide(&mut engine, &["new"])[0];
+    assert_eq!((victims(decision), &*decision.nominated_node), (vec![], "n1"));
+    assert!(decision.message.ends_with("a terminating pod on the nominated node."));
+    // Once it is shown as leaving, what it says of why is what counts.
+    let mut leaving = pod("a", 0, 2, Some("n1"));
+    leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:01:00Z");
+    support::apply(&mut engine, &leaving);
+    assert_eq!(victims(&decide(&mut engine, &["new"])[0]), ["a"]);
+    assert!(decide(&mut engine, &["new"])[0].victims[0].is_terminating);
+}
+
+#[test]
+fn room_that_could_not_be_made_is_given_back() {
+    let mut engine = engine(&[
+        node("n1", 2),
+        pod("a", 0, 1, Some("n1")),
+        pod("b", 0, 1, Some("n1")),
+        pod("new", 10, 2, None),
+        pod("other", 10, 1, None),
+    ]);
+    assert_eq!(victims(&decide(&mut engine, &["new"])[0]), ["a", "b"]);
+    let mut gone = pod("b", 0, 1, Some("n1"));
+    gone["status"]["phase"] = json!("Succeeded");
+    support::apply(&mut engine, &gone);
+    assert_eq!(decide(&mut engine, &["other"])[0].verdict, Verdict::Parked, "it is spoken for");
+    let mut applied = Applied::default();
+    engine.settle_room("new", &["b".into()], false, &mut applied);
+    assert_eq!(nominated_to(&engine, "new"), None);
+    let woken: Vec<&str> = applied.wakes.iter().map(|wake| &*wake.uid).collect();
+    assert_eq!(woken, ["other"]);
+    assert_eq!(decide(&mut engine, &["other"])[0].verdict, Verdict::Placed);
+    // Neither an unknown pod nor a second word on it matters.
+    let mut again = Applied::default();
+    engine.settle_room("new", &["b".into(), "nobody".into()], false, &mut again);
+    engine.settle_room("nobody", &[], false, &mut again);
+    assert_eq!(again, Applied::default());
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn compare(engine: &mut Engine, uid: &str, place: &str) -> Decision {
         }
         Verdict::Parked => {
             let victims: Vec<Value> =
-                have.victims.iter().map(|uid| json!(format!("red/{uid}"))).collect();
+                have.victims.iter().map(|one| json!(format!("red/{}", one.uid))).collect();
             let wanted = &room["candidates"][&*have.nominated_node];
             assert_eq!(*wanted, Value::Array(victims), "{place}: {room:#}");
         }

@@ -229,6 +229,26 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
+    /// What became of evictions for a pod: the uids of those that were, and whether that was all; if
+    /// not, the pod's nomination is void.
+    fn settle_room<'py>(
+        &self,
+        py: Python<'py>,
+        uid: &str,
+        evicted: Vec<String>,
+        is_made: bool,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let _ = now_ns;
+        let evicted: Vec<Arc<str>> = evicted.into_iter().map(Into::into).collect();
+        let applied = self.ask(py, |held| {
+            let mut applied = Applied::default();
+            held.core.settle_room(uid, &evicted, is_made, &mut applied);
+            applied
+        })?;
+        tuples::wakes(py, &applied.wakes)
+    }
+
     /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines. No rule reads the time so far.
     fn explain<'py>(
         &self,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Wake,
+    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Victim, Wake,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -111,6 +111,10 @@ pub fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
     (filtered.token, texts(py, &filtered.feasible)?, rejected).into_pyobject(py)
 }
 
+fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
+    (&*victim.uid, &*victim.namespace, &*victim.name, victim.is_terminating).into_pyobject(py)
+}
+
 /// Tuples of more than twelve fields have no conversion of their own.
 pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
     let verdict = match decision.verdict {
@@ -134,7 +138,7 @@ pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
         decision.filter_ns.into_bound_py_any(py)?,
         decision.score_ns.into_bound_py_any(py)?,
         (&*decision.nominated_node).into_bound_py_any(py)?,
-        texts(py, &decision.victims)?.into_any(),
+        list(py, &decision.victims, victim)?.into_any(),
         texts(py, &decision.rejected_by)?.into_any(),
         texts(py, &decision.displaced)?.into_any(),
     ];

@@ -149,6 +149,11 @@ class SmallEngine:
                 wakes = self._wakes("AssignedPodDelete")
         return wakes
 
+    def settle_room(
+        self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool
+    ) -> list[Wake]:
+        return []
+
     def message(self, uid: str) -> str:
         return "parked" if uid in self.parked else ""
 

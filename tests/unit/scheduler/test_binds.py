@@ -84,7 +84,7 @@ class Silent:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
 
-    def scheduled(self, *words: Any) -> None:
+    def scheduled(self, *words: Any, **_: Any) -> None:
         self.told.append(words)
 
     failed_scheduling = set = forget = scheduled

@@ -90,7 +90,7 @@ class Writer:
     def __init__(self) -> None:
         self.told = 0
 
-    def scheduled(self, *_: Any) -> None:
+    def scheduled(self, *_: Any, **__: Any) -> None:
         self.told += 1
 
     failed_scheduling = set = forget = scheduled
@@ -142,7 +142,9 @@ async def rig() -> AsyncIterator[Rig]:
     reporter = Reporter(
         clock, Writer(), Writer(), SchedulerMetrics(), Traces(),  # type: ignore[arg-type]
     )  # fmt: skip
-    cycle = Cycle(thread, queue, binds, reporter, clock)  # type: ignore[arg-type]
+    cycle = Cycle(
+        thread, queue, binds, Unbounded(), reporter, clock=clock,  # type: ignore[arg-type]
+    )  # fmt: skip
     async with asyncio.TaskGroup() as group:
         running = group.create_task(cycle.run(group))
         yield Rig(cycle, engine, queue, binds, clock)

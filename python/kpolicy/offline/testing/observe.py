@@ -72,11 +72,10 @@ class Unobserved:
 
 @dataclass(slots=True)
 class World:
-    """One engine, and the pods in it by uid."""
+    """One engine, and what of it could not be read."""
 
     engine: Engine
     now_ns: int
-    keys: dict[str, str] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
     def observe(self, pod: Json) -> Observation | Unobserved:
@@ -107,16 +106,8 @@ class World:
     def add(self, items: Sequence[Json]) -> list[str]:
         """What could not be read of them."""
         document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
-        self.note(items)
         unread = self.engine.load_objects(json.dumps(document).encode(), "")
         return [f"{one.object}: {one.message}" for one in unread]
-
-    def note(self, items: Iterable[Json]) -> None:
-        """Decisions name victims by uid; tests by namespace and name."""
-        for item in items:
-            if item.get("kind") == "Pod" and isinstance(item.get("metadata"), dict):
-                key = _key(item)
-                self.keys[str(item["metadata"].get("uid") or key)] = key
 
     def _audited(self) -> dict[str, int]:
         rules = json.loads(self.engine.statistics())["rules"]
@@ -136,7 +127,7 @@ class World:
             node=decision.node,
             message=decision.message,
             nominated=decision.nominated_node,
-            victims=tuple(self.keys.get(uid, uid) for uid in decision.victims),
+            victims=tuple(victim.key for victim in decision.victims),
             explained=explained,
             errors=tuple(errors),
             audited=tuple(audited),

@@ -224,8 +224,6 @@ class SuiteRun:
         if len(items) > OBJECTS_MAX:
             raise _TooManyError
         made = engine_world(program, texts, items, seed=seed, now_ns=now_ns)
-        if snapshot is not None and test.replay is None:
-            made.note(item for _, item in snapshot.objects())
         return made, made.unreadable
 
     def _objects(self, test: Test, profile: str) -> Iterator[Json]:

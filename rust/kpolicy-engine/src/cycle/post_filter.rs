@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use crate::api::Victim;
 use crate::preemption::{self, Asked, Attempt, Rooms, Search};
 use crate::program::Profile;
 use crate::rules::Rejection;
-use crate::snapshot::NodeSlot;
+use crate::snapshot::{NodeSlot, Pod};
 
 use super::verdicts::Rejected;
 
@@ -21,8 +22,8 @@ const PREFIX: &str = "preemption: ";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Room {
     pub nominated: Option<NodeSlot>,
-    /// Uids of pods to evict, in order of importance.
-    pub victims: Vec<Arc<str>>,
+    /// In order of importance.
+    pub victims: Vec<Victim>,
     /// What goes behind the reasons; empty where room was found.
     pub message: String,
     /// An earlier nomination does not hold any more. Clause: it does where the pod may not evict
@@ -60,7 +61,7 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
     if let Some(chosen) = attempt.chosen() {
         return Room {
             nominated: Some(chosen.slot),
-            victims: chosen.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect(),
+            victims: chosen.victims.iter().map(victim).collect(),
             message: String::new(),
             is_tried: true,
             is_settled: false,
@@ -76,6 +77,15 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
         is_settled: !matches!(attempt, Attempt::Failed(_)),
         ..Room::default()
+    }
+}
+
+fn victim(pod: &Arc<Pod>) -> Victim {
+    Victim {
+        uid: Arc::clone(&pod.uid),
+        namespace: Arc::clone(pod.namespace()),
+        name: Arc::clone(&pod.name),
+        is_terminating: pod.is_terminating,
     }
 }
 

@@ -165,6 +165,24 @@ impl Engine {
         }
     }
 
+    /// What became of making room for a pod: who was evicted, and whether that was all. If it was
+    /// not, the node is no longer held for the pod.
+    pub fn settle_room(
+        &mut self,
+        uid: &str,
+        evicted: &[Arc<str>],
+        is_made: bool,
+        applied: &mut Applied,
+    ) {
+        for victim in evicted {
+            self.cluster.note_eviction(victim);
+        }
+        if !is_made {
+            let occurrence = self.cluster.renounce(uid);
+            self.hear(occurrence.as_slice(), &mut applied.wakes);
+        }
+    }
+
     /// What became of binds.
     pub fn settle(
         &mut self,

@@ -38,8 +38,11 @@ pub fn refusal(asked: Asked<'_>) -> Option<NotEligible> {
     is_awaited(asked, node).then_some(NotEligible::VictimsTerminating)
 }
 
-/// Whether a pod that a scheduler evicted is still leaving.
+/// Whether a pod that a scheduler evicted is still leaving, or about to: the watch may lag.
 fn is_awaited(asked: Asked<'_>, node: NodeView<'_>) -> bool {
     let pods = node.load.pods.iter().filter(|other| victims::may_go(other, asked.question.pod));
-    pods.into_iter().any(|other| other.is_terminating && other.preempted_by_scheduler)
+    pods.into_iter().any(|other| {
+        (other.is_terminating && other.preempted_by_scheduler)
+            || asked.cluster.evictions().contains(&other.uid)
+    })
 }

@@ -60,6 +60,9 @@ impl Cluster {
             return self.remove_pod(&object.meta.uid);
         }
         let new = self.row(object);
+        if new.is_terminating {
+            self.evictions.end(&new.uid);
+        }
         let old = self.pods.get(&new.uid).cloned();
         let old_pod = old.as_ref().map(|entry| Arc::clone(&entry.pod));
         if new.node_name.is_empty() {
@@ -163,6 +166,7 @@ impl Cluster {
 
     pub fn remove_pod(&mut self, uid: &str) -> Vec<Occurrence> {
         let Some(entry) = self.pods.remove(uid) else { return Vec::new() };
+        self.evictions.end(uid);
         let was_nominated = self.nominations.remove(uid);
         let is_assigned = was_nominated || entry.node().is_some();
         self.take_held(&entry);
@@ -229,6 +233,20 @@ impl Cluster {
             } else {
                 self.nominations.set(pod, node);
             }
+        }
+    }
+
+    /// Gives up what is held for a pending pod; whom that may help hears of it as of a pod deleted.
+    pub fn renounce(&mut self, uid: &str) -> Option<Occurrence> {
+        let pod = Arc::clone(&self.pods.get(uid)?.pod);
+        let was_held = self.nominations.remove(uid);
+        was_held.then_some(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true })
+    }
+
+    /// A pod is leaving, although the watch has not said so.
+    pub fn note_eviction(&mut self, uid: &Arc<str>) {
+        if self.pods.get(uid).is_some_and(|entry| !entry.pod.is_terminating) {
+            self.evictions.note(uid);
         }
     }
 

@@ -8,6 +8,7 @@ pub mod attached;
 pub mod census;
 pub mod columns;
 pub mod domains;
+pub mod evictions;
 pub mod images;
 pub mod log;
 pub mod node;
@@ -25,6 +26,7 @@ use crate::intern::{Interner, Name};
 
 pub use census::Census;
 pub use domains::Domains;
+pub use evictions::Evictions;
 pub use images::Images;
 pub use log::{Change, Changes, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
@@ -43,6 +45,7 @@ pub struct Cluster {
     pods: Pods,
     census: Census,
     nominations: Nominations,
+    evictions: Evictions,
     objects: Objects,
     promises: Promises,
     log: Log,
@@ -66,6 +69,10 @@ impl Cluster {
 
     pub fn nominations(&self) -> &Nominations {
         &self.nominations
+    }
+
+    pub fn evictions(&self) -> &Evictions {
+        &self.evictions
     }
 
     pub fn objects(&self) -> &Objects {

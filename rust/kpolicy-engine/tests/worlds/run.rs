@@ -287,7 +287,8 @@ impl Run<'_> {
             self.placed.insert(uid, pod.clone());
         }
         if !decision.victims.is_empty() {
-            self.victims.insert(decision.uid.to_string(), decision.victims.clone());
+            let uids = decision.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect();
+            self.victims.insert(decision.uid.to_string(), uids);
         }
     }
 

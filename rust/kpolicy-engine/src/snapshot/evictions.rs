@@ -1,0 +1,27 @@
+//! Evictions that the API server has accepted and the watch has not shown yet.
+//!
+//! Owns who is known to be leaving. Assumes that each uid is that of a pod in the snapshot: it ends
+//! when the pod is shown as terminating, or is gone, so that there are never more than pods.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+#[derive(Debug, Default)]
+pub struct Evictions {
+    uids: FxHashSet<Arc<str>>,
+}
+
+impl Evictions {
+    pub fn contains(&self, uid: &str) -> bool {
+        !self.uids.is_empty() && self.uids.contains(uid)
+    }
+
+    pub(super) fn note(&mut self, uid: &Arc<str>) {
+        self.uids.insert(Arc::clone(uid));
+    }
+
+    pub(super) fn end(&mut self, uid: &str) {
+        self.uids.remove(uid);
+    }
+}
