@@ -21,6 +21,7 @@ from kpolicy._engine import EngineFault, evaluate_expression
 
 __all__ = [
     "Applied",
+    "AwaitedVolume",
     "Decision",
     "Engine",
     "EngineFault",
@@ -35,6 +36,9 @@ __all__ = [
     "Scheduled",
     "Unreadable",
     "Verdict",
+    "VolumeProgress",
+    "VolumeState",
+    "VolumeWork",
     "Wake",
     "evaluate_expression",
     "version",
@@ -66,6 +70,15 @@ class Outcome(IntEnum):
     BOUND = 0
     FAILED = 1
     GONE = 2
+
+
+class VolumeState(IntEnum):
+    """`VolumeProgress.state`."""
+
+    WAITING = 0
+    BOUND = 1
+    FAILED = 2
+    GONE = 3  # the pod is not there any more, or elsewhere
 
 
 class Refusal(NamedTuple):
@@ -130,6 +143,40 @@ class Applied(NamedTuple):
     unreadable: list[Unreadable]
 
 
+class VolumeWork(NamedTuple):
+    """A claim of a placed pod, in its namespace, and what is to be done before a bind.
+
+    `volume` is to name the claim (`to_mark`: and to say that a controller bound it); where it is
+    empty, the claim is to name the pod's node. `to_write`: the API server does not say so yet."""
+
+    claim: str
+    claim_uid: str
+    claim_version: str
+    volume: str
+    volume_uid: str
+    volume_version: str
+    to_write: bool
+    to_mark: bool
+    seconds_max: int
+
+
+class AwaitedVolume(NamedTuple):
+    """A claim whose binding is waited for; `version`: of what was written for it, if anything."""
+
+    uid: str
+    node: str
+    claim: str
+    volume: str
+    version: str
+
+
+class VolumeProgress(NamedTuple):
+    """How far a claim is; `state` is a `VolumeState`, `message` says why it failed."""
+
+    state: int
+    message: str
+
+
 class Decision(NamedTuple):
     """What was decided for one pod; `verdict` is a `Verdict`.
 
@@ -152,6 +199,7 @@ class Decision(NamedTuple):
     rejected_by: list[str]
     # Uids of pods of lower priority that lost their nomination to `nominated_node`.
     displaced: list[str]
+    volumes: list[VolumeWork]
 
 
 class RejectedNodes(NamedTuple):
@@ -249,7 +297,7 @@ class Engine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decide and assume these pods in order, each seeing the ones before it."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
-        return Scheduled(program_hash, resource_version, list(map(Decision._make, decisions)))
+        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 
     def filter(self, uid: str, now_ns: int) -> Filtered:
         """Which nodes pass every filter, for those who ask others before they `choose`. Where none
@@ -267,7 +315,11 @@ class Engine:
     ) -> Decision:
         """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
         passes any more and something changed since `filter`, so filter again."""
-        return Decision._make(self._engine.choose(uid, token, kept, refused, now_ns))
+        return _decision(self._engine.choose(uid, token, kept, refused, now_ns))
+
+    def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
+        """How far each claim is, by what the API server said last."""
+        return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""
@@ -300,6 +352,12 @@ class Engine:
 def version() -> str:
     """The version of the compiled engine."""
     return _engine.__version__
+
+
+def _decision(answer: _engine._Decision) -> Decision:
+    if not answer[-1]:  # as for most pods
+        return Decision._make(answer)
+    return Decision(*answer[:-1], list(map(VolumeWork._make, answer[-1])))
 
 
 def _applied(

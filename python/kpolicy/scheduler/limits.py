@@ -43,6 +43,13 @@ BIND_ASK_AGAIN_S_INITIAL: Final = 1.0
 BIND_ASK_AGAIN_S_MAX: Final = 10.0
 # While more wait than there is room for, a batch is worth its call only from this many on.
 BATCH_PODS_WORTH: Final = 96
+# Pods that wait until their volumes are bound do not count among the binds under way, up to so
+# many: a provisioner that hangs holds up its own pods. Each keeps a task and a reservation.
+PRE_BINDS_MAX: Final = 4096
+# What waits is looked at when the watch brought something of it, at most so often, and at least so
+# often as kube-scheduler does.
+VOLUMES_LOOK_S_MIN: Final = 0.05
+VOLUMES_LOOK_S_MAX: Final = 1.0
 # Outcomes told to the engine in one call.
 SETTLE_BATCH_MAX: Final = 1024
 # Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives

@@ -17,6 +17,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.binder import Binder
 from kpolicy.cluster.events import EventRecorder
 from kpolicy.cluster.pod_status import PodStatusWriter
+from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
@@ -29,6 +30,7 @@ from kpolicy.scheduler.observed import (
     observe_writes,
 )
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.pre_binds import PreBinds
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.reload import Compile, Reloader
 from kpolicy.scheduler.report import Reporter
@@ -44,6 +46,7 @@ class Parts:
     sink: EngineSink
     informers: Informers
     reporter: Reporter
+    pre_binds: PreBinds
     binds: Binds
     cycle: Cycle
     reloader: Reloader
@@ -83,11 +86,16 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     status = PodStatusWriter(client, clock)
     reporter = Reporter(clock, events, status, metrics, given.traces)
     queue = Queue()
-    sink = EngineSink(thread, queue, clock, on_work=on_work, on_left=reporter.left)
+    pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), thread, clock)
+    sink = EngineSink(
+        thread, queue, clock,
+        on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
+    )  # fmt: skip
     informers = Informers(client, sink, clock, given.random, group)
     binds = Binds(
         Binder(client, clock, given.fence), thread, queue, sink, reporter,
-        clock=clock, run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
+        pre_binder=pre_binds, clock=clock,
+        run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     cycle = Cycle(thread, queue, binds, reporter, clock)
@@ -98,4 +106,4 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)
     observe_engine(metrics, sizes)
-    return Parts(queue, thread, sink, informers, reporter, binds, cycle, reloader, sizes)
+    return Parts(queue, thread, sink, informers, reporter, pre_binds, binds, cycle, reloader, sizes)
