@@ -18,14 +18,17 @@ from benches.crossings import CountingEngine
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.binding import Binding, BindOutcome, Bound
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
+from kpolicy.engine import Decision
 from kpolicy.offline.bench import world
 from kpolicy.offline.snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.program import Program
+from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -87,6 +90,9 @@ class _Bound:
         self.came.set()
         return Bound()
 
+    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+        return None  # pods of this workload have no volumes
+
     def scheduled(self, *_: object, **__: object) -> None:
         pass
 
@@ -136,7 +142,7 @@ class Placing:
         sink.serve(frozenset({EVERY_PROFILE}))
         binds = Binds(
             api, thread, queue, sink, reporter,
-            clock=clock, run_id="bench", on_work=poke,
+            pre_binder=api, clock=clock, run_id="bench", on_work=poke,
         )  # fmt: skip
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(

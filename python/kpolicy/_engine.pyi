@@ -44,12 +44,18 @@ _Applied: TypeAlias = tuple[
 
 # A pod to evict: (uid, namespace, name, whether it is terminating already).
 _Victim: TypeAlias = tuple[str, str, str, bool]
+# A claim of a placed pod, in its namespace: (claim, claim_uid, claim_version, volume, volume_uid,
+# volume_version, to_write, to_mark, seconds_max). volume: what is to name the claim; empty: the
+# claim is to name the pod's node. to_write: the API server does not say so yet. to_mark: the volume
+# is to say that a controller bound it. seconds_max: how long to wait until the claim is bound.
+_VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
-# filter_ns, score_ns, nominated_node, victims, rejected_by, displaced). verdict: 0 placed and
-# assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
+# filter_ns, score_ns, nominated_node, victims, rejected_by, displaced, volumes). verdict: 0 placed
+# and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
 # bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of `choose`: filter again).
 # rejected_by: names of rules. displaced: uids of pods that lost their nomination.
+# volumes: what is to be done before the pod may be bound; for most pods nothing.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -66,6 +72,7 @@ _Decision: TypeAlias = tuple[
     list[_Victim],
     list[str],
     list[str],
+    list[_VolumeWork],
 ]
 
 # Nodes that one rule rejects for the same reasons: (rule, code, reasons, nodes), code as in
@@ -130,6 +137,11 @@ class Engine:
         """The second step: decide and assume, among the kept nodes that still pass. kept: (node,
         sum of score times weight, scores from 0 to 10); refused: (node, reason, whether evicting
         pods cannot help)."""
+
+    def volumes(self, awaited: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[int, str]]:
+        """How far claims of placed pods are, each given as (uid of the pod, its node, claim, volume
+        or empty, version that was written or empty): (state, message). state: 0 not bound yet, 1
+        bound, 2 failed (message says why), 3 the pod is gone or elsewhere."""
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
         """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget

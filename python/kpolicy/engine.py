@@ -21,6 +21,7 @@ from kpolicy._engine import EngineFault, evaluate_expression
 
 __all__ = [
     "Applied",
+    "AwaitedVolume",
     "Decision",
     "Engine",
     "EngineFault",
@@ -36,6 +37,9 @@ __all__ = [
     "Unreadable",
     "Verdict",
     "Victim",
+    "VolumeProgress",
+    "VolumeState",
+    "VolumeWork",
     "Wake",
     "evaluate_expression",
     "version",
@@ -67,6 +71,15 @@ class Outcome(IntEnum):
     BOUND = 0
     FAILED = 1
     GONE = 2
+
+
+class VolumeState(IntEnum):
+    """`VolumeProgress.state`."""
+
+    WAITING = 0
+    BOUND = 1
+    FAILED = 2
+    GONE = 3  # the pod is not there any more, or elsewhere
 
 
 class Refusal(NamedTuple):
@@ -144,6 +157,40 @@ class Victim(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class VolumeWork(NamedTuple):
+    """A claim of a placed pod, in its namespace, and what is to be done before a bind.
+
+    `volume` is to name the claim (`to_mark`: and to say that a controller bound it); where it is
+    empty, the claim is to name the pod's node. `to_write`: the API server does not say so yet."""
+
+    claim: str
+    claim_uid: str
+    claim_version: str
+    volume: str
+    volume_uid: str
+    volume_version: str
+    to_write: bool
+    to_mark: bool
+    seconds_max: int
+
+
+class AwaitedVolume(NamedTuple):
+    """A claim whose binding is waited for; `version`: of what was written for it, if anything."""
+
+    uid: str
+    node: str
+    claim: str
+    volume: str
+    version: str
+
+
+class VolumeProgress(NamedTuple):
+    """How far a claim is; `state` is a `VolumeState`, `message` says why it failed."""
+
+    state: int
+    message: str
+
+
 class Decision(NamedTuple):
     """What was decided for one pod; `verdict` is a `Verdict`.
 
@@ -166,6 +213,7 @@ class Decision(NamedTuple):
     rejected_by: list[str]
     # Uids of pods of lower priority that lost their nomination to `nominated_node`.
     displaced: list[str]
+    volumes: list[VolumeWork]
 
 
 class RejectedNodes(NamedTuple):
@@ -283,6 +331,10 @@ class Engine:
         passes any more and something changed since `filter`, so filter again."""
         return _decision(self._engine.choose(uid, token, kept, refused, now_ns))
 
+    def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
+        """How far each claim is, by what the API server said last."""
+        return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
+
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""
         return list(map(Wake._make, self._engine.settle(outcomes, now_ns)))
@@ -325,8 +377,11 @@ def version() -> str:
 
 def _decision(answer: _engine._Decision) -> Decision:
     decision = Decision._make(answer)
+    # Empty for most pods.
     if decision.victims:
         decision.victims[:] = map(Victim._make, decision.victims)
+    if decision.volumes:
+        decision.volumes[:] = map(VolumeWork._make, decision.volumes)
     return decision
 
 

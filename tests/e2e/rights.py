@@ -1,6 +1,6 @@
 """The least that `kpolicy run` needs of RBAC, and the writes it may be seen to make.
 
-Owns both lists, which must agree: what is not granted here must not be needed.
+Owns the lists, which must agree two by two: what is not granted here must not be needed.
 """
 
 from __future__ import annotations
@@ -54,3 +54,24 @@ WRITES_ALLOWED = frozenset(
 
 # Where a policy preempts.
 WRITES_ALLOWED_EVICTING = WRITES_ALLOWED | {("delete", "pods")}
+
+# With a policy that binds volumes: what it reads besides, and what it writes before a bind.
+_READ = ("get", "list", "watch")
+VOLUME_RULES = (
+    *RULES,
+    Rule(_READ, ("namespaces", "services", "replicationcontrollers")),
+    Rule(_READ, ("replicasets", "statefulsets"), ("apps",)),
+    Rule(_READ, ("poddisruptionbudgets",), ("policy",)),
+    Rule(_READ, ("persistentvolumes", "persistentvolumeclaims")),
+    Rule(
+        _READ,
+        ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"),
+        ("storage.k8s.io",),
+    ),
+    Rule(("patch",), ("persistentvolumes", "persistentvolumeclaims")),
+)
+
+VOLUME_WRITES_ALLOWED = WRITES_ALLOWED | {
+    ("patch", "persistentvolumes"),
+    ("patch", "persistentvolumeclaims"),
+}

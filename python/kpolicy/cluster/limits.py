@@ -98,6 +98,13 @@ EVICT_RETRY_S: Final = 0.2
 # A server that asks for more patience than this is not waited for: room is made another time.
 EVICT_RETRY_AFTER_S_MAX: Final = 5.0
 
+# --- volumes -------------------------------------------------------------------------------------
+# Volumes and claims written at once, so that a burst of them leaves connections to binds.
+VOLUME_WRITES_IN_FLIGHT_MAX: Final = 16
+# The controller for volumes writes the same objects: a conflict or two are common, more are not.
+VOLUME_WRITE_TRIES_MAX: Final = 4
+VOLUME_WRITE_RETRY_S: Final = 0.2
+
 # --- events and conditions -----------------------------------------------------------------------
 # The API server refuses notes over 1,024; kube-scheduler cuts to 1,020 bytes and " ...".
 EVENT_NOTE_BYTES_MAX: Final = 1024

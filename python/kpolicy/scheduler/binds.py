@@ -15,12 +15,13 @@ from typing import Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
-from kpolicy.engine import Outcome
+from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.decide import Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Basis, BindTimes, Reporter
 from kpolicy.scheduler.sink import EngineSink
 
@@ -31,6 +32,10 @@ DECISION_ID = "kpolicy.dev/decision-id"
 
 class BinderPort(Protocol):
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
+
+
+class PreBinderPort(Protocol):
+    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,14 @@ class Binds:
         sink: EngineSink,
         reporter: Reporter,
         *,
+        pre_binder: PreBinderPort,
         clock: Clock,
         run_id: str,
         on_work: Callable[[], None],
         in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
     ) -> None:
         self._binder = binder
+        self._pre_binder = pre_binder
         self._thread = thread
         self._queue = queue
         self._sink = sink
@@ -67,6 +74,7 @@ class Binds:
         self._window = asyncio.Semaphore(in_flight_max)
         self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
         self._open = 0  # reservations of ours that have not ended
+        self._waiting = 0  # of them, for their volumes
         self._sending = 0
         self._decisions = 0
         self._ended: list[_Ended] = []
@@ -78,7 +86,7 @@ class Binds:
     @property
     def room(self) -> int:
         """How many more may be assumed now."""
-        return self._open_max - self._open
+        return self._open_max - self._open + min(self._waiting, limits.PRE_BINDS_MAX)
 
     @property
     def under_way(self) -> int:
@@ -87,6 +95,10 @@ class Binds:
     @property
     def in_flight(self) -> int:
         return self._sending
+
+    @property
+    def awaiting_volumes(self) -> int:
+        return self._waiting
 
     def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
         self._open += 1
@@ -104,10 +116,11 @@ class Binds:
             await self._linger()
 
     async def drain(self, seconds: float) -> bool:
-        """Wait for what is under way, at most so long; `run` must be running."""
+        """Wait for binds under way, at most so long; `run` must be running. Pods that wait for
+        volumes are left to whoever leads next: what was written for them stands."""
 
         async def none_open() -> None:
-            while self._open:
+            while self._open > self._waiting:
                 self._settled.clear()
                 await self._settled.wait()
 
@@ -115,7 +128,7 @@ class Binds:
         deadline = asyncio.ensure_future(self._clock.sleep(seconds))
         try:
             await asyncio.wait({ended, deadline}, return_when=asyncio.FIRST_COMPLETED)
-            return not self._open
+            return self._open <= self._waiting
         finally:
             ended.cancel()
             deadline.cancel()
@@ -130,9 +143,11 @@ class Binds:
         binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
         context = self._reporter.traces.begin(times.decided_ns)
         traceparent = context.traceparent if context is not None else None
-        async with self._window:
-            times.started_ns = self._clock.now_ns()
-            end = await self._ask(binding, traceparent)
+        end = await self._pre_bind(pod, decision) if decision.volumes else None
+        if end is None:
+            async with self._window:
+                times.started_ns = self._clock.now_ns()
+                end = await self._ask(binding, traceparent)
         times.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
@@ -144,6 +159,15 @@ class Binds:
         self._changed.set()
         if end.settle is not Outcome.BOUND:
             self._urgent.set()
+
+    async def _pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+        """Outside of the window: a slow one takes no other pod's place."""
+        self._waiting += 1
+        self._on_work()
+        try:
+            return await self._pre_binder.pre_bind(pod, decision)
+        finally:
+            self._waiting -= 1
 
     async def _ask(self, binding: Binding, traceparent: str | None) -> BindEnd:
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL

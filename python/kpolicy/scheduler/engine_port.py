@@ -13,7 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, Protocol, TypeVar
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.engine import Applied, PodChange, Refusal, Scheduled, Wake
+from kpolicy.engine import (
+    Applied,
+    AwaitedVolume,
+    PodChange,
+    Refusal,
+    Scheduled,
+    VolumeProgress,
+    Wake,
+)
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -31,6 +39,7 @@ class EnginePort(Protocol):
     def list_end(self, resource: str, now_ns: int) -> Applied: ...
     def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied: ...
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled: ...
+    def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]: ...
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]: ...
     def settle_room(
         self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool

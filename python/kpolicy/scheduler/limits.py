@@ -46,6 +46,13 @@ BATCH_PODS_WORTH: Final = 96
 # Evictions under way at once, for all pods together: kube-scheduler's parallelism. Of preemptions
 # there is one a pod at the most, which is held in the queue meanwhile.
 EVICTIONS_IN_FLIGHT_MAX: Final = 16
+# Pods that wait until their volumes are bound do not count among the binds under way, up to so
+# many: a provisioner that hangs holds up its own pods. Each keeps a task and a reservation.
+PRE_BINDS_MAX: Final = 4096
+# What waits is looked at when the watch brought something of it, at most so often, and at least so
+# often as kube-scheduler does.
+VOLUMES_LOOK_S_MIN: Final = 0.05
+VOLUMES_LOOK_S_MAX: Final = 1.0
 # Outcomes told to the engine in one call.
 SETTLE_BATCH_MAX: Final = 1024
 # Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives

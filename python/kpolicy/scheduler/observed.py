@@ -127,6 +127,10 @@ def observe_writes(
         lambda: {(): binds.under_way},
     )  # fmt: skip
     metrics.watch(
+        "kpolicy_pods_awaiting_volumes", "gauge", "Placed pods whose volumes are not bound yet.",
+        lambda: {(): binds.awaiting_volumes},
+    )  # fmt: skip
+    metrics.watch(
         "kpolicy_binds_total", "counter", "Binds, by what came of them.",
         lambda: {(outcome,): count for outcome, count in binds.outcomes.items()}, ("outcome",),
     )  # fmt: skip

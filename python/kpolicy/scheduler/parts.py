@@ -18,6 +18,7 @@ from kpolicy.cluster.binder import Binder
 from kpolicy.cluster.events import EventRecorder
 from kpolicy.cluster.evictor import Evictor
 from kpolicy.cluster.pod_status import PodStatusWriter
+from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
@@ -31,6 +32,7 @@ from kpolicy.scheduler.observed import (
     observe_writes,
 )
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.pre_binds import PreBinds
 from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.reload import Compile, Reloader
@@ -47,6 +49,7 @@ class Parts:
     sink: EngineSink
     informers: Informers
     reporter: Reporter
+    pre_binds: PreBinds
     binds: Binds
     preemptions: Preemptions
     cycle: Cycle
@@ -87,11 +90,16 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     status = PodStatusWriter(client, clock)
     reporter = Reporter(clock, events, status, metrics, given.traces)
     queue = Queue()
-    sink = EngineSink(thread, queue, clock, on_work=on_work, on_left=reporter.left)
+    pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), thread, clock)
+    sink = EngineSink(
+        thread, queue, clock,
+        on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
+    )  # fmt: skip
     informers = Informers(client, sink, clock, given.random, group)
     binds = Binds(
         Binder(client, clock, given.fence), thread, queue, sink, reporter,
-        clock=clock, run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
+        pre_binder=pre_binds, clock=clock,
+        run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(
@@ -108,5 +116,6 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     observe_preemptions(metrics, preemptions)
     observe_engine(metrics, sizes)
     return Parts(
-        queue, thread, sink, informers, reporter, binds, preemptions, cycle, reloader, sizes
-    )
+        queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, cycle, reloader,
+        sizes,
+    )  # fmt: skip

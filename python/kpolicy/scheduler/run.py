@@ -189,6 +189,7 @@ class Scheduler:
             (parts.reporter.events.run(), "events"),
             (parts.reporter.status.run(), "conditions"),
             (parts.binds.run(), "settle"),
+            (parts.pre_binds.run(), "volumes"),
         ):
             group.create_task(work, name=name)
         await self._or_stopped(parts.informers.wait_synced())

@@ -25,7 +25,8 @@ EVERY_PROFILE = "*"
 
 
 class EngineSink:
-    """`on_work` hears that there may be pods to try; `on_left`, that a pod needs us no more."""
+    """`on_work` hears that there may be pods to try; `on_left`, that a pod needs us no more;
+    `on_heard`, of which resource something came."""
 
     def __init__(
         self,
@@ -35,6 +36,7 @@ class EngineSink:
         *,
         on_work: Callable[[], None],
         on_left: Callable[[str], None],
+        on_heard: Callable[[str], None] = lambda resource: None,
     ) -> None:
         self._engine = thread.engine
         self._thread = thread
@@ -42,6 +44,7 @@ class EngineSink:
         self._clock = clock
         self._on_work = on_work
         self._on_left = on_left
+        self._on_heard = on_heard
         self._served: frozenset[str] = frozenset()
         self._named: OrderedDict[str, None] = OrderedDict()
         self.unreadable: Counter[str] = Counter()
@@ -91,6 +94,7 @@ class EngineSink:
             self._name(resource, unreadable)
         await self.take_pods(applied.pods)
         await self.take_wakes(applied.wakes)
+        self._on_heard(resource)
 
     async def take_pods(self, pods: list[PodChange]) -> None:
         """In slices: a page of 8,000 pods must not hold up the loop."""

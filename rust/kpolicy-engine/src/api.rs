@@ -17,6 +17,7 @@
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
 //! filter(&mut self, uid: &Arc<str>) -> Filtered
 //! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Decision
+//! volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress>
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
 //! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::model::{Event, Kind, Object};
+pub use crate::rules::volume_binding::{AwaitedVolume, VolumeProgress};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +121,26 @@ pub struct Decision {
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
+    /// What is to be done about its volumes before a placed pod may be bound; mostly nothing.
+    pub volumes: Vec<VolumeWork>,
+}
+
+/// One claim of a placed pod, in its namespace: to be given a volume, or to be provisioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeWork {
+    pub claim: Box<str>,
+    pub claim_uid: Box<str>,
+    pub claim_version: Box<str>,
+    /// The volume that is to name the claim. Empty: the claim is to name the pod's node.
+    pub volume: Box<str>,
+    pub volume_uid: Box<str>,
+    pub volume_version: Box<str>,
+    /// The API server does not say so yet.
+    pub is_to_write: bool,
+    /// The volume is to say that a controller bound it, not its user.
+    pub is_to_mark: bool,
+    /// How long to wait until the claim is bound.
+    pub seconds_max: i64,
 }
 
 /// A pod that has to go.

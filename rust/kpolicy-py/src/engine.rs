@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Applied, KeptNode, Kind, Outcome, RefusedNode};
+use kpolicy_engine::api::{Applied, AwaitedVolume, KeptNode, Kind, Outcome, RefusedNode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -208,6 +208,22 @@ impl Engine {
             .collect();
         let decision = self.ask(py, |held| held.core.choose(&uid, token, &kept, &refused))?;
         tuples::decision(py, &decision)
+    }
+
+    /// How far claims of placed pods are, of which (uid of the pod, its node, claim, volume or empty,
+    /// version that was written or empty) is given.
+    fn volumes<'py>(
+        &self,
+        py: Python<'py>,
+        awaited: Vec<(String, String, String, String, String)>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let awaited = awaited.into_iter().map(|(uid, node, claim, volume, version)| {
+            let (uid, node, claim) = (uid.into(), node.into(), claim.into());
+            AwaitedVolume { uid, node, claim, volume: volume.into(), version: version.into() }
+        });
+        let awaited: Vec<AwaitedVolume> = awaited.collect();
+        let volumes = self.ask(py, |held| held.core.volumes(&awaited))?;
+        tuples::volumes(py, &volumes)
     }
 
     /// What became of binds: (uid, outcome); 0 bound, 1 failed, 2 the pod is gone.

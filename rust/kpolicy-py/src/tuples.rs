@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Victim, Wake,
+    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Victim,
+    VolumeProgress, VolumeWork, Wake,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -141,6 +142,34 @@ pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
         list(py, &decision.victims, victim)?.into_any(),
         texts(py, &decision.rejected_by)?.into_any(),
         texts(py, &decision.displaced)?.into_any(),
+        list(py, &decision.volumes, volume_work)?.into_any(),
     ];
     PyTuple::new(py, fields)
+}
+
+fn volume_work<'py>(py: Python<'py>, work: &VolumeWork) -> Tuple<'py> {
+    (
+        &*work.claim,
+        &*work.claim_uid,
+        &*work.claim_version,
+        &*work.volume,
+        &*work.volume_uid,
+        &*work.volume_version,
+        work.is_to_write,
+        work.is_to_mark,
+        work.seconds_max,
+    )
+        .into_pyobject(py)
+}
+
+pub fn volumes<'py>(py: Python<'py>, volumes: &[VolumeProgress]) -> PyResult<Bound<'py, PyList>> {
+    list(py, volumes, |py, progress| {
+        match progress {
+            VolumeProgress::Waiting => (0, ""),
+            VolumeProgress::Bound => (1, ""),
+            VolumeProgress::Failed(why) => (2, why.as_str()),
+            VolumeProgress::Gone => (3, ""),
+        }
+        .into_pyobject(py)
+    })
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from kpolicy.engine import (
     Applied,
+    AwaitedVolume,
     Decision,
     PodChange,
     PodState,
@@ -21,6 +22,9 @@ from kpolicy.engine import (
     Scheduled,
     Unreadable,
     Verdict,
+    VolumeProgress,
+    VolumeState,
+    VolumeWork,
     Wake,
 )
 
@@ -53,11 +57,12 @@ def decided(
     filter_ns: int = 0,
     score_ns: int = 0,
     rejected_by: Sequence[str] = (),
+    volumes: Sequence[VolumeWork] = (),
 ) -> Decision:
     placed = verdict is Verdict.PLACED
     return Decision(
         verdict, uid, namespace, name or uid, node, message, 100 if placed else 0, nodes,
-        1 if placed else 0, filter_ns, score_ns, "", [], list(rejected_by), [],
+        1 if placed else 0, filter_ns, score_ns, "", [], list(rejected_by), [], list(volumes),
     )  # fmt: skip
 
 
@@ -72,6 +77,8 @@ class SmallEngine:
         self.seen: dict[str, set[str]] = {}
         self.settled: Counter[int] = Counter()
         self.batches: list[int] = []
+        self.progress: dict[str, VolumeProgress] = {}  # by claim; others wait
+        self.asked: list[list[str]] = []
         self.broken: set[str] = set()  # pods by name whose rules fail
 
     # --- programs --------------------------------------------------------------------------------
@@ -140,6 +147,11 @@ class SmallEngine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         self.batches.append(len(uids))
         return Scheduled(self.program_hash(), self.version, [self._decide(uid) for uid in uids])
+
+    def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
+        self.asked.append([volume.claim for volume in awaited])
+        waits = VolumeProgress(VolumeState.WAITING, "")
+        return [self.progress.get(volume.claim, waits) for volume in awaited]
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         wakes: list[Wake] = []

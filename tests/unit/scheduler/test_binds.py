@@ -25,12 +25,13 @@ from kpolicy.cluster.binding import (
     Unknown,
 )
 from kpolicy.cluster.failure import TimedOut
-from kpolicy.engine import Outcome, Verdict
+from kpolicy.engine import Decision, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.decide import Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Basis, Reporter
 from kpolicy.scheduler.sink import EngineSink
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -78,6 +79,17 @@ class ScriptedBinder:
         return self.outcomes.pop(0) if self.outcomes else Bound()
 
 
+class ScriptedPreBinder:
+    """Lets pods wait until each is given its end."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, asyncio.Future[BindEnd | None]] = {}
+
+    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+        self.ends[pod.uid] = asyncio.get_running_loop().create_future()
+        return await self.ends[pod.uid]
+
+
 class Silent:
     """Takes the place of the event recorder and of the status writer, and keeps what was told."""
 
@@ -106,17 +118,18 @@ class CountingEngine(SmallEngine):
 class Rig:
     binds: Binds
     binder: ScriptedBinder
+    pre_binder: ScriptedPreBinder
     engine: CountingEngine
     queue: Queue
     clock: ManualClock
     events: Silent
     group: asyncio.TaskGroup
 
-    def start(self, *uids: str) -> None:
+    def start(self, *uids: str, volumes: Sequence[VolumeWork] = ()) -> None:
         for uid in uids:
             self.queue.changed(Pending(uid, name=uid), self.clock.monotonic_ns())
-        for pod in self.queue.pop_batch(100, self.clock.monotonic_ns()):
-            decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1")
+        for pod in self.queue.pop_batch(1000, self.clock.monotonic_ns()):
+            decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", volumes=volumes)
             placement = Placement(pod, decision, 0, rescued=False)
             self.binds.start(placement, Basis("sha256:1", "77", 0, 0), self.group)
 
@@ -144,13 +157,14 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     sink = EngineSink(thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None)
     binder = ScriptedBinder(*outcomes)
     binder.answer.set()
+    pre_binder = ScriptedPreBinder()
     binds = Binds(
-        binder, thread, queue, sink, reporter,
+        binder, thread, queue, sink, reporter, pre_binder=pre_binder,
         clock=clock, run_id="run", on_work=lambda: None, in_flight_max=window,
     )  # fmt: skip
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
-        yield Rig(binds, binder, engine, queue, clock, events, group)
+        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group)
         assert await binds.drain(5)
         assert binds.under_way == 0
         settling.cancel()
@@ -232,6 +246,55 @@ async def test_an_unknown_outcome_keeps_the_reservation_until_somebody_knows() -
             waits.append(waited)
         assert waits == [1, 2, 4]
         assert one.settled() == {"a": 0}
+
+
+VOLUME = VolumeWork("data", "u", "1", "", "", "", to_write=True, to_mark=False, seconds_max=600)
+
+
+async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
+    async with rig(window=2) as one:
+        room = one.binds.room
+        waiting = [f"w{number}" for number in range(300)]
+        one.start(*waiting, volumes=[VOLUME])
+        await one.rest()
+        assert (one.binds.awaiting_volumes, one.binds.room) == (300, room)
+        one.start("plain")
+        await one.rest()
+        assert one.settled() == {"plain": 0}
+        assert [binding.name for binding in one.binder.bindings] == ["plain"]
+        one.binder.answer.clear()
+        for uid in waiting:
+            one.pre_binder.ends[uid].set_result(None)
+        await one.rest()
+        assert (one.binder.highest, one.binds.room) == (2, room - len(waiting))
+        one.binder.answer.set()
+        await one.rest()
+        assert one.binder.highest == 2
+        assert (one.binds.awaiting_volumes, one.binds.room) == (0, room)
+        assert one.settled() == dict.fromkeys([*waiting, "plain"], 0)
+
+
+async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
+    async with rig() as one:
+        one.start("a", volumes=[VOLUME])
+        await one.rest()
+        one.pre_binder.ends["a"].set_result(BindEnd(Outcome.FAILED, True, "no volume"))
+        await one.rest()
+        assert (one.binder.bindings, one.settled()) == ([], {"a": 1})
+        assert any("no volume" in words for words in one.events.told)
+        pod = one.queue.get("a")
+        assert pod is not None
+        assert pod.errors == 1
+
+
+async def test_the_way_out_does_not_wait_for_volumes() -> None:
+    async with rig() as one:
+        one.start("a", volumes=[VOLUME])
+        await one.rest()
+        assert await one.binds.drain(5)
+        assert one.binds.under_way == 1
+        one.pre_binder.ends["a"].set_result(None)
+        await one.rest()
 
 
 async def test_draining_gives_up_in_time() -> None:

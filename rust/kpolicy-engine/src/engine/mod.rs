@@ -7,6 +7,7 @@ mod apply;
 mod schedule;
 mod stale;
 mod stepwise;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::{Outcome, Question, Refusal, behind, reference};
-use crate::rules::volume_binding::{self, Bindings};
 use crate::rules::{Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 
 use super::Engine;
+use super::volumes::Work;
 
 /// A pod that is to be judged, and the position of its profile.
 pub(super) type Ready = (Arc<Pod>, usize);
@@ -52,11 +52,12 @@ impl Engine {
             Err(answer) => return *answer,
         };
         if self.cluster.nodes().is_empty() {
-            return self.told(&pod, &no_nodes());
+            return self.told(&pod, &no_nodes(), None);
         }
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
         let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
-        self.told(&pod, &outcome)
+        let work = self.work_of(&pod, profile, &outcome);
+        self.told(&pod, &outcome, work.as_ref())
     }
 
     /// The pod and its profile, if it is to be judged; the answer otherwise.
@@ -81,9 +82,13 @@ impl Engine {
         profile: usize,
         outcome: &Outcome,
     ) -> Decision {
-        let decision = self.told(pod, outcome);
+        let work = self.work_of(pod, profile, outcome);
+        let decision = self.told(pod, outcome, work.as_ref());
         match outcome {
-            Outcome::Chosen { slot, .. } => self.place(pod, profile, *slot),
+            Outcome::Chosen { slot, .. } => {
+                self.audit(pod, profile, *slot);
+                self.place(pod, *slot, work);
+            }
             Outcome::Rejected(refusal) => {
                 if refusal.room.is_tried {
                     self.nominate(pod, &decision);
@@ -97,13 +102,14 @@ impl Engine {
     }
 
     /// What is answered, before anything comes of it.
-    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome) -> Decision {
+    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome, work: Option<&Work>) -> Decision {
         match outcome {
             Outcome::Chosen { slot, total, feasible } => {
                 let mut decision = self.decision(pod, Verdict::Placed);
                 decision.score = *total;
                 decision.nodes_feasible = *feasible;
                 decision.node = self.name_of(Some(*slot));
+                decision.volumes = work.map(|work| self.told_work(work)).unwrap_or_default();
                 decision
             }
             Outcome::Rejected(refusal) => self.told_of_refusal(pod, refusal),
@@ -154,26 +160,6 @@ impl Engine {
         }
     }
 
-    fn place(&mut self, pod: &Arc<Pod>, profile: usize, slot: NodeSlot) {
-        self.audit(pod, profile, slot);
-        let bindings = self.bindings(pod, profile, slot);
-        self.cluster.assume(&pod.uid, slot);
-        if let Some((bindings, node_name)) = bindings.filter(|(bindings, _)| !bindings.is_empty()) {
-            let objects = bindings.assumed(&node_name);
-            self.cluster.promise(&pod.uid, objects, &bindings.relied_on());
-        }
-    }
-
-    /// What is to be bound and provisioned for the pod on the node.
-    fn bindings(&self, pod: &Pod, profile: usize, slot: NodeSlot) -> Option<(Bindings, Arc<str>)> {
-        if pod.template.volumes.is_empty() || !self.program.profiles.get(profile)?.binds_volumes() {
-            return None;
-        }
-        let view = self.cluster.nodes().view(slot)?;
-        let bindings = volume_binding::decide(pod, &self.cluster, view).ok()?;
-        Some((bindings, Arc::clone(&view.node.name)))
-    }
-
     fn nominate(&mut self, pod: &Arc<Pod>, decision: &Decision) {
         for uid in &decision.displaced {
             self.cluster.nominate(uid, &self.empty);
@@ -220,6 +206,7 @@ impl Engine {
             victims: Vec::new(),
             displaced: Vec::new(),
             rejected_by: Vec::new(),
+            volumes: Vec::new(),
         }
     }
 }

@@ -10,9 +10,8 @@ use crate::rules::expression::{
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::tenths::{self, Tenths};
-use crate::rules::{
-    Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources, volume_binding,
-};
+use crate::rules::volume_binding::VolumeBinding;
+use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
 
 use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
@@ -52,9 +51,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Whether volumes are bound for pods that it places.
-    pub fn binds_volumes(&self) -> bool {
-        self.filters.iter().any(|filter| filter.name.as_ref() == volume_binding::NAME)
+    /// How volumes are bound for pods that it places, if they are.
+    pub fn volume_binding(&self) -> Option<VolumeBinding> {
+        self.filters.iter().find_map(|filter| filter.rule.binds_volumes())
     }
 
     /// The position of `DynamicResources` among the filters, which shapes what users read when a

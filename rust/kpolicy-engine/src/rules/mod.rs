@@ -67,6 +67,8 @@ use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 pub use normalization::{Fitted, IGNORED, Normalization};
 pub use status::{Code, Rejection, Status};
 
+use volume_binding::VolumeBinding;
+
 /// What a rule reads of a pod, as ids and numbers. Pods with equal keys get equal answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Key(Vec<u64>);
@@ -164,6 +166,11 @@ pub trait Filter: Debug + Send + Sync {
     /// Kinds that must be watched for this rule, besides pods and nodes.
     fn kinds(&self) -> &'static [Kind] {
         &[]
+    }
+
+    /// How volumes are bound for pods that it let through, if it is the rule that sees to that.
+    fn binds_volumes(&self) -> Option<VolumeBinding> {
+        None
     }
 }
 

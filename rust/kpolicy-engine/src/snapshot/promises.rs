@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::Occurrence;
-use crate::model::{Kind, Meta, Object};
+use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim};
 
 use super::Cluster;
 use super::objects::{Kept, Replaced};
@@ -96,6 +96,26 @@ impl Cluster {
                 self.note_object(replaced);
             }
         }
+    }
+
+    /// A volume as the API server showed it last, whatever is promised.
+    pub fn told_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
+        match self.told(Kind::PersistentVolume, "", name) {
+            Some(Kept::PersistentVolume(volume)) => Some(volume),
+            _ => self.objects.volumes.get("", name),
+        }
+    }
+
+    /// As [`Cluster::told_volume`].
+    pub fn told_claim(&self, namespace: &str, name: &str) -> Option<&Arc<PersistentVolumeClaim>> {
+        match self.told(Kind::PersistentVolumeClaim, namespace, name) {
+            Some(Kept::PersistentVolumeClaim(claim)) => Some(claim),
+            _ => self.objects.claims.get(namespace, name),
+        }
+    }
+
+    fn told(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Kept> {
+        self.promises.told(&(kind, namespace.into(), name.into()))
     }
 
     /// Gives up what was promised to a pod: objects that no other pod counts on are again as the API

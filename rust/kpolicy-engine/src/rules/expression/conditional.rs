@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
+use crate::rules::volume_binding::VolumeBinding;
 use crate::rules::{Code, Filter, Key, NodeNames, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
@@ -66,6 +67,10 @@ impl Filter for ConditionalFilter {
 
     fn kinds(&self) -> &'static [Kind] {
         self.rule.kinds()
+    }
+
+    fn binds_volumes(&self) -> Option<VolumeBinding> {
+        self.rule.binds_volumes()
     }
 }
 

@@ -39,12 +39,15 @@ pub enum Reach<'a> {
 
 impl Bound {
     pub fn of(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Self {
-        match cluster.objects().volumes.get("", &claim.volume_name) {
-            None => Self::Missing,
-            Some(volume) => {
-                Self::To { affinity: volume.node_affinity.clone(), migrated: Migrated::of(volume) }
-            }
-        }
+        cluster
+            .objects()
+            .volumes
+            .get("", &claim.volume_name)
+            .map_or(Self::Missing, |it| Self::to(it))
+    }
+
+    pub fn to(volume: &PersistentVolume) -> Self {
+        Self::To { affinity: volume.node_affinity.clone(), migrated: Migrated::of(volume) }
     }
 
     pub fn is_migrated(&self) -> bool {

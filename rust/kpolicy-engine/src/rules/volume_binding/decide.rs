@@ -203,23 +203,31 @@ impl Bindings {
 }
 
 impl Binding {
-    /// Clause: a volume that its user did not bind is marked as bound by a controller.
     fn written(&self) -> Option<PersistentVolume> {
-        let meta = &self.claim.meta;
-        let claim = (meta.namespace.clone(), meta.name.clone(), meta.uid.clone());
-        if self.volume.claim.as_ref() == Some(&claim) {
+        if names(&self.volume, &self.claim) {
             return None;
         }
         let mut volume = PersistentVolume::clone(&self.volume);
-        if !is_bound_to(&volume, &self.claim) {
-            let annotations = &volume.meta.annotations;
-            if annotations.get(BOUND_BY_CONTROLLER).is_none() {
-                volume.meta.annotations = with(annotations, BOUND_BY_CONTROLLER, "yes");
-            }
+        if is_to_mark(&volume, &self.claim) {
+            volume.meta.annotations = with(&volume.meta.annotations, BOUND_BY_CONTROLLER, "yes");
         }
-        volume.claim = Some(claim);
+        let meta = &self.claim.meta;
+        volume.claim = Some((meta.namespace.clone(), meta.name.clone(), meta.uid.clone()));
         Some(volume)
     }
+}
+
+/// Whether the volume names this very claim.
+pub fn names(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    let meta = &claim.meta;
+    volume.claim.as_ref().is_some_and(|(namespace, name, uid)| {
+        (namespace, name, uid) == (&meta.namespace, &meta.name, &meta.uid)
+    })
+}
+
+/// Clause: a volume that its user did not bind is marked as bound by a controller.
+pub fn is_to_mark(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    !is_bound_to(volume, claim) && volume.meta.annotations.get(BOUND_BY_CONTROLLER).is_none()
 }
 
 fn with(annotations: &Labels, key: &str, value: &str) -> Labels {

@@ -46,6 +46,10 @@ impl Filter for VolumeBinding {
             Kind::CsiStorageCapacity,
         ]
     }
+
+    fn binds_volumes(&self) -> Option<VolumeBinding> {
+        Some(*self)
+    }
 }
 
 impl Prepared {

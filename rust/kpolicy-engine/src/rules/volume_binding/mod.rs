@@ -15,11 +15,14 @@ mod filter;
 mod hints;
 mod label_index;
 mod needs;
+mod progress;
 mod provisioning;
 
 use crate::program::{Fields, Refusals};
 
-pub use decide::{Binding, Bindings, decide};
+pub use decide::{Binding, Bindings, decide, is_to_mark, names};
+pub use needs::selected_node;
+pub use progress::{AwaitedVolume, VolumeProgress, progress};
 
 pub const NAME: &str = "VolumeBinding";
 

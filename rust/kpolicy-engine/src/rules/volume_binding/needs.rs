@@ -61,7 +61,7 @@ impl Needs {
             match class(claim, cluster)? {
                 Class::Bound => needs.bound.push(Bound::of(claim, cluster)),
                 Class::Immediate => has_immediate = true,
-                Class::WaitsForPod => match claim.meta.annotations.get(SELECTED_NODE) {
+                Class::WaitsForPod => match selected_node(claim) {
                     Some(node_name) => needs.promised.push(Promised {
                         node_name: node_name.into(),
                         provisioning: Provisioning::of(claim, cluster),
@@ -84,6 +84,16 @@ impl Needs {
             .collect();
         Ok(needs)
     }
+}
+
+/// Whether the claim has its volume, by both of them.
+pub fn is_bound(claim: &PersistentVolumeClaim) -> bool {
+    !claim.volume_name.is_empty() && claim.meta.annotations.get(BIND_COMPLETED).is_some()
+}
+
+/// The node that the claim is being provisioned for.
+pub fn selected_node(claim: &PersistentVolumeClaim) -> Option<&str> {
+    claim.meta.annotations.get(SELECTED_NODE)
 }
 
 fn usable_claims<'c>(
@@ -123,10 +133,10 @@ fn usable_claims<'c>(
 }
 
 fn class(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Result<Class, Status> {
-    let is_named = !claim.volume_name.is_empty();
-    if is_named && claim.meta.annotations.get(BIND_COMPLETED).is_some() {
+    if is_bound(claim) {
         return Ok(Class::Bound);
     }
+    let is_named = !claim.volume_name.is_empty();
     let name = claims::class_of(claim);
     let storage_class = Some(name)
         .filter(|name| !name.is_empty())

@@ -1,0 +1,296 @@
+"""Volumes of pods that wait for their first consumer, on a real API server (F-08, Q-08).
+
+The controller that binds volumes is the real one; the provisioner is played by the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.audit import binds
+from tests.cluster.client import Client, wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e import volumes
+from tests.e2e.rights import VOLUME_RULES, VOLUME_WRITES_ALLOWED
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.e2e.volumes import BOUND_BY_CONTROLLER, LOCAL, MADE, claimed, claims
+
+pytestmark = pytest.mark.cluster
+
+POLICY = Path(__file__).parent / "policies" / "volumes.yaml"
+NODES = ("node-0", "node-1", "node-2")
+PREFIX = 'running PreBind plugin "VolumeBinding": binding volumes: '
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
+    with ControlPlane() as control_plane:
+        control_plane.grant(NORMAL, VOLUME_RULES)
+        control_plane.start_controller_manager(controllers=volumes.CONTROLLERS)
+        control_plane.admin.create_nodes(len(NODES))
+        volumes.create_classes(control_plane.admin)
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def scheduler(
+    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SchedulerProcess]:
+    log = tmp_path_factory.mktemp("scheduler") / "kpolicy.log"
+    with SchedulerProcess(cluster.kubeconfig(NORMAL), POLICY, log) as process:
+        yield process
+
+
+@pytest.fixture
+def admin(cluster: ControlPlane, scheduler: SchedulerProcess) -> Client:
+    return cluster.admin
+
+
+@pytest.fixture
+def namespace(admin: Client, request: pytest.FixtureRequest) -> str:
+    name = str(request.node.name).replace("_", "-").removeprefix("test-")[:50].strip("-")
+    admin.create_namespace(name)
+    return name
+
+
+def create_pod(
+    admin: Client, namespace: str, name: str, *claims: str, scheduler: str = "kpolicy"
+) -> str:
+    pod = admin.create_pod(
+        name, namespace=namespace, scheduler_name=scheduler, spec=claimed(*claims)
+    )
+    return str(pod["metadata"]["uid"])
+
+
+def wait_bound(admin: Client, namespace: str, *pods: str) -> dict[str, str]:
+    wait_for(lambda: set(pods) <= set(admin.placements(namespace)), f"{pods} to be bound")
+    return admin.placements(namespace)
+
+
+def wait_told(admin: Client, namespace: str, pod: str, reason: str, with_text: str = "") -> str:
+    """The message of the pod's condition, once it has this reason and this text."""
+
+    def message() -> str:
+        for found in admin.pod(pod, namespace=namespace)["status"].get("conditions", []):
+            if found["type"] == "PodScheduled" and found.get("reason") == reason:
+                return str(found["message"]) if with_text in found["message"] else ""
+        return ""
+
+    return wait_for(message, f"{pod} to be told {reason}")
+
+
+def wait_settled(scheduler: SchedulerProcess) -> None:
+    wait_for(
+        lambda: (
+            scheduler.metric("kpolicy_reservations_open") == 0
+            and scheduler.metric("scheduler_cache_size", type="assumed_pods") == 0
+        ),
+        "every reservation to end",
+    )
+    assert scheduler.metric("kpolicy_pods_awaiting_volumes") == 0
+    assert scheduler.metric("kpolicy_engine_size", what="objectsPromised") == 0
+
+
+def test_a_volume_that_waits_is_bound_before_its_pod(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_volume(admin, "static", "node-1")
+    volumes.wait_available(admin, "static")
+    claim = volumes.create_claim(admin, namespace, "data")
+    create_pod(admin, namespace, "pod", "data")
+    assert wait_bound(admin, namespace, "pod") == {"pod": "node-1"}
+    volume = admin.get(f"{volumes.VOLUMES}/static")
+    assert volume["metadata"]["annotations"][BOUND_BY_CONTROLLER] == "yes"
+    reference = volume["spec"]["claimRef"]
+    assert reference["uid"] == claim["metadata"]["uid"]
+    assert (reference["kind"], reference["apiVersion"]) == ("PersistentVolumeClaim", "v1")
+    assert volumes.phases(admin, namespace, ["data"]) == ["Bound"]
+    wait_settled(scheduler)
+
+
+def test_a_volume_that_its_user_bound_stays_the_users(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    own = {"namespace": namespace, "name": "data"}
+    volumes.create_volume(admin, "by-user", "node-2", claim=own)
+    volumes.create_claim(admin, namespace, "data")
+    create_pod(admin, namespace, "pod", "data")
+    assert wait_bound(admin, namespace, "pod") == {"pod": "node-2"}
+    volume = admin.get(f"{volumes.VOLUMES}/by-user")
+    assert BOUND_BY_CONTROLLER not in volume["metadata"].get("annotations", {})
+    wait_settled(scheduler)
+
+
+def test_a_slow_provisioner_holds_up_its_own_pods_only(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    slow = [f"slow-{number}" for number in range(12)]
+    for name in slow:
+        volumes.create_claim(admin, namespace, name, MADE)
+        create_pod(admin, namespace, name, name)
+    wait_for(
+        lambda: scheduler.metric("kpolicy_pods_awaiting_volumes") == len(slow),
+        "all of them to wait for their volumes",
+    )
+    quick = admin.create_pods(100, namespace=namespace, prefix="quick", scheduler_name="kpolicy")
+    placements = wait_bound(admin, namespace, *quick)
+    assert set(placements) == set(quick), "no pod is bound before its volume"
+    assert scheduler.metric("kpolicy_binds_in_flight") == 0
+    nodes = {name: volumes.selected_node(admin, namespace, name) for name in slow}
+    for name, node in nodes.items():
+        volumes.provision(admin, namespace, name, node)
+    placements = wait_bound(admin, namespace, *slow)
+    assert {name: placements[name] for name in slow} == nodes
+    wait_settled(scheduler)
+
+
+def test_a_volume_is_promised_to_one_claim(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_volume(admin, "only", "node-0")
+    volumes.wait_available(admin, "only")
+    for name in ("a", "b"):
+        volumes.create_claim(admin, namespace, name)
+    for name in ("a", "b"):
+        create_pod(admin, namespace, name, name)
+    wait_for(lambda: admin.placements(namespace), "one of the two to be bound")
+    (bound,) = admin.placements(namespace)
+    other = "b" if bound == "a" else "a"
+    message = wait_told(admin, namespace, other, "Unschedulable")
+    assert "3 node(s) didn't find available persistent volumes to bind" in message
+    volumes.create_volume(admin, "second", "node-2")
+    assert wait_bound(admin, namespace, other)[other] == "node-2"
+    wait_settled(scheduler)
+
+
+def test_what_the_provisioner_refuses_is_tried_again(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data")
+    volumes.selected_node(admin, namespace, "data")
+    volumes.refuse(admin, namespace, "data")
+    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    assert message == PREFIX + 'provisioning failed for PVC "data"'
+    node = volumes.selected_node(admin, namespace, "data")
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "pod") == {"pod": node}
+    wait_settled(scheduler)
+
+
+def test_it_says_what_kube_scheduler_says(
+    cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    cluster.start_scheduler()
+    told = {}
+    for name, served_by in (("theirs", "default-scheduler"), ("ours", "kpolicy")):
+        volumes.create_claim(admin, namespace, name, MADE)
+        create_pod(admin, namespace, name, name, scheduler=served_by)
+        node = volumes.selected_node(admin, namespace, name)
+        volumes.refuse(admin, namespace, name)
+        refused = wait_told(admin, namespace, name, "SchedulerError").replace(name, "NAME")
+        node = volumes.selected_node(admin, namespace, name)
+        elsewhere = next(other for other in NODES if other != node)
+        volumes.provision(admin, namespace, name, elsewhere)
+        astray = wait_told(admin, namespace, name, "SchedulerError", with_text="affinity")
+        uid = admin.get(f"{claims(namespace)}/{name}")["metadata"]["uid"]
+        told[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE")]
+    assert told["ours"] == told["theirs"]
+    assert len(told["ours"]) == 2
+
+
+def test_waiting_ends_when_the_policy_says(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data", scheduler="hasty")
+    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    assert message == PREFIX + "context deadline exceeded"
+    # The claim names its node still, and the next attempt finds it there.
+    node = volumes.selected_node(admin, namespace, "data")
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "pod") == {"pod": node}
+    wait_settled(scheduler)
+
+
+def test_pods_that_share_a_claim_are_bound_together(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    for name in ("one", "two"):
+        create_pod(admin, namespace, name, "data")
+    node = volumes.selected_node(admin, namespace, "data")
+    wait_for(lambda: scheduler.metric("kpolicy_pods_awaiting_volumes") == 2, "both to wait")
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "one", "two") == {"one": node, "two": node}
+    wait_settled(scheduler)
+
+
+def test_a_pod_that_is_made_anew_waits_anew(
+    cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data")
+    node = volumes.selected_node(admin, namespace, "data")
+    admin.delete_pod("pod", namespace=namespace)
+    wait_for(
+        lambda: scheduler.metric("kpolicy_reservations_open") == 0, "the first one to be let go"
+    )
+    second = create_pod(admin, namespace, "pod", "data")
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "pod") == {"pod": node}
+    sent = [bind for bind in binds(cluster.audit_events()) if bind.namespace == namespace]
+    assert [(bind.uid, bind.succeeded) for bind in sent] == [(second, True)]
+    wait_settled(scheduler)
+
+
+def test_a_claim_that_is_made_anew_is_another_claim(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data")
+    volumes.selected_node(admin, namespace, "data")
+    path = f"{claims(namespace)}/data"
+    admin.patch(path, {"metadata": {"finalizers": None}})
+    admin.delete(path)
+    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    missing = f'persistentvolumeclaims "{namespace}/data" not found'
+    assert message == f"{PREFIX}failed to check provisioning pvc: {missing}"
+    volumes.create_claim(admin, namespace, "data", MADE)
+    node = volumes.selected_node(admin, namespace, "data")
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "pod") == {"pod": node}
+    wait_settled(scheduler)
+
+
+def test_two_claims_of_one_pod_are_both_waited_for(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_volume(admin, "beside", "node-1")
+    volumes.wait_available(admin, "beside")
+    volumes.create_claim(admin, namespace, "data", LOCAL)
+    volumes.create_claim(admin, namespace, "logs", MADE)
+    create_pod(admin, namespace, "pod", "data", "logs")
+    assert volumes.selected_node(admin, namespace, "logs") == "node-1"
+    wait_for(
+        lambda: volumes.phases(admin, namespace, ["data", "logs"]) == ["Bound", "Pending"],
+        "the first claim to be bound",
+    )
+    assert admin.placements(namespace) == {}
+    volumes.provision(admin, namespace, "logs", "node-1")
+    assert wait_bound(admin, namespace, "pod") == {"pod": "node-1"}
+    wait_settled(scheduler)
+
+
+def test_it_wrote_only_what_it_may(
+    cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess
+) -> None:
+    assert scheduler.terminate() == 0, scheduler.tail()
+    ours = [event for event in cluster.audit_events() if event.user == NORMAL and event.writes]
+    assert len(ours) > 100
+    assert {(event.verb, event.what) for event in ours} <= VOLUME_WRITES_ALLOWED
+    assert [event for event in ours if event.code == 403] == []

@@ -1,0 +1,129 @@
+"""Volumes as tests make them, and a provisioner that does what it is told.
+
+Owns the bodies of classes, volumes and claims, and what an external provisioner writes. The
+controller that binds claims to volumes is the real one. Must not know about scheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.cluster.client import Client, wait_for
+
+Json = dict[str, Any]
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+PROVISIONER = "disks.example.com"
+LOCAL, MADE = "local", "made"
+VOLUMES = "/api/v1/persistentvolumes"
+CONTROLLERS = (
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+)
+
+
+def create_classes(admin: Client) -> None:
+    for name, provisioner in ((LOCAL, "kubernetes.io/no-provisioner"), (MADE, PROVISIONER)):
+        admin.create(
+            "/apis/storage.k8s.io/v1/storageclasses",
+            {
+                "metadata": {"name": name},
+                "provisioner": provisioner,
+                "volumeBindingMode": "WaitForFirstConsumer",
+            },
+        )
+
+
+def on_node(node: str) -> Json:
+    """The affinity of a volume that only this node reaches."""
+    selected = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [selected]}]}}
+
+
+def create_volume(
+    admin: Client,
+    name: str,
+    node: str,
+    *,
+    storage_class: str = LOCAL,
+    claim: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> Json:
+    spec: Json = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "persistentVolumeReclaimPolicy": "Retain",
+        "csi": {"driver": PROVISIONER, "volumeHandle": name},
+        "nodeAffinity": on_node(node),
+    }
+    if claim is not None:
+        spec["claimRef"] = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **claim}
+    metadata = {"name": name, "annotations": dict(annotations or {})}
+    return admin.create(VOLUMES, {"metadata": metadata, "spec": spec})
+
+
+def wait_available(admin: Client, name: str) -> None:
+    """Until the controller has looked at it: the scheduler takes no volume before that."""
+    wait_for(
+        lambda: admin.get(f"{VOLUMES}/{name}")["status"].get("phase") == "Available",
+        f"volume {name} to be available",
+    )
+
+
+def claims(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+
+
+def create_claim(admin: Client, namespace: str, name: str, storage_class: str = LOCAL) -> Json:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return admin.create(claims(namespace), {"metadata": {"name": name}, "spec": spec})
+
+
+def claimed(*names: str) -> Json:
+    """What a pod's spec says of the claims it uses."""
+    return {
+        "volumes": [
+            {"name": f"v{number}", "persistentVolumeClaim": {"claimName": name}}
+            for number, name in enumerate(names)
+        ]
+    }
+
+
+def selected_node(admin: Client, namespace: str, claim: str) -> str:
+    """The node on which the claim is to be provisioned, as soon as the scheduler says so."""
+    path = f"{claims(namespace)}/{claim}"
+
+    def read() -> str:
+        annotations = admin.get(path)["metadata"].get("annotations", {})
+        return str(annotations.get(SELECTED_NODE, ""))
+
+    return wait_for(read, f"a node for claim {claim}")
+
+
+def provision(admin: Client, namespace: str, claim: str, node: str) -> None:
+    """As an external provisioner does: a volume for this very claim."""
+    uid = admin.get(f"{claims(namespace)}/{claim}")["metadata"]["uid"]
+    create_volume(
+        admin, f"pvc-{uid}", node,
+        storage_class=MADE,
+        claim={"namespace": namespace, "name": claim, "uid": uid},
+        annotations={PROVISIONED_BY: PROVISIONER},
+    )  # fmt: skip
+
+
+def refuse(admin: Client, namespace: str, claim: str) -> None:
+    """As an external provisioner that cannot make it there: the scheduler is to choose anew."""
+    gone = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+    admin.patch(f"{claims(namespace)}/{claim}", gone)
+
+
+def phases(admin: Client, namespace: str, names: Sequence[str]) -> list[str]:
+    return [str(admin.get(f"{claims(namespace)}/{name}")["status"]["phase"]) for name in names]
