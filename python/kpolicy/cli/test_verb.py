@@ -104,8 +104,10 @@ def main(args: argparse.Namespace) -> int:
         return _watched(args)
     session = _session(args)
     run = _run(session)
-    if args.update and _updated(run):
-        run = _run(_session(args))
+    if args.update:
+        if _updated(run):
+            run = _run(_session(args))
+        _say_what_is_left(run)
     _show(run, args.output or [("text", "")])
     return 0 if run.is_fine else 1
 
@@ -198,6 +200,18 @@ def _updated(run: PolicyTestRun) -> bool:
         write_back(path, text)
         print(f"{file}: {count} {'value' if count == 1 else 'values'} written", file=sys.stderr)
     return bool(found)
+
+
+def _say_what_is_left(run: PolicyTestRun) -> None:
+    left = sum(
+        one.rewrite is None and not one.is_soft
+        for suite in run.suites
+        for test in suite.tests
+        for one in test.mismatches
+    )
+    if left:
+        what = "1 expectation is" if left == 1 else f"{left} expectations are"
+        print(f"{what} left: a range, a pattern or an error is yours to change", file=sys.stderr)
 
 
 def write_back(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.builtins import POSITIONS
@@ -19,6 +19,8 @@ from kpolicy.policy.policies import Policy
 from kpolicy.policy.resolve import AppliedRule, Served
 
 NODES_TO_SCORE_DEFAULT: Final = 100
+# A rule, and its entry in the program.
+_Made: TypeAlias = tuple[AppliedRule, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ def assemble(
     """The profile `scheduler_name` of the program."""
     maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
     extenders = tuple(e for one in served for e in _extenders(one))
-    filters = [maker.filter(rule) for rule in _filters(served, expressions)]
-    scores = [maker.score(rule) for rule in _scores(served, expressions)]
-    _drop_ignored(filters + scores, extenders)
+    filters = [(rule, maker.filter(rule)) for rule in _filters(served, expressions)]
+    scores = [(rule, maker.score(rule)) for rule in _scores(served, expressions)]
+    _drop_ignored([entry for _, entry in filters + scores], extenders)
     percentage, said_percentage = _percentage(served)
     preemption, said_preemption = _preemption(served)
     entry = {
@@ -94,39 +96,47 @@ def _united(rules: Iterable[AppliedRule], expressions: ExpressionSets) -> list[A
     return list(found.values())
 
 
-def _once(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _once(made: Iterable[_Made]) -> list[dict[str, Any]]:
     """A built-in that two documents list with the same arguments is asked once."""
-    kept: list[dict[str, Any]] = []
-    for entry in entries:
-        if "builtin" in entry and entry in kept:
+    kept: list[_Made] = []
+    for rule, entry in made:
+        if "builtin" in entry and any(entry == other for _, other in kept):
             continue
-        kept.append(entry)
+        kept.append((rule, entry))
     return _named_apart(kept)
 
 
-def _summed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _summed(made: Iterable[_Made]) -> list[dict[str, Any]]:
     """Priorities of several documents add: equal built-ins are one with the sum of weights."""
-    kept: list[dict[str, Any]] = []
-    for entry in entries:
+    kept: list[_Made] = []
+    for rule, entry in made:
         rest = {key: value for key, value in entry.items() if key != "weight"}
-        for other in kept:
+        for _, other in kept:
             if "builtin" in entry and rest == {k: v for k, v in other.items() if k != "weight"}:
                 other["weight"] += entry["weight"]
                 break
         else:
-            kept.append(entry)
+            kept.append((rule, entry))
     return _named_apart(kept)
 
 
-def _named_apart(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Names are unique in a profile; a later one of the same name gets a number."""
+def _named_apart(made: Iterable[_Made]) -> list[dict[str, Any]]:
+    """Names are unique in a profile; a later one of the same name is `POLICY/NAME`, by the policy
+    that makes it differ, and has a number only if that is taken too."""
     taken: set[str] = set()
-    for entry in entries:
+    first: dict[str, AppliedRule] = {}
+    entries = []
+    for rule, entry in made:
         name, number = entry["name"], 2
+        known = first.setdefault(name, rule)
+        if known is not rule:
+            policy = rule.heir if rule.heir != known.heir else rule.written.policy.name
+            name = entry["name"] = f"{policy}/{name}"
         while entry["name"] in taken:
             entry["name"] = f"{name}-{number}"
             number += 1
         taken.add(entry["name"])
+        entries.append(entry)
     return entries
 
 

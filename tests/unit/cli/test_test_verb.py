@@ -121,6 +121,19 @@ def test_update_writes_and_runs_again(folder: Path, capsys: pytest.CaptureFixtur
     assert (folder / "suite.test.yaml").read_text() == after
 
 
+def test_update_leaves_ranges_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "suite.test.yaml"
+    ranged = path.read_text().replace("ssd: 81", "ssd: {between: [81, 90]}")
+    path.write_text(ranged)
+    code, _, err = printed(capsys, "--update")
+    assert code == 1
+    assert err == (
+        "suite.test.yaml: 1 value written\n"
+        "1 expectation is left: a range, a pattern or an error is yours to change\n"
+    )
+    assert "ssd: {between: [81, 90]}" in path.read_text()
+
+
 def test_a_threshold(capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["test", "--update"])
     capsys.readouterr()

@@ -140,7 +140,7 @@ def test_a_base_keeps_its_own_value_for_its_own_profile() -> None:
 
 def test_a_rule_that_two_policies_of_a_profile_have_with_other_values_counts_twice() -> None:
     same = policy(f"extends: base\n{CHILD}", "child")
-    assert names(profile(compile_policy([BASE, same]))["filters"]) == ["a", "a-2"]
+    assert names(profile(compile_policy([BASE, same]))["filters"]) == ["a", "child/a"]
     plain = policy("extends: base", "child")
     assert names(profile(compile_policy([BASE, plain]))["filters"]) == ["a"]
 

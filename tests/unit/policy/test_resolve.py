@@ -137,7 +137,25 @@ def test_equal_built_ins_of_two_policies_filter_once_and_add_their_weights() -> 
 def test_rules_of_one_name_in_two_policies_are_told_apart() -> None:
     one = policy("predicates: [{name: x, expression: node.ready}]", "a")
     two = policy("predicates: [{name: x, expression: '!node.unschedulable'}]", "b")
-    assert names(profile(compile_policy([one, two]))["filters"]) == ["x", "x-2"]
+    assert names(profile(compile_policy([one, two]))["filters"]) == ["x", "b/x"]
+    three = one.replace("name: a", "name: c").replace("node.ready", "node.podCount > 1")
+    entries = profile(compile_policy([one, two, three]))["filters"]
+    assert names(entries) == ["x", "b/x", "c/x"]
+
+
+def test_a_built_in_that_a_policy_weighs_for_some_pods_is_named_by_the_policy() -> None:
+    both = [
+        policy("priorities: [{builtin: ImageLocality}]", "everyone"),
+        policy(
+            "matchConditions: [{name: high, expression: pod.priority > 0}]\n"
+            "priorities: [{builtin: ImageLocality, weight: 5}]",
+            "high",
+        ),
+    ]
+    scores = profile(compile_policy(both))["scores"]
+    assert [(one["name"], one["weight"]) for one in scores] == [
+        ("ImageLocality", 1), ("high/ImageLocality", 5),
+    ]  # fmt: skip
 
 
 def test_match_conditions_concern_the_rules_of_their_document() -> None:
@@ -169,7 +187,8 @@ predicates: [{name: ready, expression: '!node.unschedulable'}]
         "overlay",
     )
     compiled = compile_policy([BASE, overlay])
-    rules = [one for one in profile(compiled)["filters"] if one["name"].startswith("ready")]
+    rules = [one for one in profile(compiled)["filters"] if one["name"].endswith("ready")]
+    assert names(rules) == ["ready", "overlay/ready"]
     assert [len(one["match"]) for one in rules] == [1, 1]
     assert rules[0]["match"] != rules[1]["match"]
     assert rules[0]["policy"] != rules[1]["policy"]
