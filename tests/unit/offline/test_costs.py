@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kpolicy import Program, Snapshot, compile_policy, explain
-from kpolicy.offline.report.explanation import text
+from kpolicy.offline.lint import lint
+from kpolicy.offline.report.explanation import text as shown
 from kpolicy.offline.simulate import simulate
+from kpolicy.policy.source import Source
 from kpolicy.testing import node, pod
 
 NESTED = "node.pods.all(p, node.pods.exists(q, q.priority >= p.priority))"
@@ -88,9 +90,9 @@ def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() 
         assert each["raw"]["dear"] == 0
         [error] = each["errors"]
         assert (error["rule"], error["code"]) == ("dear", "KR110")
-    shown = "\n".join(text(one))
-    assert "scored 0, by the rule that erred" in shown
-    assert "rule dear could not be evaluated" in shown
+    lines = "\n".join(shown(one))
+    assert "scored 0, by the rule that erred" in lines
+    assert "rule dear could not be evaluated" in lines
     few = explained([*nodes(10), pod("w")], policy)
     assert not any("errors" in each for each in few["nodes"])
 
@@ -139,3 +141,16 @@ def test_errors_of_conditions_have_it_too() -> None:
     policy = program("{}", rule("r", "node.ready", condition))
     one = explained([node("a"), pod("w")], policy)
     assert one["preFilter"]["error"] == {"code": "KR102", "message": "no such key: a"}
+
+
+def test_linting_against_a_snapshot_tells_which_rule_it_has_too_many_nodes_for() -> None:
+    text = (
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
+        "  profiles: [{schedulerName: kpolicy}]\n  limits: {costPerCycle: 20000}\n"
+        f"  predicates:\n{rule('cheap', 'node.podCount < 50')}{rule('taints', TAINTS)}"
+    )
+    for count, expected in ((10, []), (80, ["spec.predicates[1].expression"])):
+        found = lint([Source("p.yaml", text)], Snapshot.of([*nodes(count), pod("w")])).diagnostics
+        told = [one for one in found if one.code == "KP401"]
+        assert [one.field for one in told] == expected
+        assert all("each of 80 nodes" in one.message for one in told)
