@@ -238,9 +238,9 @@ class Evaluating:
         error = answer["error"]
         start, end, *within = ir["spans"][error["node"]]
         if not within:
-            return EvaluationError(error["kind"], error["message"], "", Span(start, end))
+            return EvaluationError(error["code"], error["message"], "", Span(start, end))
         part = self._names.variables[variable_name(within[0])][start:end]
-        return EvaluationError(error["kind"], error["message"], f"in `{within[0]}`: `{part}`")
+        return EvaluationError(error["code"], error["message"], f"in `{within[0]}`: `{part}`")
 
     def _near(self, message: str) -> str:
         """What may have been meant by a name that is not there."""

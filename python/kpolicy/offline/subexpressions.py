@@ -139,5 +139,5 @@ class _Steps:
 
 def _outcome(told: Mapping[str, Any]) -> Outcome:
     if "error" in told:
-        return Outcome(code=told["error"]["kind"], message=told["error"]["message"])
+        return Outcome(code=told["error"]["code"], message=told["error"]["message"])
     return Outcome(told["type"], told["value"])

@@ -80,8 +80,11 @@ EXPRESSION_PAGES: Final = (
         "KP401",
         ERROR,
         "cost above the limit",
-        "The worst case of this expression would slow every cycle down. Loops over pods inside "
-        "loops over pods are the usual reason; a count by selector costs nothing.",
+        "The worst case of this expression would slow every cycle down, or is more than the policy "
+        "allows for all nodes together (`limits.costPerCycle`). Loops over pods inside loops over "
+        "pods are the usual reason; a count by selector costs nothing. With "
+        "`limits.allowQuadratic` loops inside loops are limited by what they cost on each node "
+        "(KR110) and not by their worst case.",
         "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
         "node.pods.count(selector({'app': pod.labels['app']})) == 0",
     ),

@@ -95,8 +95,10 @@ RUNTIME_PAGES: Final = (
         "KR110",
         ERROR,
         "cost limit reached",
-        "Evaluating took more steps than a policy may spend on one node. Counting by selectors "
-        "is much cheaper than a loop over pods.",
+        "Evaluating took more steps than a policy may spend on one node; or, on as many nodes as "
+        "there are, the worst case of this rule and those before it is more than a policy may "
+        "spend in a cycle (`limits.costPerCycle`), and then no node is looked at. Counting by "
+        "selectors is much cheaper than a loop over pods.",
         "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
         "node.pods.count(selector('app=web')) < 3",
     ),

@@ -155,8 +155,3 @@ def _without_effect(policy: Policy) -> Iterator[Diagnostic]:
         span = node.span if node is not None else Span(0, 0)
         said = remark("KP604", message, span, severity=Severity.INFO)
         yield placed(policy.text, said)
-    for field in ("costPerCycle", "allowQuadratic"):
-        if find(policy.tree, ("spec", "limits", field)) is not None:
-            message = f"`{field}` has no effect: the engine bounds the cost of each node by itself"
-            hint = "`costPerNode` lowers that bound"
-            yield policy.remark("KP130", message, ("spec", "limits", field), hint=hint)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Note, has_errors
@@ -16,9 +17,10 @@ from kpolicy.policy.assemble import assemble
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.checks import check_policies
 from kpolicy.policy.config_maps import uncalled
+from kpolicy.policy.cycle_cost import never_evaluated
 from kpolicy.policy.documents import find_documents
 from kpolicy.policy.expression_sets import ExpressionSets
-from kpolicy.policy.limits import DIAGNOSTICS_MAX
+from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
 from kpolicy.policy.params import ParamValues
 from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written_rules
@@ -186,6 +188,16 @@ def _offered(sources: Sequence[Source]) -> dict[str, Policy]:
     return {one.name: one for one in read_policies(find_documents(sources).documents).policies}
 
 
+def _nodes(entry: Mapping[str, Any]) -> int:
+    """Of all expressions of a profile."""
+    rules = [*entry["filters"], *entry["scores"]]
+    listed = chain.from_iterable(
+        (rule.get("expression"), rule.get("messageExpression"), *rule.get("match", ()))
+        for rule in rules
+    )
+    return sum(len(ir["nodes"]) for ir in listed if ir is not None)
+
+
 class _Work:
     """The stages after reading, each over all policies."""
 
@@ -206,6 +218,7 @@ class _Work:
         self.resolution: Resolution = resolve(effectives)
         self.diagnostics += self.resolution.diagnostics
         self.diagnostics += check_policies(policies, self.resolution)
+        self.diagnostics += never_evaluated(policies, self.expressions.own)
         self.diagnostics += check_rules(policies, self.expressions.own, self.resolution)
         self._policies = policies
         self._everyone = everyone
@@ -226,8 +239,19 @@ class _Work:
         if not assembled:
             return None, said
         entries = [one.entry for one in assembled]
+        nodes = sum(map(_nodes, entries))
+        if nodes > PROGRAM_NODES_MAX:
+            message = (
+                f"the expressions of all profiles have {nodes:,} nodes, at most "
+                f"{PROGRAM_NODES_MAX:,} are allowed"
+            )
+            hint = "each profile has all its rules: fewer profiles, or smaller rules"
+            first = self._policies[0]
+            said.append(first.remark("KP112", message, ("spec", "profiles"), hint=hint))
+            return None, said
         extenders = [one.extenders for one in assembled]
-        return encode(names, tie_break, entries, extenders), said
+        limits = [policy.model.spec.limits for policy in self._everyone]
+        return encode(names, tie_break, entries, extenders, limits), said
 
     def _tie_break(self) -> tuple[str, list[Diagnostic]]:
         """One for the whole program: the engine has one source of chance."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kpolicy.diagnostics import Diagnostic, has_errors
+from kpolicy.policy.expression_room import ExpressionRoom
 from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.params import ParamValues
 from kpolicy.policy.policies import Policy
@@ -19,6 +20,7 @@ class ExpressionSets:
 
     def __init__(self, lineages: Mapping[str, tuple[Policy, ...]], params: ParamValues) -> None:
         self.diagnostics: list[Diagnostic] = []
+        room = ExpressionRoom()
         self.own: dict[str, Expressions] = {}
         self._inherited: dict[tuple[str, str], Expressions] = {}
         values = {}
@@ -31,14 +33,14 @@ class ExpressionSets:
             # What only others build on gets its values from them.
             if line[0].model.spec.profiles or not _is_extended(line[0], lineages):
                 self.diagnostics += said
-            self.own[name] = Expressions(line[0], line, values[name])
+            self.own[name] = Expressions(line[0], line, values[name], room)
         for name, line in lineages.items():
             if name in wrong:
                 continue
             for index, base in enumerate(line[1:], start=1):
                 seen = {key: values[name].get(key) for key in values[base.name]}
                 if seen != values[base.name]:
-                    others = Expressions(base, line[index:], values[name])
+                    others = Expressions(base, line[index:], values[name], room)
                     self._inherited[name, base.name] = others
         for one in (*self.own.values(), *self._inherited.values()):
             self.diagnostics += one.diagnostics

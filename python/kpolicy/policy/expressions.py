@@ -20,7 +20,10 @@ from kpolicy.policy.cel import (
     parse_type,
 )
 from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.types import ERROR
 from kpolicy.policy.documents import placed
+from kpolicy.policy.expression_room import ExpressionRoom
+from kpolicy.policy.limits import EXPRESSION_NODES_MAX
 from kpolicy.policy.params import ParamValue
 from kpolicy.policy.policies import Policy
 from kpolicy.policy.scalar_map import ScalarMap
@@ -41,10 +44,15 @@ class Expressions:
     """Compiles every expression of a policy once; hands out IR by path."""
 
     def __init__(
-        self, policy: Policy, lineage: tuple[Policy, ...], params: Mapping[str, ParamValue]
+        self,
+        policy: Policy,
+        lineage: tuple[Policy, ...],
+        params: Mapping[str, ParamValue],
+        room: ExpressionRoom,
     ) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._policy = policy
+        self._room = room
         self._compiled: dict[Path, CompiledExpression] = {}
         self._params = {name: _parameter(value) for name, value in params.items()}
         self._variables: dict[str, CompiledExpression] = {}
@@ -52,6 +60,7 @@ class Expressions:
         self._own_variables()
         for path, expects, roots in _places(policy):
             self._compile(path, expects, roots)
+        self._unmatched = self._unmatched_ir()
 
     @property
     def variable_texts(self) -> dict[str, str]:
@@ -84,18 +93,48 @@ class Expressions:
 
     def unmatched(self) -> Any:
         """The IR of: this document's `matchConditions` do not all hold."""
+        return self._unmatched
+
+    def _unmatched_ir(self) -> Any:
         conditions = self._policy.model.spec.match_conditions
+        if not conditions or self._room.is_full:
+            return None
         text = " && ".join(f"({condition.expression})" for condition in conditions)
-        environment = self._environment(POD_ROOTS)
-        return compile_expression(f"!({text})", expects=BOOL, environment=environment).ir
+        compiled = self._compiled_in(f"!({text})", BOOL, POD_ROOTS)
+        at: Path = ("spec", "matchConditions")
+        own = [self._compiled.get((*at, index, "expression")) for index in range(len(conditions))]
+        if compiled.ir is None and all(one is not None and one.ir is not None for one in own):
+            why = compiled.diagnostics[0]
+            message = f"as one expression, which others of this profile need: {why.message}"
+            self.diagnostics.append(self._policy.remark(why.code, message, at, hint=why.hint))
+        return compiled.ir
+
+    def _compiled_in(
+        self, text: str, expects: Sequence[Type], roots: tuple[str, ...]
+    ) -> CompiledExpression:
+        environment = self._environment(roots)
+        compiled = compile_expression(text, expects=expects, environment=environment)
+        self._room.take(compiled)
+        return compiled
+
+    def _no_room(self, path: Path) -> bool:
+        """Whether no more is compiled; said once."""
+        if self._room.is_full and not self._room.is_told:
+            self._room.is_told = True
+            most = f"{EXPRESSION_NODES_MAX:,} nodes"
+            message = f"compiled, the expressions up to here have more than {most}"
+            hint = "a rule has all of each variable that it uses: make them smaller, or fewer"
+            self.diagnostics.append(self._policy.remark("KP112", message, path, hint=hint))
+        return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
         """Variables of what the policy extends; their findings are its own affair."""
         for base in reversed(bases):
             for variable in base.model.spec.variables:
-                self._variables[variable.name] = compile_expression(
-                    variable.expression, expects=ANY, environment=self._environment(NODE_ROOTS)
-                )
+                compiled = CompiledExpression(variable.expression, ERROR, ())
+                if not self._no_room(("spec", "extends")):
+                    compiled = self._compiled_in(variable.expression, ANY, NODE_ROOTS)
+                self._variables[variable.name] = compiled
 
     def _own_variables(self) -> None:
         """In order, each seeing those above it and those inherited."""
@@ -111,21 +150,24 @@ class Expressions:
             first[variable.name] = path
             at = (*path, "expression")
             self._compile(at, ANY, NODE_ROOTS)
-            self._variables[variable.name] = self._compiled[at]
+            # What there was no room for is not unknown: who uses it says nothing more.
+            unread = CompiledExpression(variable.expression, ERROR, ())
+            self._variables[variable.name] = self._compiled.get(at, unread)
 
     def _environment(self, roots: tuple[str, ...]) -> Environment:
         environment = Environment(
             roots=roots, variables=dict(self._variables), params=dict(self._params)
         )
-        limit = self._policy.model.spec.limits.cost_per_node
+        limits = self._policy.model.spec.limits
+        environment = replace(environment, allow_quadratic=limits.allow_quadratic)
+        limit = limits.cost_per_node
         return environment if limit is None else replace(environment, cost_max=limit)
 
     def _compile(self, path: Path, expects: Sequence[Type], roots: tuple[str, ...]) -> None:
         node = find(self._policy.tree, path)
-        if not isinstance(node, Scalar):
+        if not isinstance(node, Scalar) or self._no_room(path):
             return
-        environment = self._environment(roots)
-        compiled = compile_expression(node.text, expects=expects, environment=environment)
+        compiled = self._compiled_in(node.text, expects, roots)
         self._compiled[path] = compiled
         self.diagnostics += self._in_file(node, path, compiled.diagnostics)
 

@@ -16,6 +16,8 @@ from pydantic import Field, StringConstraints, model_validator
 from kpolicy.policy.builtin_args import InterPodAffinityArgs
 from kpolicy.policy.edge import Edge, NonEmpty, refuse
 from kpolicy.policy.limits import (
+    COST_PER_CYCLE_MAX,
+    COST_PER_NODE_MAX,
     EXPRESSION_CHARACTERS_MAX,
     MESSAGE_CHARACTERS_MAX,
     RULES_MAX,
@@ -168,10 +170,17 @@ class Profile(Edge):
 
 
 class Limits(Edge):
-    """May only lower what kpolicy allows."""
+    """What the rules may cost, in units: about one a step, element of a loop or ten bytes of text.
 
-    cost_per_node: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    cost_per_cycle: Annotated[int, Field(ge=1, le=50_000_000)] | None = None
+    `costPerNode`: an expression, on one node; its worst case is looked at when it is compiled.
+    `costPerCycle`: all rules of the policy together, on all nodes; without it 50,000,000, or as
+    much as 10,000 a node. Rules beyond it err (KR110), the last ones first. `allowQuadratic`: a
+    loop inside a loop may have a worst case above `costPerNode`; on a node where it really is
+    above, the rule errs (KR110).
+    """
+
+    cost_per_node: Annotated[int, Field(ge=1, le=COST_PER_NODE_MAX)] | None = None
+    cost_per_cycle: Annotated[int, Field(ge=1, le=COST_PER_CYCLE_MAX)] | None = None
     allow_quadratic: bool = False
 
 

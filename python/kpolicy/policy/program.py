@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from kpolicy.policy.model import Extender
+from kpolicy.policy.model import Extender, Limits
 
 FORMAT: Final = 1
 
@@ -46,19 +46,29 @@ def canonical(document: object) -> bytes:
     ).encode("utf-8")
 
 
+def _costs(limits: Limits) -> dict[str, int]:
+    written = {"costPerNode": limits.cost_per_node, "costPerCycle": limits.cost_per_cycle}
+    return {name: units for name, units in written.items() if units is not None}
+
+
 def encode(
     policies: Sequence[str],
     tie_break: str,
     profiles: Sequence[dict[str, Any]],
     extenders: Sequence[tuple[Extender, ...]],
+    limits: Sequence[Limits] = (),
 ) -> Program:
-    """The program; its hash is over the document without the hash."""
+    """The program; its hash is over the document without the hash. `limits` are those of the
+    policies, in their order."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "policies": list(policies),
         "tieBreak": tie_break,
         "profiles": list(profiles),
     }
+    costs = [_costs(one) for one in limits]
+    if any(costs):
+        document["limits"] = costs
     document["hash"] = f"sha256:{sha256(canonical(document)).hexdigest()}"
     shells = tuple(
         ProgramProfile(profile["schedulerName"], extended)

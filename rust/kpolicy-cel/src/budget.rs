@@ -24,6 +24,17 @@ impl Budget {
         self
     }
 
+    /// For many lanes at once: what one of them may spend, however much that is together. A lane
+    /// that would spend more in the scalar evaluator gets the error it would get there.
+    pub const fn of_each_lane(lane: u64) -> Self {
+        Self::new(u64::MAX).with_lane_limit(lane)
+    }
+
+    /// What a lane may spend.
+    pub(crate) const fn lane_limit(&self) -> u64 {
+        self.lane
+    }
+
     /// The budget of one lane out of this one.
     pub(crate) fn for_lane(&self) -> Self {
         Self::new(self.lane.min(self.left))
@@ -45,8 +56,12 @@ impl Budget {
             return Ok(());
         }
         self.left = 0;
+        Err(self.exhausted())
+    }
+
+    pub(crate) fn exhausted(&self) -> Fault {
         let message = format!("cost limit of {} units reached", self.limit);
-        Err(Fault::new(Kind::CostExceeded, message))
+        Fault::new(Kind::CostExceeded, message)
     }
 
     /// Charges for walking `bytes` of text.

@@ -114,13 +114,6 @@ pub struct EvaluationError {
     pub node: u32,
 }
 
-impl EvaluationError {
-    /// The message with its code, for people.
-    pub fn told(&self) -> Arc<str> {
-        format!("{} ({})", self.message, self.kind.code()).into()
-    }
-}
-
 impl fmt::Display for EvaluationError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)

@@ -1,7 +1,7 @@
 //! One evaluation from bytes to bytes: for `eval`, tests and conformance runs.
 //!
 //! In: the IR, and an object from the names of variables to values in JSON form. Out:
-//! `{"value": …, "type": name}`, `{"error": {"kind", "message", "node"}}` or
+//! `{"value": …, "type": name}`, `{"error": {"code", "kind", "message", "node"}}` or
 //! `{"refused": {"code", "message", "node"}}`.
 
 use rustc_hash::FxHashMap;

@@ -118,6 +118,16 @@ impl Expression {
         &self.reads
     }
 
+    /// How many nodes it has.
+    pub fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node of the verified expression that gives the result.
+    pub fn root(&self) -> u32 {
+        self.node(self.root).map_or(0, |node| node.origin)
+    }
+
     /// Names of facts whose arguments are only known while evaluating, sorted.
     pub fn dynamic_facts(&self) -> Vec<&str> {
         let mut names: Vec<&str> =

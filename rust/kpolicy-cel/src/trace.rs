@@ -50,11 +50,12 @@ impl Trace {
     }
 }
 
-/// `{"value", "type"}` or `{"error": {"kind", "message", "node"}}`.
+/// `{"value", "type"}` or `{"error": {"code", "kind", "message", "node"}}`.
 pub(crate) fn outcome_json(outcome: &Outcome) -> Json {
     match outcome {
         Ok(value) => json!({"value": to_json(value), "type": value.type_name()}),
         Err(error) => json!({"error": {
+            "code": error.kind.code(),
             "kind": error.kind.name(),
             "message": *error.message,
             "node": error.node,

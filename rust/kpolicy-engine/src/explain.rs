@@ -254,6 +254,16 @@ fn node_line(
         line.insert("raw".into(), raw.into());
         line.insert("weighted".into(), weighted.into());
         line.insert("total".into(), node.total.into());
+        let faults = node.scores.iter().filter_map(|score| {
+            let rule = profile.scores.get(score.score)?;
+            let fault = score.fault.as_ref()?;
+            let (code, message) = (fault.code, &*fault.message);
+            Some(json!({"rule": &*rule.name, "code": code, "message": message}))
+        });
+        let faults: Vec<Value> = faults.collect();
+        if !faults.is_empty() {
+            line.insert("errors".into(), faults.into());
+        }
     }
     line.into()
 }
@@ -263,7 +273,13 @@ fn name_of(rule: Option<&FilterRule>) -> &str {
 }
 
 fn told(plugin: &str, status: &Status) -> Value {
-    json!({"plugin": plugin, "code": status.rejection.name(), "reasons": status.reasons})
+    let mut object =
+        json!({"plugin": plugin, "code": status.rejection.name(), "reasons": status.reasons});
+    if let (Some(object), Some(fault)) = (object.as_object_mut(), &status.fault) {
+        let told = json!({"code": fault.code, "message": &*fault.message});
+        object.insert("error".into(), told);
+    }
+    object
 }
 
 /// Whole numbers as such; what is no number at all (an ignored node) as 0.

@@ -268,13 +268,3 @@ def test_damaged_policies_never_raise(seed: str, edits: list[tuple[int, int, str
     compiled = compile_policy([Source("f", text)])
     for one in compiled.diagnostics:
         assert one.place is not None
-
-
-def test_limits_that_nothing_honours_say_so() -> None:
-    text = str(DEMO.text).replace(
-        "spec:\n", "spec:\n  limits: {costPerNode: 5000, costPerCycle: 10, allowQuadratic: true}\n"
-    )
-    found = compile_policy(text).diagnostics
-    assert [(one.code, one.field) for one in found] == [
-        ("KP130", "spec.limits.costPerCycle"), ("KP130", "spec.limits.allowQuadratic"),
-    ]  # fmt: skip

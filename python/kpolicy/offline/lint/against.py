@@ -18,6 +18,7 @@ from kpolicy.offline.lint.recorded import of_other_versions
 from kpolicy.offline.lint.verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.compile import Compiled, Examined, examine
+from kpolicy.policy.cycle_cost import beyond
 from kpolicy.policy.lint.reads import own
 from kpolicy.policy.lint.terms import is_literal, is_lookup
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
@@ -66,11 +67,19 @@ class _Against:
         ]
         more = [told(policy, at, named, self._names) for policy, at, named in missing]
         more += of_other_versions(self._recordings)
+        more += self._beyond_budget()
         explained = {(policy.policy.name, at.path) for policy, at, _ in missing}
         more += self._never_differing(explained)
         placed = self._lookups(missing)
         said = tuple(one for before in self._examined.said if (one := self._noted(before, placed)))
         return replace(self._examined, said=said).compiled(more, not_looked_for=())
+
+    def _beyond_budget(self) -> Iterator[Diagnostic]:
+        """KP401 for rules that are not evaluated on as many nodes as the snapshot has."""
+        for policy in self._examined.policies:
+            expressions = self._examined.expressions.own[policy.name]
+            if not any(beyond(policy, expressions, 1)):  # said without a snapshot too
+                yield from beyond(policy, expressions, self._names.nodes.total)
 
     def _rules(self) -> dict[str, list[AppliedRule]]:
         """By scheduler name: rules of these policies that are sound expressions, each once."""

@@ -50,7 +50,7 @@ def _told(step: Step) -> str:
 
 def _outcome(outcome: Outcome) -> str:
     if outcome.code:
-        return f"error: {outcome.message}"
+        return f"error: {outcome.message} ({outcome.code})"
     return _cut(written(outcome.exact), _VALUE_MAX)
 
 

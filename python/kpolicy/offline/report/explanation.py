@@ -41,6 +41,7 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     else:
         lines += _rejections(nodes)
     lines += _scores(explained, top)
+    lines += _errors(nodes)
     lines += _preemption(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
@@ -111,6 +112,20 @@ def _scores(explained: Explanation, top: int) -> list[str]:
     if len(shown) < len(scored):
         title += f"; the first {len(shown):,}"
     return ["", title, *columns(rows, right=range(1, len(rules) + 2), indent="    ")]
+
+
+def _errors(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Priorities that could not be evaluated: they gave these nodes 0."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        for error in node.get("errors", ()):
+            why = f"rule {error['rule']} could not be evaluated: {error['message']}"
+            names[f"{why} ({error['code']})"].append(node["name"])
+    if not names:
+        return []
+    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [[f"{len(on):,}", why, listed(on, _NAMES_SHOWN)] for why, on in ordered]
+    return ["", "  scored 0, by the rule that erred", *columns(rows, right=(0,), indent="    ")]
 
 
 def _part(node: Mapping[str, Any], rule: str) -> str:

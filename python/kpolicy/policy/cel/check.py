@@ -131,6 +131,7 @@ def _variable(scope: Scope, node: ast.Select) -> Tree:
         scope.poisoned = True
         return Tree("constant", ERROR, node.span)
     inner = found.tree
+    scope.variable_levels = max(scope.variable_levels, found.variable_levels + 1)
     return Tree(
         "variable", inner.type, node.span, (inner,), name=node.name, time=inner.time,
         size=inner.size, cost=0,

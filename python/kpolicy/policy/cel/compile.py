@@ -21,10 +21,12 @@ from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from .parse import parse
 from .scope import Scope
 from .tree import Tree
-from .types import DYN, ERROR, Type, fits, has_dyn
+from .types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
 # Of one expression; whoever has more than these repairs the first.
 DIAGNOSTICS_MAX: Final = 50
+# Of variables, each using the one before: every level costs calls of what walks the tree.
+VARIABLE_LEVELS_MAX: Final = 64
 _MACRO: Final = re.compile(r"\s*\.\s*\w+")
 
 
@@ -43,6 +45,7 @@ class CompiledExpression:
     reads: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     time: Time = Time.CONST
     cost: int = 0
+    variable_levels: int = 0
     tree: Tree | None = field(default=None, repr=False)
 
     def ir_bytes(self) -> bytes:
@@ -78,6 +81,12 @@ def _compiled(
         return CompiledExpression(text, ERROR, (syntax,))
     scope = Scope(environment)
     tree = check(scope, syntax)
+    if scope.variable_levels > VARIABLE_LEVELS_MAX:
+        message = f"more than {VARIABLE_LEVELS_MAX} variables stand on each other here"
+        return CompiledExpression(text, ERROR, (_beyond(message, text),))
+    if depth_of(tree.type) > TYPE_DEPTH_MAX:
+        message = f"the result is nested deeper than {TYPE_DEPTH_MAX} levels"
+        return CompiledExpression(text, ERROR, (_beyond(message, text),))
     _check_result(scope, tree, expected)
     bound = cost.of_tree(tree)
     if bound > environment.cost_max:
@@ -95,7 +104,9 @@ def _compiled(
         diagnostics = (*diagnostics, _beyond(message, text))
         return CompiledExpression(text, tree.type, diagnostics, cost=bound)
     reads = tuple((read["fact"], tuple(read["args"])) for read in ir["reads"])
-    return CompiledExpression(text, tree.type, diagnostics, ir, reads, tree.time, bound, tree)
+    return CompiledExpression(
+        text, tree.type, diagnostics, ir, reads, tree.time, bound, scope.variable_levels, tree
+    )
 
 
 def _ordered(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -117,6 +128,8 @@ def _check_result(scope: Scope, tree: Tree, expected: tuple[Type, ...]) -> None:
 
 
 def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
+    if scope.environment.allow_quadratic and _has_nested_loop(tree):
+        return
     worst, outer = _worst_loop(tree)
     limit = scope.environment.cost_max
     span = worst.span
@@ -130,14 +143,16 @@ def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
         "KP401",
         f"may cost {bound:,} units, the limit is {limit:,}",
         span,
-        _cheaper(limit),
+        _cheaper(limit, is_nested=outer is not None),
         notes=notes,
     )
 
 
-def _cheaper(limit: int) -> str:
+def _cheaper(limit: int, *, is_nested: bool) -> str:
     """A policy may only lower the limit: where it has, that can be taken back."""
     hint = "count with a selector: `node.pods.count(selector(…))`"
+    if is_nested:
+        hint += "; or `limits.allowQuadratic`, and then what a node really costs is limited"
     if limit >= COST_MAX:
         return hint
     return f"{hint}; this policy lowers the limit by `limits.costPerNode`, from {COST_MAX:,}"
@@ -166,3 +181,19 @@ def _worst_loop(tree: Tree) -> tuple[Tree, Tree | None]:
             inside = node if node.op == "loop" else outer
             waiting.extend((arg, inside) for arg in node.args)
     return worst
+
+
+def _has_nested_loop(tree: Tree) -> bool:
+    """Also in a variable that is used; what is reached twice is looked at once."""
+    waiting, seen = [(tree, False)], set()
+    while waiting:
+        node, is_inside = waiting.pop()
+        if node.op == "loop" and is_inside:
+            return True
+        if (id(node), is_inside) in seen:
+            continue
+        seen.add((id(node), is_inside))
+        # A variable is evaluated once, whatever loop uses it.
+        below = (is_inside or node.op == "loop") and node.op != "variable"
+        waiting.extend((arg, below) for arg in node.args)
+    return False

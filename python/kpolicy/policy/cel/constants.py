@@ -46,6 +46,8 @@ _SEMVER: Final = re.compile(
 # Of Python's syntax, what RE2 does not have.
 _NOT_RE2: Final = re.compile(r"\(\?(?:[=!]|<[=!]|>|\(|P=|#)|\\[1-9]|[*+?}]\+")
 _PATTERN_CHARACTERS_MAX: Final = 1024
+# The engine's bound is 64; what repeats counts there too.
+_PATTERN_NESTING_MAX: Final = 30
 
 
 def _pattern(text: str) -> str:
@@ -54,11 +56,22 @@ def _pattern(text: str) -> str:
     bare = re.sub(r"\\\\|\[\^?\]?[^\]]*\]", "", text)
     if _NOT_RE2.search(bare):
         return "look-around, back references and possessive repeats are not part of RE2"
+    if _nesting(bare) > _PATTERN_NESTING_MAX:
+        return f"groups are nested more than {_PATTERN_NESTING_MAX} deep"
     try:
         re.compile(_as_python(text))
     except (re.error, OverflowError, RecursionError) as error:
         return str(error)
     return ""
+
+
+def _nesting(pattern: str) -> int:
+    """The most groups that are open at a time, an escaped bracket counted like a group."""
+    depth = deepest = 0
+    for mark in pattern:
+        depth = depth + 1 if mark == "(" else max(0, depth - 1) if mark == ")" else depth
+        deepest = max(depth, deepest)
+    return deepest
 
 
 def _ip(text: str) -> str:

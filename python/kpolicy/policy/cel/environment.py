@@ -46,6 +46,8 @@ class Environment:
     inputs: Mapping[str, Type] = field(default_factory=_nothing)
     catalogue: Catalogue = CATALOGUE
     cost_max: int = COST_MAX
+    # A worst case of loops inside loops may be above it: what a node really costs counts.
+    allow_quadratic: bool = False
     constant_patterns: bool = True
     # False: what the checker would refuse becomes an error where it is reached, as in CEL without a
     # checker. For one-off evaluation of untyped data.

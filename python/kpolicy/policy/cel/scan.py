@@ -41,6 +41,10 @@ def refused(text: str) -> Diagnostic | None:
                 )
         elif mark in ")]}":
             depth = max(0, depth - 1)
+        elif mark in "'\"":
+            # A string that is never closed: the parser gets no further, and looking for its end
+            # from each of its characters would take the square of its length.
+            return None
     return None
 
 

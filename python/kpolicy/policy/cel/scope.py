@@ -35,6 +35,8 @@ class Scope:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     bound: dict[str, Tree] = field(default_factory=dict)
     slots_used: int = 0
+    # Variables that stand on each other, under the one that is used.
+    variable_levels: int = 0
     # Something used was broken elsewhere, and reported there.
     poisoned: bool = False
 

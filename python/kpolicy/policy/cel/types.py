@@ -61,6 +61,14 @@ _ARITY: Final = {"list": 1, "map": 2, "optional": 1}
 _DEPTH_MAX: Final = 8
 
 
+# Deeper than any value that somebody writes; each level costs all work on types once more.
+TYPE_DEPTH_MAX: Final = 80
+
+
+def depth_of(kind: Type) -> int:
+    return 1 + max(map(depth_of, kind.parameters), default=0)
+
+
 def list_of(item: Type) -> Type:
     return Type("list", (item,))
 

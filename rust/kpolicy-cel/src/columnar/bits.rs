@@ -52,6 +52,13 @@ impl Bits {
         }
     }
 
+    pub(crate) fn assign(&mut self, lane: usize, value: bool) {
+        let Some(word) = self.words.get_mut(lane / 64).filter(|_| lane < self.lanes) else {
+            return;
+        };
+        *word = *word & !(1 << (lane % 64)) | u64::from(value) << (lane % 64);
+    }
+
     pub fn any(&self) -> bool {
         self.words.iter().any(|word| *word != 0)
     }

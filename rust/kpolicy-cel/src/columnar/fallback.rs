@@ -7,9 +7,14 @@ use rustc_hash::FxHashMap;
 use super::bits::Bits;
 use super::machine::Machine;
 use super::vector::{NO_CLASS, Vector};
+use crate::budget::Budget;
+use crate::error::Kind;
 use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
 use crate::scalar::Outcome;
+
+/// What is less than this part of a lane's limit is counted to all lanes alike.
+const CHEAP_SHARE: u64 = 64;
 
 /// One lane of columns.
 struct Lane<'a> {
@@ -55,7 +60,11 @@ impl<'a> Machine<'a> {
         let classes = reads_below(self.expression, index).and_then(|reads| self.classes(&reads));
         match classes {
             Some(Classes::All) => match needed.iter().next() {
-                Some(lane) => Vector::Same(self.lane(index, lane)),
+                Some(lane) => {
+                    let (outcome, spent) = self.lane(index, lane);
+                    self.costs.add_everywhere(spent);
+                    Vector::Same(outcome)
+                }
                 None => Vector::Each { classes: vec![NO_CLASS; self.lanes], outcomes: Vec::new() },
             },
             Some(Classes::By(ids)) => self.by_class(index, &ids, needed),
@@ -63,17 +72,34 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn lane(&mut self, index: u32, lane: usize) -> Outcome {
+    /// What a lane gives and what it spent. One that has spent all is not worth going on with: it
+    /// is asked again as a whole.
+    fn lane(&mut self, index: u32, lane: usize) -> (Outcome, u64) {
         let mut budget = self.budget.for_lane();
+        if self.costs.of(lane) > self.budget.lane_limit() {
+            return (Err(budget.exhausted().at(index)), 0);
+        }
         let facts = Lane { columns: self.columns, lane };
         let outcome = self.expression.evaluate_node(index, &facts, &mut budget);
         self.budget.settle(&budget);
-        outcome
+        let is_spent = matches!(&outcome, Err(error) if error.kind == Kind::CostExceeded);
+        (outcome, budget.spent() + u64::from(is_spent))
+    }
+
+    /// Lanes of `selected` that may have spent too much, by the scalar evaluator.
+    pub fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Outcome)> {
+        let lanes = self.costs.above(self.budget.lane_limit(), self.expression, selected);
+        let ask = |lane: usize| {
+            let facts = Lane { columns: self.columns, lane };
+            (lane, self.expression.evaluate(&facts, &mut Budget::new(self.budget.lane_limit())))
+        };
+        lanes.into_iter().map(ask).collect()
     }
 
     fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {
         let mut classes = vec![NO_CLASS; self.lanes];
         let mut outcomes = Vec::new();
+        let mut spent = Vec::new();
         let mut known: FxHashMap<u32, u32> = FxHashMap::default();
         for lane in needed.iter() {
             let (Some(id), Some(place)) = (ids.get(lane), classes.get_mut(lane)) else {
@@ -85,9 +111,27 @@ impl<'a> Machine<'a> {
             }
             *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
             known.insert(*id, *place);
-            outcomes.push(self.lane(index, lane));
+            let (outcome, units) = self.lane(index, lane);
+            outcomes.push(outcome);
+            spent.push(units);
         }
+        self.count_classes(&classes, &spent, needed);
         Vector::packed(classes, outcomes)
+    }
+
+    /// Lanes of a class have spent what its first lane did.
+    fn count_classes(&mut self, classes: &[u32], spent: &[u64], needed: &Bits) {
+        let most = spent.iter().copied().max().unwrap_or_default();
+        if most <= self.budget.lane_limit() / CHEAP_SHARE {
+            // Too little to tell lanes apart for.
+            self.costs.add_everywhere(most);
+            return;
+        }
+        for lane in needed.iter() {
+            let class = classes.get(lane).copied().unwrap_or(NO_CLASS);
+            let units = spent.get(class as usize).copied().unwrap_or_default();
+            self.costs.add(lane, self.lanes, units);
+        }
     }
 
     fn by_lane(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
@@ -96,7 +140,9 @@ impl<'a> Machine<'a> {
         for lane in needed.iter() {
             if let Some(place) = classes.get_mut(lane) {
                 *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
-                outcomes.push(self.lane(index, lane));
+                let (outcome, units) = self.lane(index, lane);
+                outcomes.push(outcome);
+                self.costs.add(lane, self.lanes, units);
             }
         }
         Vector::packed(classes, outcomes)

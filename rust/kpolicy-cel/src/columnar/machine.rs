@@ -1,6 +1,7 @@
 //! Walks an expression once, every node for all lanes.
 
 use super::bits::Bits;
+use super::lane_costs::LaneCosts;
 use super::vector::Vector;
 use super::{blend, kernels};
 use crate::budget::Budget;
@@ -15,6 +16,7 @@ pub(super) struct Machine<'a> {
     pub columns: &'a dyn Columns,
     pub budget: &'a mut Budget,
     pub lanes: usize,
+    pub costs: LaneCosts,
     /// Results of shared nodes with the lanes they are good for.
     memos: Vec<Option<(Bits, Vector<'a>)>>,
     /// The lanes in which a read has no value, once it was asked for.
@@ -49,7 +51,8 @@ impl<'a> Machine<'a> {
     ) -> Self {
         let memos = vec![None; expression.memos];
         let absent = vec![None; expression.reads.len()];
-        Self { expression, columns, budget, lanes: columns.lanes(), memos, absent }
+        let (lanes, costs) = (columns.lanes(), LaneCosts::default());
+        Self { expression, columns, budget, lanes, costs, memos, absent }
     }
 
     /// The node in the lanes of `needed`; other lanes hold anything.

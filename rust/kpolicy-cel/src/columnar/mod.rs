@@ -9,6 +9,7 @@ mod bits;
 mod blend;
 mod fallback;
 mod kernels;
+mod lane_costs;
 mod machine;
 mod vector;
 
@@ -17,6 +18,8 @@ pub use bits::Bits;
 use crate::budget::Budget;
 use crate::facts::Columns;
 use crate::ir::{Expression, Operation};
+use crate::scalar::Outcome;
+use crate::value::Value;
 use fallback::reads_below;
 use machine::Machine;
 
@@ -56,18 +59,58 @@ impl ColumnarPlan {
     }
 }
 
+impl Score {
+    /// What one lane gave after all.
+    #[expect(clippy::cast_precision_loss)]
+    fn put(&mut self, lane: usize, outcome: &Outcome) {
+        if let (ScoreValues::Int(values), Ok(Value::Uint(_) | Value::Double(_))) =
+            (&self.values, outcome)
+        {
+            self.values = ScoreValues::Double(values.iter().map(|value| *value as f64).collect());
+        }
+        let number = match outcome {
+            Ok(Value::Int(value)) => Some(*value as f64),
+            Ok(Value::Uint(value)) => Some(*value as f64),
+            Ok(Value::Double(value)) => Some(*value),
+            _ => None,
+        };
+        self.error.assign(lane, number.is_none());
+        match (&mut self.values, outcome) {
+            (ScoreValues::Int(values), outcome) => {
+                if let Some(cell) = values.get_mut(lane) {
+                    *cell = if let Ok(Value::Int(value)) = outcome { *value } else { 0 };
+                }
+            }
+            (ScoreValues::Double(values), _) => {
+                if let Some(cell) = values.get_mut(lane) {
+                    *cell = number.unwrap_or_default();
+                }
+            }
+        }
+    }
+}
+
 impl Expression {
     /// The lanes of `selected` in which the expression is true, and those in which it errs.
     pub fn filter(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Mask {
         let mut machine = Machine::new(self, columns, budget);
         let (truth, error) = machine.vector(self.root, selected).planes(selected.lanes());
-        Mask { truth: truth.and(selected), error: error.and(selected) }
+        let mut mask = Mask { truth: truth.and(selected), error: error.and(selected) };
+        for (lane, outcome) in machine.asked_again(selected) {
+            mask.truth.assign(lane, matches!(outcome, Ok(Value::Bool(true))));
+            mask.error.assign(lane, !matches!(outcome, Ok(Value::Bool(_))));
+        }
+        mask
     }
 
     /// The number the expression gives in each lane of `selected`.
     pub fn score(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Score {
         let mut machine = Machine::new(self, columns, budget);
-        machine.vector(self.root, selected).into_score(selected)
+        let mut score = machine.vector(self.root, selected).into_score(selected);
+        for (lane, outcome) in machine.asked_again(selected) {
+            score.put(lane, &outcome);
+        }
+        score
     }
 
     /// What falls out of the columnar path, and why.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::preemption::{Asked, Rooms};
 use crate::program::{Profile, Program};
 use crate::rules::{
-    Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection, Stage,
-    Status,
+    Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection,
+    Stage, Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
@@ -27,6 +27,8 @@ pub struct Scored {
     pub score: usize,
     pub raw: f64,
     pub weighted: i64,
+    /// Why the raw score could not be told.
+    pub fault: Option<Fault>,
 }
 
 #[derive(Debug, Clone)]
@@ -274,7 +276,9 @@ fn score(
             let raw = raw.get(index).copied().unwrap_or_default();
             let weighted = rule.weight * normalized.get(index).copied().unwrap_or_default();
             node.total += weighted;
-            node.scores.push(Scored { score: position, raw, weighted });
+            let fault = cluster.nodes().view(node.slot).filter(|_| raw == IGNORED);
+            let fault = fault.and_then(|view| prepared.fault(cluster, view));
+            node.scores.push(Scored { score: position, raw, weighted, fault });
         }
     }
 }

@@ -141,5 +141,5 @@ pub fn conflicting(names: &[Arc<str>]) -> Status {
                 .into()
         }
     };
-    Status { rejection: Rejection::Unresolvable, reasons: vec![reason] }
+    Status { rejection: Rejection::Unresolvable, reasons: vec![reason], fault: None }
 }

@@ -98,7 +98,8 @@ impl Engine {
                 true => Rejection::Unresolvable,
                 false => Rejection::Unschedulable,
             };
-            let status = Status { rejection, reasons: vec![refused.reason.clone().into()] };
+            let status =
+                Status { rejection, reasons: vec![refused.reason.clone().into()], fault: None };
             let slot = find(&refused.node)?;
             Some(NodeRejection {
                 slot,

@@ -3,6 +3,7 @@
 //! Owns the loading of the program document (`docs/internals/program.md`). Never trusts it: what it
 //! does not know it refuses with a place, and then there is no program. Must not know the snapshot.
 
+mod limits;
 mod profile;
 mod reader;
 
@@ -106,9 +107,10 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
         }
     };
     let policies: Vec<Box<str>> = policies?.into_iter().map(Into::into).collect();
+    let limits = limits::read(&mut fields, policies.len(), refusals)?;
     let mut profiles: Vec<Profile> = Vec::new();
     for (place, item) in items? {
-        if let Some(profile) = profile::read(item, &place, &policies, refusals) {
+        if let Some(profile) = profile::read(item, &place, &limits, refusals) {
             if profiles.iter().any(|have| have.scheduler_name == profile.scheduler_name) {
                 let message = format!("two profiles serve {:?}", profile.scheduler_name);
                 refusals.add(CONFLICT, &place, message, "a scheduler name has one profile");

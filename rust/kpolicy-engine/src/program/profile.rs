@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::model::ApiPaths;
 use crate::rules::expression::{
-    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Witness,
+    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Ledger, Limits, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::tenths::{self, Tenths};
@@ -84,7 +84,7 @@ struct ReadScore {
 pub(super) fn read(
     item: &Value,
     place: &str,
-    policies: &[Box<str>],
+    policies: &[Limits],
     refusals: &mut Refusals,
 ) -> Option<Profile> {
     let mut fields = Fields::of(item, place, refusals)?;
@@ -96,6 +96,7 @@ pub(super) fn read(
         Some(fields) => read_preemption(fields, refusals)?,
         None => None,
     };
+    let mut ledger = Ledger::new(policies);
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
         percentage_of_nodes_to_score: percentage?,
@@ -109,7 +110,9 @@ pub(super) fn read(
         paths: ApiPaths::default(),
     };
     for (place, item) in filters? {
-        let Some(read) = read_filter(item, &place, policies.len(), refusals) else { continue };
+        let Some(read) = read_filter(item, &place, policies.len(), &mut ledger, refusals) else {
+            continue;
+        };
         profile.reads_namespaces |= read.reads_namespace;
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
@@ -124,7 +127,9 @@ pub(super) fn read(
     let rule: Box<dyn Filter> = Box::new(GangScheduling);
     profile.filters.push(FilterRule { name: gang_scheduling::NAME.into(), rule });
     for (place, item) in scores? {
-        let Some(read) = read_score(item, &place, policies.len(), refusals) else { continue };
+        let Some(read) = read_score(item, &place, policies.len(), &mut ledger, refusals) else {
+            continue;
+        };
         profile.reads_namespaces |= read.reads_namespace;
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
@@ -167,11 +172,12 @@ fn read_filter(
     item: &Value,
     place: &str,
     policies: usize,
+    ledger: &mut Ledger,
     refusals: &mut Refusals,
 ) -> Option<Read> {
     let mut fields = Fields::of(item, place, refusals)?;
     let name: Arc<str> = fields.text("name", refusals)?.into();
-    read_policy(&mut fields, policies, refusals)?;
+    let policy = read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
     let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
     let (rule, counts, is_audit, part): (Box<dyn Filter>, _, _, _) =
@@ -187,7 +193,7 @@ fn read_filter(
                 (rule?, None, false, None)
             }
             None => {
-                let loaded = expression::filter(&mut fields, &name, refusals)?;
+                let loaded = expression::filter(&mut fields, &name, (policy, ledger), refusals)?;
                 paths.add_all(&loaded.paths);
                 let part = loaded.rule.clone();
                 (Box::new(loaded.rule), Some(loaded.counts), loaded.is_audit, Some(part))
@@ -215,6 +221,7 @@ fn read_score(
     item: &Value,
     place: &str,
     policies: usize,
+    ledger: &mut Ledger,
     refusals: &mut Refusals,
 ) -> Option<ReadScore> {
     let mut fields = Fields::of(item, place, refusals)?;
@@ -224,7 +231,7 @@ fn read_score(
         Some(_) => Some(fields.integer("release", 0..=MINOR_MAX, refusals)?),
         None => None,
     };
-    read_policy(&mut fields, policies, refusals)?;
+    let policy = read_policy(&mut fields, policies, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
     let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
     let (mut rule, counts, part): (Box<dyn Score>, _, _) = match builtin(&mut fields, refusals)? {
@@ -239,7 +246,7 @@ fn read_score(
             (rule?, None, None)
         }
         None => {
-            let loaded = expression::score(&mut fields, &name, refusals)?;
+            let loaded = expression::score(&mut fields, &name, (policy, ledger), refusals)?;
             paths.add_all(&loaded.paths);
             let part = loaded.rule.clone();
             (Box::new(loaded.rule), Some(loaded.counts), Some(part))
@@ -263,10 +270,11 @@ fn read_score(
     Some(ReadScore { rule, counts, witness, reads_namespace, paths })
 }
 
-/// Which document a rule is from, where the entry says so.
-fn read_policy(fields: &mut Fields<'_>, policies: usize, refusals: &mut Refusals) -> Option<()> {
+/// Which document a rule is from, by its position; the first where the entry does not say.
+fn read_policy(fields: &mut Fields<'_>, policies: usize, refusals: &mut Refusals) -> Option<usize> {
     let last = i64::try_from(policies).unwrap_or(i64::MAX).saturating_sub(1);
-    fields.integer_or("policy", 0, 0..=last.max(0), refusals).map(|_| ())
+    let policy = fields.integer_or("policy", 0, 0..=last.max(0), refusals)?;
+    usize::try_from(policy).ok()
 }
 
 /// The built-in that an entry names, with its args; the inner `None`: it is an expression.

@@ -65,7 +65,7 @@ use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 pub use normalization::{Fitted, IGNORED, Normalization};
-pub use status::{Code, Rejection, Status};
+pub use status::{Code, Fault, Rejection, Status};
 
 use volume_binding::VolumeBinding;
 
@@ -316,6 +316,12 @@ pub trait PreparedScore: Debug + Send + Sync {
 
     /// The score before normalising; [`IGNORED`] leaves the node out of normalising, with 0.
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64;
+
+    /// Why `raw` gave [`IGNORED`] for this node, where an expression could not be evaluated.
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        let _ = (cluster, node);
+        None
+    }
 
     /// As `raw` for every node, by slot. Slots without a node may be left as they are.
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {

@@ -250,7 +250,7 @@ impl PreparedFilter for Prepared {
             .map(|(_, reason)| Cow::Borrowed(reason))
             .collect();
         reasons.extend(self.scalar_reasons(node, code));
-        Status { rejection, reasons }
+        Status { rejection, reasons, fault: None }
     }
 
     fn describes_by_code(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Verdicts: a small code per node, and what it means.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A filter's verdict on one node, small enough for a column. What a code other than `PASS` means is
 /// between the rule and its `describe`.
@@ -56,24 +57,46 @@ impl Rejection {
     }
 }
 
+/// Why an expression could not be evaluated: one of the codes that `kpolicy rule` explains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: &'static str,
+    pub message: Arc<str>,
+}
+
+impl Fault {
+    /// The message with its code, for people.
+    pub fn told(&self) -> String {
+        format!("{} ({})", self.message, self.code)
+    }
+}
+
 /// Why a node, or a pod as a whole, was rejected. Reasons are in the order of checking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     pub rejection: Rejection,
     pub reasons: Vec<Cow<'static, str>>,
+    /// Where an expression that could not be evaluated is the reason.
+    pub fault: Option<Fault>,
 }
 
 impl Status {
     pub fn unschedulable(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { rejection: Rejection::Unschedulable, reasons: vec![reason.into()] }
+        Self { rejection: Rejection::Unschedulable, reasons: vec![reason.into()], fault: None }
     }
 
     pub fn unresolvable(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { rejection: Rejection::Unresolvable, reasons: vec![reason.into()] }
+        Self { rejection: Rejection::Unresolvable, reasons: vec![reason.into()], fault: None }
     }
 
     pub fn error(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { rejection: Rejection::Error, reasons: vec![reason.into()] }
+        Self { rejection: Rejection::Error, reasons: vec![reason.into()], fault: None }
+    }
+
+    /// The same with the fault that is behind it.
+    #[must_use]
+    pub fn with_fault(self, fault: Option<Fault>) -> Self {
+        Self { fault, ..self }
     }
 
     /// The reasons in one text.

@@ -8,7 +8,7 @@
 use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
-use super::{Feasible, Fitted, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use super::{Fault, Feasible, Fitted, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 
 /// The last release with scores of 0 to 10.
 pub const MINOR_LAST: i64 = 16;
@@ -71,6 +71,10 @@ impl PreparedScore for Prepared {
 
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         self.rule.raw(cluster, node)
+    }
+
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        self.rule.fault(cluster, node)
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {

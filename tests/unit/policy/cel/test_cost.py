@@ -46,8 +46,39 @@ def test_every_taint_against_the_pod_s_tolerations_is_within_what_is_recommended
 def test_the_hint_never_says_to_raise_what_may_only_be_lowered() -> None:
     text = "node.pods.exists(p, node.pods.exists(q, q.priority > p.priority))"
     [refused] = compile_expression(text).diagnostics
-    assert refused.hint == "count with a selector: `node.pods.count(selector(…))`"
+    assert refused.hint == (
+        "count with a selector: `node.pods.count(selector(…))`; or `limits.allowQuadratic`, and "
+        "then what a node really costs is limited"
+    )
     [lowered] = compile_expression(text, environment=Environment(cost_max=100)).diagnostics
     assert lowered.hint.endswith(
         "this policy lowers the limit by `limits.costPerNode`, from 10,000"
     )
+
+
+NESTED = "node.pods.all(p, node.pods.exists(q, q.priority > p.priority))"
+
+
+def codes(text: str, environment: Environment) -> list[str]:
+    return [one.code for one in compile_expression(text, environment=environment).diagnostics]
+
+
+def test_a_loop_inside_a_loop_is_allowed_to_who_asks_for_it_also_in_a_variable() -> None:
+    allowed = Environment(allow_quadratic=True)
+    variable = compile_expression(NESTED, environment=allowed)
+    assert variable.ir is not None
+    assert variable.cost > 1024 * 1024
+    within = Environment(allow_quadratic=True, variables={"v": variable})
+    assert codes("variables.v && node.ready", within) == []
+    assert codes(NESTED, Environment()) == ["KP401"]
+
+
+def test_only_loops_inside_loops_are_allowed() -> None:
+    """What is dear by itself, or twice in a row, is so on every node."""
+    allowed = Environment(allow_quadratic=True, cost_max=100)
+    once = "node.pods.exists(p, p.priority > 1)"
+    variables = {"v": compile_expression(once, environment=Environment(allow_quadratic=True))}
+    assert codes(once, allowed) == ["KP401"]
+    assert codes(f"{once} && {once}", allowed) == ["KP401"]
+    used = Environment(allow_quadratic=True, cost_max=100, variables=variables)
+    assert codes("node.taints.all(t, t.key != '' || variables.v)", used) == ["KP401"]

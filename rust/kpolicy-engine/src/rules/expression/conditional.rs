@@ -39,10 +39,12 @@ impl Filter for ConditionalFilter {
         let say = match self.conditions.hold(pod, cluster) {
             Holds::No => Say::Nothing,
             Holds::Unknown(_) if !self.conditions.fails_on_errors => Say::Nothing,
-            Holds::Unknown(why) => Say::Reject(Status::unresolvable(format!(
-                "match condition of rule {} could not be evaluated: {why}",
-                self.conditions.rule
-            ))),
+            Holds::Unknown(why) => {
+                let (rule, told) = (&self.conditions.rule, why.told());
+                let reason =
+                    format!("match condition of rule {rule} could not be evaluated: {told}");
+                Say::Reject(Status::unresolvable(reason).with_fault(Some(why)))
+            }
             Holds::Yes => self.rule.prepare(pod, cluster).map_or(Say::Nothing, Say::Rule),
         };
         match say {

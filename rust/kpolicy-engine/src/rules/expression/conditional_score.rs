@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::Kind;
-use crate::rules::{Feasible, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{Fault, Feasible, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::conditions::{Conditions, Holds};
@@ -74,6 +74,10 @@ impl PreparedScore for PreparedConditionalScore {
 
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         self.rule.as_deref().map_or(0.0, |rule| rule.raw(cluster, node))
+    }
+
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        self.rule.as_deref()?.fault(cluster, node)
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use kpolicy_cel::{Budget, Expression, Value};
 
 use crate::model::{ApiPaths, Kind};
+use crate::rules::Fault;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
-use super::COST_PER_NODE_MAX;
+use super::allowance::COST_PER_NODE_MAX;
 use super::api_path::paths_of;
 use super::needs::Needs;
 use super::world::{ClusterWorld, PodWorld};
+use super::{fault_of, wrong_type};
 
 #[derive(Debug)]
 pub struct Conditions {
@@ -26,7 +28,7 @@ pub struct Conditions {
 pub enum Holds {
     Yes,
     No,
-    Unknown(Arc<str>),
+    Unknown(Fault),
 }
 
 impl Conditions {
@@ -47,8 +49,8 @@ impl Conditions {
             match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Holds::No,
-                Ok(other) => unknown = Some(format!("it gave {}", other.type_name()).into()),
-                Err(error) => unknown = Some(error.told()),
+                Ok(other) => unknown = Some(wrong_type(&other)),
+                Err(error) => unknown = Some(fault_of(error)),
             }
         }
         unknown.map_or(Holds::Yes, Holds::Unknown)

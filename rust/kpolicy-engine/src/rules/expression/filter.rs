@@ -6,13 +6,14 @@ use kpolicy_cel::{Budget, Expression, Value};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
+use crate::rules::{Code, Fault, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::allowance::COST_PER_NODE_MAX;
 use super::columns::{NodeColumns, live};
 use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
-use super::{COST_PER_NODE_MAX, Written};
+use super::{Written, fault_of, wrong_type};
 
 /// Lanes of a bit plane that one word holds.
 const LANES_A_WORD: usize = 64;
@@ -41,6 +42,8 @@ struct Prepared {
     spec: Arc<Spec>,
     pod: Arc<Pod>,
     residual: Arc<Expression>,
+    /// There are more nodes than it may be evaluated on.
+    is_beyond: bool,
 }
 
 impl Filter for ExpressionFilter {
@@ -53,7 +56,7 @@ impl Filter for ExpressionFilter {
     }
 
     fn events(&self) -> Events {
-        self.0.written.needs.events()
+        self.0.written.events()
     }
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
@@ -78,19 +81,24 @@ impl Filter for ExpressionFilter {
 impl Prepared {
     fn of(spec: &Arc<Spec>, pod: &Pod, cluster: &Cluster) -> Self {
         let residual = Arc::new(spec.written.folded(pod, cluster));
-        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual }
+        let is_beyond = spec.written.is_beyond(cluster);
+        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, is_beyond }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
         ClusterWorld(PodWorld { pod: &self.pod, cluster })
     }
 
-    fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Arc<str>> {
+    fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
+        let written = &self.spec.written;
+        if self.is_beyond {
+            return Err(written.allowance.fault(cluster.nodes().len()));
+        }
         let world = NodeWorld { world: self.world(cluster), node };
-        match self.residual.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+        match self.residual.evaluate(&world, &mut written.budget()) {
             Ok(Value::Bool(passes)) => Ok(passes),
-            Ok(other) => Err(format!("it gave {}", other.type_name()).into()),
-            Err(error) => Err(error.told()),
+            Ok(other) => Err(wrong_type(&other)),
+            Err(error) => Err(fault_of(error)),
         }
     }
 
@@ -120,7 +128,10 @@ impl PreparedFilter for Prepared {
         self.spec.written.reads()
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        if self.is_beyond != self.spec.written.is_beyond(cluster) {
+            return Refresh::Again;
+        }
         self.spec.written.refresh(changes)
     }
 
@@ -133,9 +144,14 @@ impl PreparedFilter for Prepared {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        if self.is_beyond {
+            self.spec.written.counts.count_errors(cluster.nodes().len());
+            codes.fill(self.code(None));
+            return;
+        }
         let columns = NodeColumns::of(&self.residual, self.world(cluster));
         let selected = live(cluster);
-        let mut budget = Budget::new(COST_PER_NODE_MAX.saturating_mul(codes.len() as u64));
+        let mut budget = self.spec.written.budget_of_each();
         let mask = self.residual.filter(&columns, &selected, &mut budget);
         self.spec.written.counts.count_errors(mask.error.count());
         let told = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
@@ -151,14 +167,14 @@ impl PreparedFilter for Prepared {
 
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         let rejection = self.spec.rejection;
-        let reason = if code == ERRED {
-            let why = self.judge(cluster, node).err();
-            let why = why.as_deref().unwrap_or("it depends on other pods");
-            format!("rule {} could not be evaluated: {why}", self.spec.written.name)
+        let (reason, fault) = if code == ERRED {
+            let fault = self.judge(cluster, node).err();
+            let why = fault.as_ref().map_or("it depends on other pods".to_owned(), Fault::told);
+            (format!("rule {} could not be evaluated: {why}", self.spec.written.name), fault)
         } else {
-            one_line(&self.told(cluster, node))
+            (one_line(&self.told(cluster, node)), None)
         };
-        Status { rejection, reasons: vec![reason.into()] }
+        Status { rejection, reasons: vec![reason.into()], fault }
     }
 
     fn describes_by_code(&self) -> bool {

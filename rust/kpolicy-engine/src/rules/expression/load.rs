@@ -9,6 +9,7 @@ use crate::model::ApiPaths;
 use crate::program::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 use crate::rules::{Normalization, Rejection};
 
+use super::allowance::{Allowance, Ledger, Limits};
 use super::api_path::paths_of;
 use super::conditions::Conditions;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
@@ -68,23 +69,46 @@ fn written(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
     wanted: &[&str],
+    limits: Limits,
     refusals: &mut Refusals,
-) -> Option<Written> {
+) -> Option<(Written, u64)> {
     let place = fields.place_of("expression");
     let value = fields.required("expression", refusals)?;
     let (expression, needs) = expression(value, &place, wanted, refusals)?;
+    let cost = worst_case(value, &expression);
     // Where it was written is for people; the engine only carries it.
     fields.text_or("place", "", refusals)?;
-    let name = Arc::clone(name);
-    Some(Written { name, expression, needs, counts: Arc::new(Counts::default()) })
+    let written = Written {
+        name: Arc::clone(name),
+        expression,
+        needs,
+        allowance: Allowance::of_one_node(limits),
+        is_bounded: cost <= Allowance::of_one_node(limits).per_node,
+        counts: Arc::new(Counts::default()),
+    };
+    Some((written, cost))
+}
+
+/// What the compiler says that an expression may cost on one node; not less than its size.
+fn worst_case(value: &Value, expression: &Expression) -> u64 {
+    let said = value.get("cost").and_then(Value::as_u64).unwrap_or_default();
+    said.max(expression.size() as u64)
+}
+
+/// What is drawn for an expression: on a node it cannot spend more than it may.
+fn drawn(cost: u64, limits: Limits) -> u64 {
+    cost.min(Allowance::of_one_node(limits).per_node)
 }
 
 pub fn filter(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
+    (policy, ledger): (usize, &mut Ledger),
     refusals: &mut Refusals,
 ) -> Option<LoadedFilter> {
-    let written = written(fields, name, &["bool"], refusals)?;
+    let limits = ledger.limits(policy);
+    let (mut written, cost) = written(fields, name, &["bool"], limits, refusals)?;
+    let mut cost = drawn(cost, limits);
     let message = fields.text_or("message", "", refusals)?;
     let message =
         if message.is_empty() { format!("node(s) didn't pass {name}") } else { message.into() };
@@ -97,6 +121,7 @@ pub fn filter(
         Some(value) => {
             let (expression, needs) = expression(value, &place, &["string"], refusals)?;
             message_needs = needs;
+            cost = cost.saturating_add(drawn(worst_case(value, &expression), limits));
             paths_of(&expression, &mut paths);
             Some(expression)
         }
@@ -105,6 +130,9 @@ pub fn filter(
     let is_preemptible = fields.flag_or("preemptible", true, refusals)?;
     let is_audit = choice(fields, "enforcement", ["deny", "audit"], refusals)? == "audit";
     let accepts_errors = choice(fields, "onError", ["reject", "accept"], refusals)? == "accept";
+    if !is_audit {
+        written.allowance = ledger.draw(policy, cost);
+    }
     let counts = Arc::clone(&written.counts);
     let rejection = if is_preemptible { Rejection::Unschedulable } else { Rejection::Unresolvable };
     let spec = FilterSpec {
@@ -121,9 +149,13 @@ pub fn filter(
 pub fn score(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
+    (policy, ledger): (usize, &mut Ledger),
     refusals: &mut Refusals,
 ) -> Option<LoadedScore> {
-    let written = written(fields, name, &["int", "uint", "double"], refusals)?;
+    let limits = ledger.limits(policy);
+    let wanted = ["int", "uint", "double"];
+    let (mut written, cost) = written(fields, name, &wanted, limits, refusals)?;
+    written.allowance = ledger.draw(policy, drawn(cost, limits));
     choice(fields, "onError", ["zero", "zero"], refusals)?;
     let normalization = match fields.object("normalize", refusals) {
         Some(mut fields) => {

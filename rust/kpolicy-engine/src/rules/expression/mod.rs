@@ -5,6 +5,7 @@
 //! key, when it is asked again and what wakes its pods. Assumes expressions that `kpolicy_cel` has
 //! verified. Must not know where in a policy an expression was written, beyond its rule's name.
 
+mod allowance;
 mod api_path;
 mod columns;
 mod conditional;
@@ -22,13 +23,16 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kpolicy_cel::{Budget, Expression};
+use kpolicy_cel::{Budget, EvaluationError, Expression, Fault as Error, Kind as ErrorKind, Value};
 
+use crate::event::{Event, Events};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
-use super::{Reads, Refresh};
+use super::{Fault, Reads, Refresh};
+use allowance::{Allowance, COST_PER_NODE_MAX};
 use needs::Needs;
 
+pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub use api_path::paths_of;
 pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
@@ -36,9 +40,6 @@ pub use conditions::Conditions;
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
 pub use witness::Witness;
 pub use world::{ClusterWorld, NodeWorld, PodWorld};
-
-/// What evaluating an expression may cost for one node (KR110 where it is more).
-const COST_PER_NODE_MAX: u64 = 10_000;
 
 /// How often a rule erred, and how often an audited one would have rejected.
 #[derive(Debug, Default)]
@@ -72,7 +73,21 @@ struct Written {
     name: Arc<str>,
     expression: Expression,
     needs: Needs,
+    allowance: Allowance,
+    /// Its worst case is within what it may cost on a node; otherwise what it spends is counted as it
+    /// is written, so that it stops at the same places however it is asked.
+    is_bounded: bool,
     counts: Arc<Counts>,
+}
+
+/// What people are told of an error.
+fn fault_of(error: EvaluationError) -> Fault {
+    Fault { code: error.kind.code(), message: error.message }
+}
+
+fn wrong_type(value: &Value) -> Fault {
+    let message = format!("it gave {}", value.type_name());
+    fault_of(Error::new(ErrorKind::NoSuchOverload, message).at(0))
 }
 
 /// One node by itself takes about as long as so many in columns, and columns take as long as so many
@@ -95,8 +110,33 @@ impl Written {
         !self.needs.other_pods && !self.needs.other_nodes
     }
 
+    /// What it may spend on a node.
+    fn budget(&self) -> Budget {
+        Budget::new(self.allowance.per_node)
+    }
+
+    /// What it may spend on each of all nodes.
+    fn budget_of_each(&self) -> Budget {
+        Budget::of_each_lane(self.allowance.per_node)
+    }
+
+    /// There are more nodes than it may be evaluated on.
+    fn is_beyond(&self, cluster: &Cluster) -> bool {
+        !self.allowance.covers(cluster.nodes().len())
+    }
+
+    /// What may let a pod that it rejected through.
+    fn events(&self) -> Events {
+        let fewer = Events::of(&[Event::NodeDelete]);
+        let events = self.needs.events();
+        if self.allowance.is_bounded() { events.with(fewer) } else { events }
+    }
+
     /// What is left of it once the pod is known.
     fn folded(&self, pod: &Pod, cluster: &Cluster) -> Expression {
+        if !self.is_bounded {
+            return self.expression.clone();
+        }
         self.expression.fold(&PodWorld { pod, cluster }, &mut Budget::new(COST_PER_NODE_MAX))
     }
 

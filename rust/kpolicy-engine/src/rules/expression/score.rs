@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, ScoreValues, Value};
+use kpolicy_cel::{Expression, ScoreValues, Value};
 
 use crate::model::Kind;
-use crate::rules::{IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{Fault, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
-use super::{COST_PER_NODE_MAX, Written};
+use super::{Written, fault_of, wrong_type};
 
 #[derive(Debug)]
 pub(super) struct Spec {
@@ -26,6 +26,8 @@ struct Prepared {
     spec: Arc<Spec>,
     pod: Pod,
     residual: Expression,
+    /// There are more nodes than it may be evaluated on.
+    is_beyond: bool,
 }
 
 impl Score for ExpressionScore {
@@ -35,7 +37,9 @@ impl Score for ExpressionScore {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let residual = self.0.written.folded(pod, cluster);
-        Some(Box::new(Prepared { spec: Arc::clone(&self.0), pod: pod.clone(), residual }))
+        let is_beyond = self.0.written.is_beyond(cluster);
+        let spec = Arc::clone(&self.0);
+        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, is_beyond }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -46,6 +50,22 @@ impl Score for ExpressionScore {
 impl Prepared {
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
         ClusterWorld(PodWorld { pod: &self.pod, cluster })
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<f64, Fault> {
+        let written = &self.spec.written;
+        if self.is_beyond {
+            return Err(written.allowance.fault(cluster.nodes().len()));
+        }
+        let world = NodeWorld { world: self.world(cluster), node };
+        match self.residual.evaluate(&world, &mut written.budget()) {
+            Ok(Value::Int(score)) => Ok(score as f64),
+            Ok(Value::Uint(score)) => Ok(score as f64),
+            Ok(Value::Double(score)) => Ok(told(score)),
+            Ok(other) => Err(wrong_type(&other)),
+            Err(error) => Err(fault_of(error)),
+        }
     }
 }
 
@@ -59,29 +79,34 @@ impl PreparedScore for Prepared {
         self.spec.written.reads()
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        if self.is_beyond != self.spec.written.is_beyond(cluster) {
+            return Refresh::Again;
+        }
         self.spec.written.refresh(changes)
     }
 
-    #[allow(clippy::cast_precision_loss)]
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
-        let world = NodeWorld { world: self.world(cluster), node };
-        match self.residual.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
-            Ok(Value::Int(score)) => score as f64,
-            Ok(Value::Uint(score)) => score as f64,
-            Ok(Value::Double(score)) => told(score),
-            _ => {
-                self.spec.written.counts.count_errors(1);
-                IGNORED
-            }
-        }
+        self.judge(cluster, node).unwrap_or_else(|_| {
+            self.spec.written.counts.count_errors(1);
+            IGNORED
+        })
+    }
+
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        self.judge(cluster, node).err()
     }
 
     #[allow(clippy::cast_precision_loss)]
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        if self.is_beyond {
+            self.spec.written.counts.count_errors(cluster.nodes().len());
+            raw.fill(IGNORED);
+            return;
+        }
         let columns = NodeColumns::of(&self.residual, self.world(cluster));
         let selected = live(cluster);
-        let mut budget = Budget::new(COST_PER_NODE_MAX.saturating_mul(raw.len() as u64));
+        let mut budget = self.spec.written.budget_of_each();
         let score = self.residual.score(&columns, &selected, &mut budget);
         self.spec.written.counts.count_errors(score.error.count());
         match score.values {

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use kpolicy_cel::{Budget, EvaluationError, Expression, Facts, Seen};
 use serde_json::{Map, Value, json};
 
+use crate::rules::Fault;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
-use super::COST_PER_NODE_MAX;
+use super::allowance::COST_PER_NODE_MAX;
 use super::conditions::Conditions;
 use super::filter::ExpressionFilter;
 use super::score::ExpressionScore;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
+use super::{Written, fault_of};
 
 /// Errors told of one rule and pod; the rest is like them.
 const ERRORS_MAX: usize = 100;
@@ -79,12 +81,20 @@ impl Witness {
         object.insert("rule".into(), self.name.as_ref().into());
         object.insert("side".into(), if self.is_filter() { "filter" } else { "score" }.into());
         object.insert("match".into(), matched);
-        if let Some(expression) = self.expression().filter(|_| holds) {
+        if let Some(written) = self.written().filter(|_| holds) {
+            let expression = &written.expression;
             let mut seen = Vec::new();
+            let beyond = written.is_beyond(cluster);
             for node in views {
                 let facts = NodeWorld { world, node };
-                if let Err(error) = witnessed(expression, &facts, &mut seen) {
-                    errors.push(told(&error, Some(&node.node.name)));
+                if beyond {
+                    let fault = written.allowance.fault(cluster.nodes().len());
+                    errors.push(told(&fault, expression.root(), Some(&node.node.name)));
+                } else if let Err(error) =
+                    witnessed(expression, &facts, written.budget(), &mut seen)
+                {
+                    let at = error.node;
+                    errors.push(told(&fault_of(error), at, Some(&node.node.name)));
                 }
             }
             object.insert("nodes".into(), bits(&seen));
@@ -94,10 +104,10 @@ impl Witness {
         object.into()
     }
 
-    fn expression(&self) -> Option<&Expression> {
+    fn written(&self) -> Option<&Written> {
         match &self.part {
-            Part::Filter(filter) => filter.as_ref().map(|filter| &filter.0.written.expression),
-            Part::Score(score) => score.as_ref().map(|score| &score.0.written.expression),
+            Part::Filter(filter) => filter.as_ref().map(|filter| &filter.0.written),
+            Part::Score(score) => score.as_ref().map(|score| &score.0.written),
         }
     }
 
@@ -107,13 +117,15 @@ impl Witness {
         let mut holds = true;
         for expression in self.conditions.iter().flat_map(|conditions| &conditions.expressions) {
             let mut seen = Vec::new();
-            let outcome = witnessed(expression, &world, &mut seen);
+            let budget = Budget::new(COST_PER_NODE_MAX);
+            let outcome = witnessed(expression, &world, budget, &mut seen);
             matched.push(bits(&seen));
             match outcome {
                 Ok(true) => {}
                 Ok(false) => return (matched.into(), false),
                 Err(error) => {
-                    errors.push(told(&error, None));
+                    let at = error.node;
+                    errors.push(told(&fault_of(error), at, None));
                     holds = false;
                 }
             }
@@ -126,9 +138,10 @@ impl Witness {
 fn witnessed(
     expression: &Expression,
     facts: &dyn Facts,
+    mut budget: Budget,
     seen: &mut Vec<Seen>,
 ) -> Result<bool, EvaluationError> {
-    let outcome = expression.witness(facts, &mut Budget::new(COST_PER_NODE_MAX), seen)?;
+    let outcome = expression.witness(facts, &mut budget, seen)?;
     Ok(matches!(outcome, kpolicy_cel::Value::Bool(true)))
 }
 
@@ -142,9 +155,8 @@ fn bits(seen: &[Seen]) -> Value {
     seen.iter().map(|seen| Value::from(of(seen))).collect()
 }
 
-fn told(error: &EvaluationError, node: Option<&str>) -> Value {
-    let mut object =
-        json!({"code": error.kind.code(), "message": *error.message, "at": error.node});
+fn told(fault: &Fault, at: u32, node: Option<&str>) -> Value {
+    let mut object = json!({"code": fault.code, "message": *fault.message, "at": at});
     if let (Some(object), Some(node)) = (object.as_object_mut(), node) {
         object.insert("node".into(), node.into());
     }

@@ -158,7 +158,7 @@ impl Needs {
         }
         let given = REASONS.iter().filter(|(bit, _)| code.meaning() & bit != 0);
         let reasons = given.map(|(_, reason)| (*reason).into()).collect();
-        Status { rejection: Rejection::Unresolvable, reasons }
+        Status { rejection: Rejection::Unresolvable, reasons, fault: None }
     }
 }
 

@@ -1,0 +1,80 @@
+//! What lanes have spent, and which of them may have spent too much.
+//!
+//! Owns the account that makes a cost limit the same for lanes in columns as for one world: what the
+//! scalar evaluator would spend on a lane is at most what the lane spent on parts without a kernel
+//! and a bound of what kernels stand for. A lane within the limit by that sum is within it for the
+//! scalar evaluator too; the others are few, and asked again by it.
+
+use super::bits::Bits;
+use crate::ir::{Expression, Node, Operation};
+use crate::types::Type;
+use crate::value::Value;
+
+/// The longest text that columns hold: the name of an object.
+const TEXT_BYTES: u64 = 253;
+
+#[derive(Debug, Default)]
+pub(super) struct LaneCosts {
+    /// Spent by every lane.
+    everywhere: u64,
+    /// By lane; empty as long as no lane spent by itself.
+    lanes: Vec<u64>,
+}
+
+impl LaneCosts {
+    pub fn add_everywhere(&mut self, units: u64) {
+        self.everywhere = self.everywhere.saturating_add(units);
+    }
+
+    pub fn add(&mut self, lane: usize, lanes: usize, units: u64) {
+        self.lanes.resize(lanes, 0);
+        if let Some(cell) = self.lanes.get_mut(lane) {
+            *cell = cell.saturating_add(units);
+        }
+    }
+
+    pub fn of(&self, lane: usize) -> u64 {
+        self.everywhere.saturating_add(self.lanes.get(lane).copied().unwrap_or_default())
+    }
+
+    /// Of `lanes`, those that may have spent more than `limit` with what kernels stand for.
+    pub fn above(&self, limit: u64, expression: &Expression, lanes: &Bits) -> Vec<usize> {
+        let room = limit.checked_sub(kernel_costs(expression));
+        let most = self.lanes.iter().copied().max().unwrap_or_default();
+        match room {
+            Some(room) if self.everywhere.saturating_add(most) <= room => Vec::new(),
+            Some(room) => lanes.iter().filter(|lane| self.of(*lane) > room).collect(),
+            None => lanes.iter().collect(),
+        }
+    }
+}
+
+/// What the scalar evaluator spends at most on all nodes that have kernels.
+fn kernel_costs(expression: &Expression) -> u64 {
+    expression.nodes.iter().map(|node| node_cost(expression, node)).sum()
+}
+
+fn node_cost(expression: &Expression, node: &Node) -> u64 {
+    if !matches!(node.operation, Operation::Call { .. }) {
+        return 1;
+    }
+    let operands = node.args.iter().filter_map(|arg| expression.node(*arg));
+    let (mut text, mut items) = (None, 0);
+    for operand in operands {
+        let constant = match operand.operation {
+            Operation::Constant(constant) => expression.constants.get(constant as usize),
+            _ => None,
+        };
+        let bytes = match constant {
+            Some(Value::List(list)) => {
+                items = list.len() as u64;
+                continue;
+            }
+            Some(Value::String(text)) => text.len() as u64,
+            None if operand.kind == Type::String => TEXT_BYTES,
+            _ => continue,
+        };
+        text = Some(text.map_or(bytes, |have: u64| have.min(bytes)));
+    }
+    2 + items + text.unwrap_or_default() / 10
+}

@@ -1,0 +1,81 @@
+//! A cost limit bites in the same lanes, whichever way they are evaluated.
+
+#[path = "support/random_ir.rs"]
+mod random_ir;
+mod support;
+
+use kpolicy_cel::{Bits, Budget, Expression, Kind, ScoreValues, Value};
+use support::{Chance, Lane, Pod, World};
+
+const ROUNDS: u64 = 4000;
+const LIMITS: [u64; 6] = [5, 12, 25, 60, 150, 400];
+
+fn round(seed: u64, kind: &'static str) -> (World, Expression, u64) {
+    let mut chance = Chance(seed);
+    let world = World::random(&mut chance);
+    let ir = random_ir::expression(&mut chance, kind);
+    let limit = LIMITS[chance.below(LIMITS.len())];
+    let folded = Expression::verify(&ir).unwrap().fold(&Pod, &mut Budget::new(u64::MAX));
+    (world, folded, limit)
+}
+
+#[test]
+fn a_filter_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does() {
+    let (mut compared, mut stopped, mut both) = (0, 0, 0);
+    for seed in 0..ROUNDS {
+        let (world, expression, limit) = round(seed, "bool");
+        let lanes = world.free.len();
+        let all = Bits::ones(lanes);
+        let mask = expression.filter(&world, &all, &mut Budget::of_each_lane(limit));
+        let mut stopped_here = 0;
+        for lane in 0..lanes {
+            let expected = expression.evaluate(&Lane(&world, lane), &mut Budget::new(limit));
+            let given = match (mask.truth.get(lane), mask.error.get(lane)) {
+                (truth, false) => Some(truth),
+                (_, true) => None,
+            };
+            let wanted = match &expected {
+                Ok(Value::Bool(value)) => Some(*value),
+                _ => None,
+            };
+            assert_eq!(given, wanted, "seed {seed} lane {lane} limit {limit}: {expected:?}");
+            compared += 1;
+            let is_stopped = expected.is_err_and(|error| error.kind == Kind::CostExceeded);
+            stopped_here += usize::from(is_stopped);
+        }
+        stopped += stopped_here;
+        both += usize::from(stopped_here > 0 && stopped_here < lanes);
+    }
+    assert!(compared > 200_000 && stopped > 40_000 && both > 100, "{compared} {stopped} {both}");
+}
+
+#[test]
+fn a_score_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does() {
+    let (mut compared, mut stopped) = (0, 0);
+    for seed in 0..ROUNDS {
+        let kind = if seed % 2 == 0 { "int" } else { "double" };
+        let (world, expression, limit) = round(seed, kind);
+        let lanes = world.free.len();
+        let all = Bits::ones(lanes);
+        let score = expression.score(&world, &all, &mut Budget::of_each_lane(limit));
+        for lane in 0..lanes {
+            let expected = expression.evaluate(&Lane(&world, lane), &mut Budget::new(limit));
+            assert_eq!(score.error.get(lane), expected.is_err(), "seed {seed} lane {lane}");
+            compared += 1;
+            match (expected, &score.values) {
+                (Ok(Value::Int(value)), ScoreValues::Int(values)) => {
+                    assert_eq!(values[lane], value, "seed {seed} lane {lane}");
+                }
+                (Ok(Value::Double(value)), ScoreValues::Double(values)) => {
+                    assert!(
+                        values[lane].to_bits() == value.to_bits() || value.is_nan(),
+                        "seed {seed} lane {lane}"
+                    );
+                }
+                (Ok(other), values) => panic!("seed {seed} lane {lane}: {other:?} in {values:?}"),
+                (Err(error), _) => stopped += usize::from(error.kind == Kind::CostExceeded),
+            }
+        }
+    }
+    assert!(compared > 200_000 && stopped > 40_000, "{compared} {stopped}");
+}

@@ -1,0 +1,182 @@
+//! What a rule may cost: on one node, and up to how many nodes in a cycle.
+//!
+//! Owns [`Ledger`], which deals out the budgets of a profile's cycle as the profile is read, and
+//! [`Allowance`], a rule's part. All in units of cost, and of the worst case that the compiler found:
+//! whether a rule is evaluated depends on the program and the number of nodes alone, and not on who
+//! was asked before or what is remembered. Must not know how expressions are evaluated.
+
+use std::sync::Arc;
+
+use crate::rules::status::Fault;
+
+/// What evaluating an expression may cost for one node (KR110 where it is more).
+pub const COST_PER_NODE_MAX: u64 = 10_000;
+/// What all rules of a policy may cost in a cycle where the policy does not say.
+const COST_PER_CYCLE_DEFAULT: u64 = 50_000_000;
+/// The most that a policy may ask for, and that all rules of a profile may cost together.
+pub const COST_PER_CYCLE_MAX: u64 = 500_000_000;
+
+/// The code of all errors of this kind.
+const CODE: &str = "KR110";
+
+/// What a policy says under `limits`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    pub per_node: Option<u64>,
+    pub per_cycle: Option<u64>,
+}
+
+/// What one rule may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    pub per_node: u64,
+    /// The rule is not evaluated where there are more nodes.
+    pub nodes_max: u64,
+    /// Of it and the rules before it that draw on the same budget, on one node.
+    together: u64,
+    per_cycle: u64,
+}
+
+impl Allowance {
+    /// Of a rule that is only asked of the node that was chosen.
+    pub const fn of_one_node(limits: Limits) -> Self {
+        let per_node = per_node(limits);
+        Self { per_node, nodes_max: u64::MAX, together: 0, per_cycle: u64::MAX }
+    }
+
+    pub const fn covers(&self, nodes: usize) -> bool {
+        nodes as u64 <= self.nodes_max
+    }
+
+    /// Whether it depends on how many nodes there are.
+    pub const fn is_bounded(&self) -> bool {
+        self.nodes_max != u64::MAX
+    }
+
+    /// Why the rule is not evaluated on so many nodes.
+    pub fn fault(&self, nodes: usize) -> Fault {
+        let message = format!(
+            "this rule and those before it may cost {} units a node, on {nodes} nodes more than the \
+             {} of a cycle",
+            self.together, self.per_cycle
+        );
+        Fault { code: CODE, message: Arc::from(message) }
+    }
+}
+
+const fn per_node(limits: Limits) -> u64 {
+    match limits.per_node {
+        Some(units) if units < COST_PER_NODE_MAX => units,
+        _ => COST_PER_NODE_MAX,
+    }
+}
+
+/// A budget of a cycle and what the rules read so far take of it on each node.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    per_cycle: u64,
+    /// As much a node is allowed however many nodes there are: looking at each takes time anyway.
+    floor: u64,
+    drawn: u64,
+}
+
+impl Account {
+    fn of_policy(limits: Limits) -> Self {
+        let (per_cycle, floor) = match limits.per_cycle {
+            Some(units) => (units.min(COST_PER_CYCLE_MAX), 0),
+            None => (COST_PER_CYCLE_DEFAULT, COST_PER_NODE_MAX),
+        };
+        Self { per_cycle, floor, drawn: 0 }
+    }
+
+    fn with(self, units: u64) -> Self {
+        Self { drawn: self.drawn.saturating_add(units), ..self }
+    }
+
+    fn nodes_max(&self) -> u64 {
+        if self.drawn <= self.floor { u64::MAX } else { self.per_cycle / self.drawn.max(1) }
+    }
+}
+
+/// The budgets of one profile. Rules draw in the order in which they are asked, filters first.
+#[derive(Debug)]
+pub struct Ledger {
+    limits: Vec<Limits>,
+    policies: Vec<Account>,
+    profile: Account,
+}
+
+impl Ledger {
+    /// `limits` are those of the program's policies, in their order.
+    pub fn new(limits: &[Limits]) -> Self {
+        let profile = Account { per_cycle: COST_PER_CYCLE_MAX, floor: COST_PER_NODE_MAX, drawn: 0 };
+        let policies = limits.iter().map(|limits| Account::of_policy(*limits)).collect();
+        Self { limits: limits.to_vec(), policies, profile }
+    }
+
+    pub fn limits(&self, policy: usize) -> Limits {
+        self.limits.get(policy).copied().unwrap_or_default()
+    }
+
+    /// What a rule of `policy` gets that may cost so much on one node.
+    pub fn draw(&mut self, policy: usize, units: u64) -> Allowance {
+        let per_node = per_node(self.limits(policy));
+        let of_profile = self.profile.with(units);
+        self.profile = of_profile;
+        let of_policy = self.policies.get_mut(policy).map(|account| {
+            *account = account.with(units);
+            *account
+        });
+        let tighter = of_policy.filter(|account| account.nodes_max() <= of_profile.nodes_max());
+        let Account { per_cycle, drawn, .. } = tighter.unwrap_or(of_profile);
+        let nodes_max = tighter.unwrap_or(of_profile).nodes_max();
+        Allowance { per_node, nodes_max, together: drawn, per_cycle }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COST_PER_CYCLE_MAX, COST_PER_NODE_MAX, Ledger, Limits};
+
+    fn per_cycle(units: u64) -> Limits {
+        Limits { per_node: None, per_cycle: Some(units) }
+    }
+
+    #[test]
+    fn rules_draw_in_order_on_the_budget_of_their_policy() {
+        let mut ledger = Ledger::new(&[per_cycle(1_000), Limits::default()]);
+        let drawn = [(0, 10), (0, 40), (1, 400), (0, 50)];
+        let nodes_max = drawn.map(|(policy, units)| ledger.draw(policy, units).nodes_max);
+        assert_eq!(nodes_max, [100, 20, u64::MAX, 10], "400 units are always allowed on a node");
+    }
+
+    #[test]
+    fn a_policy_that_says_nothing_may_do_what_one_rule_may_on_each_of_any_number_of_nodes() {
+        let mut ledger = Ledger::new(&[Limits::default()]);
+        let rules = [COST_PER_NODE_MAX, 1, 39_999];
+        let nodes_max = rules.map(|units| ledger.draw(0, units).nodes_max);
+        assert_eq!(nodes_max, [u64::MAX, 4_999, 1_000]);
+    }
+
+    #[test]
+    fn many_policies_share_the_budget_of_their_profile() {
+        let mut ledger = Ledger::new(&[Limits::default(); 100]);
+        let last = (0..100).map(|policy| ledger.draw(policy, COST_PER_NODE_MAX)).last();
+        assert_eq!(last.map(|one| one.nodes_max), Some(COST_PER_CYCLE_MAX / 1_000_000));
+        let fault = last.map(|one| one.fault(501));
+        let told = "this rule and those before it may cost 1000000 units a node, on 501 nodes more \
+                    than the 500000000 of a cycle";
+        assert_eq!(
+            fault.as_ref().map(|fault| (fault.code, &*fault.message)),
+            Some(("KR110", told))
+        );
+    }
+
+    #[test]
+    fn a_policy_may_lower_what_a_node_may_cost_and_not_raise_it() {
+        let limits = |per_node| Limits { per_node, per_cycle: None };
+        let mut ledger = Ledger::new(&[limits(Some(7)), limits(Some(1 << 40)), limits(None)]);
+        let per_node = [0, 1, 2, 9].map(|policy| ledger.draw(policy, 1).per_node);
+        assert_eq!(per_node, [7, COST_PER_NODE_MAX, COST_PER_NODE_MAX, COST_PER_NODE_MAX]);
+    }
+}

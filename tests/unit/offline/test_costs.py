@@ -1,0 +1,156 @@
+"""Limits of cost where pods are decided: which rules err, on which nodes, and how that is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kpolicy import Program, Snapshot, compile_policy, explain
+from kpolicy.offline.lint import lint
+from kpolicy.offline.report.explanation import text as shown
+from kpolicy.offline.simulate import simulate
+from kpolicy.policy.source import Source
+from kpolicy.testing import node, pod
+
+NESTED = "node.pods.all(p, node.pods.exists(q, q.priority >= p.priority))"
+TAINTS = "node.taints.all(t, t.effect == 'PreferNoSchedule' || pod.tolerates(t))"
+
+
+def program(limits: str, predicates: str = "", priorities: str = "") -> Program:
+    sides = f"  predicates:\n{predicates}" if predicates else ""
+    sides += f"  priorities:\n{priorities}" if priorities else ""
+    compiled = compile_policy(
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
+        f"  profiles: [{{schedulerName: kpolicy}}]\n  tieBreak: name\n  limits: {limits}\n{sides}"
+    )
+    assert compiled.program is not None, compiled.diagnostics
+    return compiled.program
+
+
+def rule(name: str, expression: str, more: str = "") -> str:
+    return f'  - {{name: {name}, expression: "{expression}"{more}}}\n'
+
+
+def explained(items: list[dict[str, Any]], policy: Program) -> dict[str, Any]:
+    [one] = explain(Snapshot.of(items), policy).explanations
+    return one
+
+
+def filters(one: dict[str, Any]) -> dict[str, Any]:
+    return {node["name"]: node.get("filter") for node in one["nodes"]}
+
+
+def nodes(count: int) -> list[dict[str, Any]]:
+    return [node(f"n{index:03}", cpu="4") for index in range(count)]
+
+
+def test_a_rule_that_the_cycle_does_not_cover_rejects_every_node_and_says_why() -> None:
+    policy = program("{costPerCycle: 20000}", rule("ready", "!node.unschedulable")
+                     + rule("taints", TAINTS))  # fmt: skip
+    few = explained([*nodes(10), pod("w")], policy)
+    assert filters(few) == {f"n{index:03}": None for index in range(10)}
+    many = explained([*nodes(80), pod("w")], policy)
+    told = filters(many)
+    assert len(told) == 80
+    for one in told.values():
+        assert one["plugin"] == "taints"
+        assert one["error"]["code"] == "KR110"
+        assert "on 80 nodes more than the 20000 of a cycle" in one["error"]["message"]
+        reason = f"rule taints could not be evaluated: {one['error']['message']} (KR110)"
+        assert one["reasons"] == [reason]
+    assert "selected" not in many
+
+
+def test_rules_before_the_one_that_is_too_much_still_hold_and_those_after_do_not() -> None:
+    rules = rule("first", "node.name == 'n001'") + rule("taints", TAINTS) + rule("last", "true")
+    one = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
+    told = filters(one)
+    assert told["n000"]["plugin"] == "first"
+    assert told["n001"]["plugin"] == "taints"
+    [n001] = [one for one in one["nodes"] if one["name"] == "n001"]
+    assert [each["plugin"] for each in n001["allFilters"]] == ["taints", "last"]
+
+
+def test_who_accepts_errors_accepts_these() -> None:
+    rules = rule("taints", TAINTS, ", onError: accept")
+    one = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
+    assert set(filters(one).values()) == {None}
+
+
+def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() -> None:
+    policy = program(
+        "{costPerCycle: 20000}", "",
+        rule("name", "node.name == 'n007' ? 100 : 0", ", weight: 1")
+        + rule("dear", "size(node.taints.filter(t, pod.tolerates(t))) + 50", ", weight: 1"),
+    )  # fmt: skip
+    one = explained([*nodes(80), pod("w")], policy)
+    assert one["selected"] == "n007"
+    for each in one["nodes"]:
+        assert each["raw"]["dear"] == 0
+        [error] = each["errors"]
+        assert (error["rule"], error["code"]) == ("dear", "KR110")
+    lines = "\n".join(shown(one))
+    assert "scored 0, by the rule that erred" in lines
+    assert "rule dear could not be evaluated" in lines
+    few = explained([*nodes(10), pod("w")], policy)
+    assert not any("errors" in each for each in few["nodes"])
+
+
+def test_simulating_agrees_with_explaining_about_the_budget() -> None:
+    rules = rule("taints", TAINTS)
+    policy = program("{costPerCycle: 20000}", rules)
+    for count, is_placed in ((10, True), (80, False)):
+        [one] = simulate(Snapshot.of([*nodes(count), pod("w")]), policy).pods
+        assert bool(one.node) is is_placed
+        assert ("KR110" in one.message) is not is_placed
+
+
+def crowded(count: int) -> list[dict[str, Any]]:
+    """One node with few pods and one with many."""
+    on = [pod(f"few{index}", node_name="n000", cpu="1m") for index in range(3)]
+    on += [pod(f"many{index}", node_name="n001", cpu="1m") for index in range(count)]
+    return [*nodes(2), *on, pod("w")]
+
+
+@pytest.mark.parametrize("count", [60, 200])
+def test_a_loop_inside_a_loop_is_limited_by_what_a_node_really_costs(count: int) -> None:
+    """Also in columns, and however often the same is asked."""
+    policy = program("{allowQuadratic: true, costPerNode: 2000}", rule(
+        "nested", "node.pods.all(p, node.pods.all(q, q.priority == p.priority))"))  # fmt: skip
+    one = explained(crowded(count), policy)
+    told = filters(one)
+    assert told["n000"] is None
+    assert told["n001"]["error"] == {
+        "code": "KR110", "message": "cost limit of 2000 units reached",
+    }  # fmt: skip
+    items = [*crowded(count), *(pod(f"x{index}", cpu="1m") for index in range(4))]
+    placed = simulate(Snapshot.of(items), policy).pods
+    assert [one.node for one in placed] == ["n000"] * 5
+
+
+def test_errors_of_filters_have_their_code_beside_the_text() -> None:
+    policy = program("{}", rule("disk", "node.labels['disk'] == 'ssd'"))
+    one = explained([node("a", labels={"disk": "ssd"}), node("b"), pod("w")], policy)
+    assert filters(one)["b"]["error"] == {"code": "KR102", "message": "no such key: disk"}
+    assert one["selected"] == "a"
+
+
+def test_errors_of_conditions_have_it_too() -> None:
+    condition = ", matchConditions: [{name: c, expression: \"pod.labels['a'] == 'b'\"}]"
+    policy = program("{}", rule("r", "node.ready", condition))
+    one = explained([node("a"), pod("w")], policy)
+    assert one["preFilter"]["error"] == {"code": "KR102", "message": "no such key: a"}
+
+
+def test_linting_against_a_snapshot_tells_which_rule_it_has_too_many_nodes_for() -> None:
+    text = (
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
+        "  profiles: [{schedulerName: kpolicy}]\n  limits: {costPerCycle: 20000}\n"
+        f"  predicates:\n{rule('cheap', 'node.podCount < 50')}{rule('taints', TAINTS)}"
+    )
+    for count, expected in ((10, []), (80, ["spec.predicates[1].expression"])):
+        found = lint([Source("p.yaml", text)], Snapshot.of([*nodes(count), pod("w")])).diagnostics
+        told = [one for one in found if one.code == "KP401"]
+        assert [one.field for one in told] == expected
+        assert all("each of 80 nodes" in one.message for one in told)
