@@ -45,6 +45,10 @@ _Applied: TypeAlias = tuple[
 # A pod to evict: (uid, namespace, name, whether it is terminating already).
 _Victim: TypeAlias = tuple[str, str, str, bool]
 
+# Of another's decision: (verdict, uid, node: the other's if that is among the best, whether the
+# other's passes every filter).
+_Opinion: TypeAlias = tuple[int, str, str, bool]
+
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
 # filter_ns, score_ns, nominated_node, victims, rejected_by, displaced). verdict: 0 placed and
 # assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
@@ -130,6 +134,10 @@ class Engine:
         """The second step: decide and assume, among the kept nodes that still pass. kept: (node,
         sum of score times weight, scores from 0 to 10); refused: (node, reason, whether evicting
         pods cannot help)."""
+
+    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[_Opinion]:
+        """What this program would have decided where another engine decided (uid, node or empty),
+        whose choices are taken on. Nothing is parked or nominated."""
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
         """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget

@@ -89,6 +89,17 @@ DIAGNOSTICS_IN_EVENT_MAX: Final = 3
 # Diagnostics of one reload written to the log; the rest is a count.
 DIAGNOSTICS_LOGGED_MAX: Final = 20
 
+# --- shadow --------------------------------------------------------------------------------------
+# Calls and bytes that wait for the shadow's engine; past half of the calls decisions are dropped,
+# past the whole of either it begins anew.
+SHADOW_BACKLOG_MAX: Final = 8192
+SHADOW_BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
+# New lists cost the API server: not sooner after it fell behind.
+SHADOW_RESYNC_S: Final = 60.0
+SHADOW_LOG_LINES_MAX: Final = 10
+SHADOW_LOG_PERIOD_S: Final = 10.0
+SHADOW_NICENESS: Final = 10
+
 # --- process -------------------------------------------------------------------------------------
 # The whole way out stays below 8 s: binds, then lease and last events within the same time, then
 # the telemetry's 2 s.

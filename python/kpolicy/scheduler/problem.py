@@ -18,6 +18,7 @@ RESOURCE_NOT_READABLE: Final = "KPS104"
 LAST_GOOD_UNUSABLE: Final = "KPS105"
 ADDRESS_UNUSABLE: Final = "KPS201"
 OPTION_INVALID: Final = "KPS202"
+CONFIGURATION_INVALID: Final = "KPS203"
 LEADERSHIP_LOST: Final = "KPS301"
 TASK_DIED: Final = "KPS302"
 
@@ -30,6 +31,7 @@ CATALOGUE: Final = {
     LAST_GOOD_UNUSABLE: "the last good policy cannot be kept, or what was kept cannot be read",
     ADDRESS_UNUSABLE: "the address for metrics and health cannot be listened on",
     OPTION_INVALID: "an option has a value that is not allowed",
+    CONFIGURATION_INVALID: "the file that --config names has errors",
     LEADERSHIP_LOST: "the lease could not be renewed in time; another may lead now",
     TASK_DIED: "a part of the scheduler ended unexpectedly; a restart is safe",
 }

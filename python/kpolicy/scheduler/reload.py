@@ -140,8 +140,7 @@ class Reloader:
         compiled = await asyncio.to_thread(self.compile, sources)
         diagnostics = compiled.diagnostics
         if compiled.program is None:
-            errors = [one for one in diagnostics if one.severity is Severity.ERROR]
-            return Reloaded("invalid", diagnostics, _invalid(errors))
+            return Reloaded("invalid", diagnostics, invalid(diagnostics))
         before = self.in_force
         if before is not None and before.program.bytes == compiled.program.bytes:
             self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
@@ -203,7 +202,7 @@ class Reloader:
         # At the start nothing is in force: the one who started us is told, not the log.
         if now is not None:
             self._show(now)
-            _log_diagnostics(reloaded.diagnostics)
+            log_diagnostics(reloaded.diagnostics)
             _log_outcome(reloaded, now)
         for tell in self.told:
             tell(reloaded)
@@ -215,7 +214,7 @@ class Reloader:
         self.metrics.policy_last_good.set(int(is_kept))
 
 
-def _log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+def log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     for diagnostic in diagnostics[: limits.DIAGNOSTICS_LOGGED_MAX]:
         _log.log(_LEVELS[diagnostic.severity], diagnostic.message, extra=_fields(diagnostic))
     if (more := len(diagnostics) - limits.DIAGNOSTICS_LOGGED_MAX) > 0:
@@ -232,7 +231,8 @@ def _log_outcome(reloaded: Reloaded, now: InForce) -> None:
         _log.info("policy in force for %s", ", ".join(sorted(now.profiles)), extra=fields)
 
 
-def _invalid(errors: Sequence[Diagnostic]) -> Problem:
+def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
     count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
     first = f", first: {one_line(errors[0])}" if errors else ""
     return Problem(

@@ -40,6 +40,7 @@ from kpolicy.scheduler.problem import (
 )
 from kpolicy.scheduler.queue import QueueStatistics
 from kpolicy.scheduler.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
 from kpolicy.telemetry.health import Check, Checks, ping
 from kpolicy.telemetry.http import HttpServer
@@ -76,6 +77,7 @@ class Scheduler:
         compile_with: Compile | None = None,
         keeping: Keeping | None = None,
         configuration: Mapping[str, Any] | None = None,
+        shadow: GivenPolicies | None = None,
     ) -> None:
         self.options = options or Options()
         self.metrics = SchedulerMetrics()
@@ -92,6 +94,12 @@ class Scheduler:
         self._on_lost = on_lost
         self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
         self._compile = compile_with or compile_policy
+        self._shadow_given = shadow
+        self._shadow: ShadowPolicy | None = None
+        if shadow is not None:
+            self._shadow = ShadowPolicy(self._compile, self._clock)
+            self._engine = self._shadow.beside(self._engine)
+            self._shadow.observe(self.metrics)
         self._leadership: Leadership | None = None
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
@@ -167,6 +175,8 @@ class Scheduler:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             if self._parts is not None:
                 self._parts.thread.stop()
+            if self._shadow is not None:
+                self._shadow.stop()
             if self._http is not None:
                 await self._http.stop()
         return self._problem
@@ -183,6 +193,10 @@ class Scheduler:
         problem = await self._or_stopped(delivery.start())
         if problem is not None or self._stop.is_set():
             return problem
+        shadow_source = None
+        if self._shadow is not None and self._shadow_given is not None:
+            shadow_source = delivery.source_of(self._shadow_given)
+            await self._or_stopped(self._shadow.start(shadow_source))
         for work, name in (
             (measure_lag(self._clock, self.metrics.loop_lag_seconds), "loop lag"),
             (parts.reporter.events.run(), "events"),
@@ -197,6 +211,9 @@ class Scheduler:
             self._ready.set()
             _log.info("ready: every list is in the engine")
             delivery.follow()
+            if self._shadow is not None and shadow_source is not None:
+                work = self._shadow.follow(shadow_source, parts.informers)
+                group.create_task(work, name="shadow policy")
             await self._or_stopped(self._lead())
         if not self._stop.is_set():
             delivery.report.begin()
@@ -278,6 +295,7 @@ class Scheduler:
             "configuration": self._shown,
             "keeping": self._keeping.shown(),
             "server": self._connection.server,
+            "shadow": self._shadow.shown() if self._shadow is not None else None,
             **policies,
         }
 

@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Empty where there is none.
-    fn name_of(&self, slot: Option<NodeSlot>) -> Arc<str> {
+    pub(super) fn name_of(&self, slot: Option<NodeSlot>) -> Arc<str> {
         let view = slot.and_then(|slot| self.cluster.nodes().view(slot));
         view.map_or_else(|| Arc::clone(&self.empty), |view| Arc::clone(&view.node.name))
     }
@@ -154,7 +154,7 @@ impl Engine {
         }
     }
 
-    fn place(&mut self, pod: &Arc<Pod>, profile: usize, slot: NodeSlot) {
+    pub(super) fn place(&mut self, pod: &Arc<Pod>, profile: usize, slot: NodeSlot) {
         self.audit(pod, profile, slot);
         let bindings = self.bindings(pod, profile, slot);
         self.cluster.assume(&pod.uid, slot);
@@ -182,7 +182,7 @@ impl Engine {
     }
 
     /// The pod, if it is there and waits.
-    fn pending_pod(&self, uid: &str) -> Option<Arc<Pod>> {
+    pub(super) fn pending_pod(&self, uid: &str) -> Option<Arc<Pod>> {
         let entry = self.cluster.pods().get(uid)?;
         let waits = entry.node().is_none() && !entry.pod.is_terminating;
         waits.then(|| Arc::clone(&entry.pod))
@@ -224,6 +224,6 @@ impl Engine {
     }
 }
 
-fn no_nodes() -> Outcome {
+pub(super) fn no_nodes() -> Outcome {
     Outcome::Rejected(Arc::new(Refusal::without_nodes()))
 }
