@@ -351,6 +351,37 @@ def test_a_hang_up_asks_the_api_server_again(
     )
 
 
+def test_a_shadow_policy_is_compared_and_never_acts(
+    cluster: ControlPlane, scheduler: SchedulerProcess, tmp_path: Path
+) -> None:
+    admin, other = cluster.admin, "shadowed"
+    served = policy("ssd").replace("schedulerName: kpolicy", f"schedulerName: {other}")
+    files = {name: tmp_path / f"{name}.yaml" for name in ("in-force", "shadow")}
+    files["in-force"].write_text(served)
+    files["shadow"].write_text(served.replace("'ssd'", "'hdd'"))
+    flags = ("--no-leader-elect", "--log-format=json", f"--shadow-policy={files['shadow']}")
+    kubeconfig = cluster.kubeconfig(NORMAL)
+    with SchedulerProcess(kubeconfig, files["in-force"], tmp_path / "log", flags) as process:
+        admin.create_pods(10, prefix="shadowed", scheduler_name=other)
+
+        def placed() -> dict[str, str]:
+            found = admin.placements("default").items()
+            return {pod: node for pod, node in found if pod.startswith("shadowed")}
+
+        wait_for(lambda: len(placed()) == 10, "the pods to be bound")
+        assert {node.split("-")[0] for node in placed().values()} == {"ssd"}
+        counted = "kpolicy_shadow_decisions_total"
+        wait_for(lambda: process.metric(counted, result="would_reject") == 10, "ten differences")
+        assert process.metric(counted) == 10
+        assert "the shadow policy differs: would_reject" in process.log()
+        files["shadow"].write_text(served + "  nonsense: true\n")
+        wait_for(lambda: process.metric("kpolicy_shadow_policy_valid") == 0, "it to be refused")
+        files["shadow"].write_text(served)
+        wait_for(lambda: process.metric("kpolicy_shadow_policy_valid") == 1, "it to be good")
+        admin.create_pods(10, prefix="shadowed-same", scheduler_name=other)
+        wait_for(lambda: process.metric(counted, result="same") == 10, "ten that are the same")
+
+
 # --- and over all of it --------------------------------------------------------------------------
 
 
@@ -364,7 +395,7 @@ def test_every_pod_was_bound_by_a_policy_that_was_valid(
     hashes = [
         pod["metadata"]["annotations"]["kpolicy.dev/policy-hash"]
         for pod in cluster.admin.pods("default")
-        if pod["spec"].get("nodeName")
+        if pod["spec"].get("nodeName") and pod["spec"]["schedulerName"] == "kpolicy"
     ]
     assert len(hashes) >= 10
     assert set(hashes) <= valid

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Decision, Filtered, Opinion, PodChange, PodState, Refusal, Verdict, Victim, Wake,
+    Applied, Batch, Decision, Filtered, Opinion, PodChange, PodState, Refusal, Verdict, Victim,
+    Wake,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -116,9 +117,8 @@ fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
 }
 
 pub fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
-    let opinion = |one: &Opinion| {
-        (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py)
-    };
+    let opinion =
+        |one: &Opinion| (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py);
     list(py, opinions, opinion)
 }
 
