@@ -117,9 +117,11 @@ fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
 }
 
 pub fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
-    let opinion =
-        |one: &Opinion| (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py);
     list(py, opinions, opinion)
+}
+
+fn opinion<'py>(py: Python<'py>, one: &Opinion) -> Tuple<'py> {
+    (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py)
 }
 
 fn code(verdict: Verdict) -> u8 {
