@@ -22,6 +22,7 @@ from typing import Protocol, TypeAlias
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.engine import Decision, Opinion, Refusal
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.resources import REQUIRED
 from kpolicy.scheduler.shadow_result import ACTED_ON, Result, compared
 
 _log = logging.getLogger(__name__)
@@ -189,7 +190,8 @@ class Shadow:
                 return
             self._program = program
             resources = tuple(engine.resources())
-            self._needed = frozenset(resources)
+            # Others an older cluster may lack, and then no list of them ever ends.
+            self._needed = REQUIRED
             loaded.set_result(Loaded((), resources, tuple(engine.stale())))
         except BaseException as error:
             loaded.set_exception(error)
