@@ -268,13 +268,13 @@ def test_what_is_wrong_is_told_on_the_config_map_with_its_place(
 def test_flapping_compiles_at_a_bounded_rate_and_the_newest_wins(
     cluster: ControlPlane, scheduler: SchedulerProcess
 ) -> None:
-    """N: 10 Hz for six seconds, every third text bad."""
+    """N: 60 changes at 10 Hz (a busy machine takes longer), every third text bad."""
     admin = cluster.admin
     known = {in_force(scheduler)}
     before = scheduler.metric("kpolicy_policy_reload_total")
     began = time.monotonic()
     changes = 0
-    while time.monotonic() - began < 6:
+    while changes < 60:
         text = (policy("ssd"), policy("hdd"), GARBAGE)[changes % 3]
         write(admin, text + f"\n# {changes}\n")
         changes += 1
@@ -284,7 +284,6 @@ def test_flapping_compiles_at_a_bounded_rate_and_the_newest_wins(
     write(admin, policy("hdd"))
     reloads = scheduler.metric("kpolicy_policy_reload_total") - before
     print(f"{changes} changes in {took:.1f} s, {reloads:.0f} reloads")
-    assert changes >= 20
     assert reloads <= 2 * took + 3
     wait_for(lambda: place(admin).startswith("hdd"), "the newest policy to decide")
     assert len(known) <= 3, "ssd, hdd, and what was before"
