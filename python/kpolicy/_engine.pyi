@@ -50,6 +50,10 @@ _Victim: TypeAlias = tuple[str, str, str, bool]
 # is to say that a controller bound it. seconds_max: how long to wait until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 
+# Of another's decision: (verdict, uid, node: the other's if that is among the best, whether the
+# other's passes every filter).
+_Opinion: TypeAlias = tuple[int, str, str, bool]
+
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
 # filter_ns, score_ns, nominated_node, victims, rejected_by, displaced, volumes). verdict: 0 placed
 # and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
@@ -142,6 +146,10 @@ class Engine:
         """How far claims of placed pods are, each given as (uid of the pod, its node, claim, volume
         or empty, version that was written or empty): (state, message). state: 0 not bound yet, 1
         bound, 2 failed (message says why), 3 the pod is gone or elsewhere."""
+
+    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[_Opinion]:
+        """What this program would have decided where another engine decided (uid, node or empty),
+        whose choices are taken on. Nothing is parked or nominated."""
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
         """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget

@@ -27,6 +27,7 @@ __all__ = [
     "EngineFault",
     "Filtered",
     "KeptNode",
+    "Opinion",
     "Outcome",
     "PodChange",
     "PodState",
@@ -216,6 +217,16 @@ class Decision(NamedTuple):
     volumes: list[VolumeWork]
 
 
+class Opinion(NamedTuple):
+    """What this engine would have decided where another did. `node` is the other's node if that is
+    among the best; `accepts`: the other's node passes every filter."""
+
+    verdict: int
+    uid: str
+    node: str
+    accepts: bool
+
+
 class RejectedNodes(NamedTuple):
     """Nodes that one rule rejects for the same reasons; `code` is kube-scheduler's."""
 
@@ -334,6 +345,11 @@ class Engine:
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
         """How far each claim is, by what the API server said last."""
         return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
+
+    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
+        """What the program would have decided where another engine decided: a uid and a node each,
+        or no node. The other's choices are taken on; nothing is parked or nominated."""
+        return list(map(Opinion._make, self._engine.second_opinions(acted)))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""

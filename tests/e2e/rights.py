@@ -5,6 +5,8 @@ Owns the lists, which must agree two by two: what is not granted here must not b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.cluster.rights import Rule
 
 LEASE = "kpolicy"
@@ -40,6 +42,18 @@ DEFAULT_READS = (
         ("storage.k8s.io",),
     ),
 )  # fmt: skip
+
+
+# What a policy that is watched through the API takes, in its namespace and by name; that the status
+# is ours to make and to write is `create` and `patch` by name: server-side apply asks for both.
+def of_config_maps(read: Sequence[str], written: Sequence[str]) -> tuple[Rule, ...]:
+    return (
+        Rule(("get", "list", "watch"), ("configmaps",), ("",), tuple(read)),
+        Rule(("get", "create", "patch"), ("configmaps",), ("",), tuple(written)),
+    )
+
+
+CONFIG_MAP_WRITES = frozenset({("patch", "configmaps")})
 
 WRITES_ALLOWED = frozenset(
     {

@@ -25,13 +25,14 @@ STOPS_WITHIN_S = 8
 
 class SchedulerProcess:
     def __init__(
-        self, kubeconfig: Path, policy: Path, log: Path, flags: Sequence[str] = ()
+        self, kubeconfig: Path, policy: Path | None, log: Path, flags: Sequence[str] = ()
     ) -> None:
         (port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{port}"
         self._log = log
         self._command = [
-            str(KPOLICY), "run", f"--kubeconfig={kubeconfig}", f"--policy={policy}",
+            str(KPOLICY), "run", f"--kubeconfig={kubeconfig}",
+            *([f"--policy={policy}"] if policy is not None else ()),
             "--bind-address=127.0.0.1", f"--port={port}", *flags,
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,6 +59,11 @@ class SchedulerProcess:
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(timeout=STOPS_WITHIN_S)
 
+    def hang_up(self) -> None:
+        """SIGHUP: read the policies again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
+
     def get(self, path: str) -> str:
         with urllib.request.urlopen(self.address + path, timeout=5) as response:
             return str(response.read().decode())
@@ -70,6 +76,9 @@ class SchedulerProcess:
             for line in self.get("/metrics").splitlines()
             if line.startswith((name + "{", name + " ")) and all(label in line for label in wanted)
         )
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
 
     def tail(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])

@@ -172,7 +172,20 @@ class _Work:
     def _linted(
         self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
     ) -> tuple[Diagnostic, ...]:
-        """Policies and tests. Where there are only tests, that is no lack of policies."""
+        """Policies, tests and configurations. Where there are no policies beside the others, that
+        is no lack of any."""
+        if not any(b"SchedulerConfiguration" in _bytes(source) for source in sources):
+            return self._policies_and_tests(index, sources, snapshot)
+        from kpolicy.scheduler.configuration import read_configurations
+
+        read = read_configurations(sources)
+        if not read.others:
+            return read.diagnostics
+        return (*read.diagnostics, *self._policies_and_tests(index, read.others, snapshot))
+
+    def _policies_and_tests(
+        self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
+    ) -> tuple[Diagnostic, ...]:
         if not any(b"PolicyTest" in _bytes(source) for source in sources):
             return self._compiled(index, sources, snapshot).diagnostics
         from kpolicy.offline.testing.check import check_tests

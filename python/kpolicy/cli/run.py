@@ -1,6 +1,6 @@
 """`kpolicy run`: the live scheduler as a process.
 
-Owns its flags and variables, signals, the exit status, and the one line for what the user can mend.
+Owns its order of start, signals, the exit status, and the one line for what the user can mend.
 Assumes it is the only thing in its process. Everything else is `kpolicy.scheduler.run`.
 """
 
@@ -13,12 +13,16 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.cli.param_flag import add_param_flag, params_of
+from kpolicy.cli.param_flag import add_param_flag
+from kpolicy.cli.run_file import settings_of_file
+from kpolicy.cli.run_policies import delivery_of
+from kpolicy.cli.run_settings import RunSettings, add_flags, settled, unknown_variables
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ DESCRIPTION: Final = """\
 Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
 Every flag can be given as a variable too: --log-format is KPOLICY_LOG_FORMAT, and so on; several
 policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PARAM by line ends.
+And in a file (--config): a SchedulerConfiguration, whose keys are the flags in camelCase, logFormat
+and so on; paths in it are relative to it. Flags come before variables, before the file.
 Traces go where the standard OTEL_* variables say. SIGHUP reads the policies again, and ConfigMaps
 that they take params from; so does a change of their content. SIGTERM and SIGINT stop."""
 # The whole way out is promised to take less than eight seconds, whatever hangs.
@@ -47,110 +53,73 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_what(parser)
-    _add_how(parser)
-
-
-def _default(name: str, otherwise: str | None = None) -> str | None:
-    return os.environ.get(f"KPOLICY_{name}") or otherwise
-
-
-def _add_what(parser: argparse.ArgumentParser) -> None:
-    policies = _default("POLICY")
     parser.add_argument(
-        "--policy", action="append", type=Path, metavar="FILE|DIR",
-        help="a policy, or a folder of them; repeatable (default: kube-scheduler-default)",
-    )  # fmt: skip
-    parser.set_defaults(
-        policy_default=[Path(part) for part in policies.split(os.pathsep)] if policies else []
+        "--config", type=Path, metavar="FILE", help="a SchedulerConfiguration; also KPOLICY_CONFIG"
     )
+    add_flags(parser)
     add_param_flag(parser)
-    parser.add_argument("--kubeconfig", type=Path, default=_default("KUBECONFIG"), metavar="FILE")
-    parser.add_argument("--context", default=_default("CONTEXT"), metavar="NAME")
-    parser.add_argument(
-        "--seed", type=int, default=_default("SEED"), help="make ties fall the same way each time"
-    )
-    parser.add_argument(
-        "--once", action="store_true", default=_yes(_default("ONCE")),
-        help="place what can be placed now, then stop",
-    )  # fmt: skip
-
-
-def _add_how(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--bind-address", default=_default("BIND_ADDRESS", "127.0.0.1"), metavar="ADDRESS",
-        help="where /metrics and /healthz are served (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--port", type=int, default=_default("PORT", "10259"),
-        help="its port; 0 for none (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--leader-elect", action=argparse.BooleanOptionalAction,
-        default=_yes(_default("LEADER_ELECT", "true")),
-        help="act only while holding a Lease, so that replicas take turns (default: yes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--lease-namespace", default=_default("LEASE_NAMESPACE", "kube-system"), metavar="NAMESPACE"
-    )
-    parser.add_argument("--lease-name", default=_default("LEASE_NAME", "kpolicy"), metavar="NAME")
-    parser.add_argument(
-        "--log-format", choices=("auto", "json", "text"), default=_default("LOG_FORMAT", "auto"),
-        help="auto: text on a terminal, else a JSON object a line (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"),
-        default=_default("LOG_LEVEL", "info"), help="(default: %(default)s)",
-    )  # fmt: skip
 
 
 def main(args: argparse.Namespace) -> int:
     from kpolicy.telemetry import logs
 
+    settings, origins = _settings(args)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # where every thread is, on stderr
-    handler = logs.install(args.log_format, args.log_level)
+    handler = logs.install(settings.log_format, settings.log_level)
     try:
-        return asyncio.run(_run(args))
+        return asyncio.run(_run(settings, origins))
     finally:
         logs.uninstall(handler)
 
 
-async def _run(arguments: argparse.Namespace) -> int:
+def _settings(args: argparse.Namespace) -> tuple[RunSettings, dict[str, str]]:
+    file = args.config or (Path(named) if (named := os.environ.get("KPOLICY_CONFIG")) else None)
+    flags = {**vars(args), "params": dict(args.param)}
+    given = settings_of_file(file) if file is not None else {}
+    for said in unknown_variables(os.environ):
+        print(f"kpolicy: {said}", file=sys.stderr)
+    return settled(flags, os.environ, given)
+
+
+async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.configuration import load_connection
     from kpolicy.cluster.problem import ConnectionProblem
     from kpolicy.policy.compile import compile_policy
-    from kpolicy.scheduler.policy_source import FileSource, FixedSource
-    from kpolicy.scheduler.problem import of_connection
+    from kpolicy.scheduler.problem import Problem, of_connection
     from kpolicy.scheduler.run import Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
-    options = _options(arguments)
-    wrong = options.checked()
+    wrong = _options(settings, "").checked()
     if wrong is not None:
         return _tell(wrong)
     connections = []
-    for _ in range(1 + options.leader_elect):  # the elector's thread shares nothing
+    for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
         connection = await load_connection(
-            os.environ, clock, kubeconfig=arguments.kubeconfig, context=arguments.context
+            os.environ, clock, kubeconfig=settings.kubeconfig, context=settings.context
         )
         if isinstance(connection, ConnectionProblem):
             return _tell(of_connection(connection))
         connections.append(connection)
-    paths = arguments.policy or arguments.policy_default
-    params = dict(arguments.param) or params_of(_default("PARAM") or "")
+    connection = connections[0]
+    delivered = delivery_of(settings, connection.namespace, clock)
+    if isinstance(delivered, Problem):
+        return _tell(delivered)
     traces = _traces()
     scheduler = Scheduler(
-        connections[0],
-        FileSource(paths, clock) if paths else FixedSource(),
-        options,
+        connection,
+        delivered.policies,
+        _options(settings, connection.namespace if connection.is_in_cluster else ""),
         clock=clock,
-        compile_with=partial(compile_policy, params=params),
+        compile_with=partial(compile_policy, params=settings.params),
         traces=traces,
         lease_connection=connections[-1],
         on_lost=_exit_lost,
+        keeping=delivered.keeping,
+        configuration=settings.shown(origins),
+        shadow=delivered.shadow,
     )
     reloads = _handle_signals(scheduler)
     problem = await scheduler.run()
@@ -163,17 +132,18 @@ async def _run(arguments: argparse.Namespace) -> int:
     return _tell(problem, reloaded.diagnostics if reloaded is not None else ())
 
 
-def _options(arguments: argparse.Namespace) -> Options:
-    from kpolicy.scheduler.options import Options
+def _options(settings: RunSettings, own_namespace: str) -> Options:
+    from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE, Options
 
     return Options(
-        bind_address=arguments.bind_address,
-        port=arguments.port,
-        leader_elect=arguments.leader_elect,
-        lease_namespace=arguments.lease_namespace,
-        lease_name=arguments.lease_name,
-        seed=arguments.seed,
-        once=arguments.once,
+        bind_address=settings.bind_address,
+        port=settings.port,
+        leader_elect=settings.leader_elect,
+        # A namespace that is ours needs no rights in kube-system, which managed clusters guard.
+        lease_namespace=settings.lease_namespace or own_namespace or LEASE_NAMESPACE_OUTSIDE,
+        lease_name=settings.lease_name,
+        seed=settings.seed,
+        once=settings.once,
     )
 
 
@@ -231,7 +201,3 @@ def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
         print(render("concise", Findings.of(diagnostics, ())).rstrip(), file=sys.stderr)
     print(f"kpolicy: {problem}", file=sys.stderr)
     return problem.exit_status
-
-
-def _yes(text: str | None) -> bool:
-    return (text or "").lower() in {"1", "true", "yes", "on"}

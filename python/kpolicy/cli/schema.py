@@ -11,7 +11,9 @@ import json
 import sys
 from typing import Any, Final
 
-_KINDS: Final = ("SchedulingPolicy", "PolicyTest", "KubeSchedulerConfiguration")
+_KINDS: Final = (
+    "SchedulingPolicy", "PolicyTest", "SchedulerConfiguration", "KubeSchedulerConfiguration",
+)  # fmt: skip
 _IDENTITY: Final = "https://kpolicy.dev/schema/v1alpha1/{}.json"
 
 
@@ -31,10 +33,12 @@ def main(args: argparse.Namespace) -> int:
     from kpolicy.offline.testing.model import PolicyTest
     from kpolicy.policy.kubescheduler_model import Configuration
     from kpolicy.policy.model import SchedulingPolicy
+    from kpolicy.scheduler.configuration import SchedulerConfiguration
 
     models: dict[str, type[BaseModel]] = {
         "SchedulingPolicy": SchedulingPolicy,
         "PolicyTest": PolicyTest,
+        "SchedulerConfiguration": SchedulerConfiguration,
         "KubeSchedulerConfiguration": Configuration,
     }
     schema = {

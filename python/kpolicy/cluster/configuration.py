@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kpolicy.clock import Clock
 from kpolicy.cluster import problem as code
-from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.connection import IN_CLUSTER, Connection
 from kpolicy.cluster.context_connection import connection_of
 from kpolicy.cluster.credentials import (
     TokenFileAuthorization,
@@ -92,7 +92,7 @@ def _of_service_account(
         authorization=TokenFileAuthorization(folder / "token", clock),
         namespace=namespace.read_text("utf-8").strip() if namespace.exists() else "default",
         user="service account",
-        source="in-cluster",
+        source=IN_CLUSTER,
         tls=tls,
     )
 

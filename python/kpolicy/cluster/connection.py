@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ssl import SSLContext
+from typing import Final
 
 from kpolicy.cluster.credentials import Authorization
 from kpolicy.cluster.tls import TlsMaterial
+
+# `source` of a connection that a pod's service account gives.
+IN_CLUSTER: Final = "in-cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +33,7 @@ class Connection:
     @property
     def ssl_context(self) -> SSLContext | None:
         return self.tls.context if self.tls else None
+
+    @property
+    def is_in_cluster(self) -> bool:
+        return self.source == IN_CLUSTER

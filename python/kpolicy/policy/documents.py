@@ -24,7 +24,7 @@ from kpolicy.policy.tree import Mapping, Node, Scalar, items, string
 
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
 # Of our own API, and no policies.
-_OTHER_KINDS: Final = ("PolicyTest",)
+_OTHER_KINDS: Final = ("PolicyTest", "SchedulerConfiguration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,21 @@ class Informers:
         self._group = group
         self._running: dict[str, Informer] = {}
         self._absent: set[str] = set()
+        # The policy in force and the shadow policy may ask at the same time.
+        self._turn = asyncio.Lock()
         self.synced = False
 
     async def ensure(self, names: list[str], anew: list[str]) -> Problem | None:
         """Watch these too, and list the ones in `anew` again. After the first lists are whole, wait
         for those of the added ones."""
+        async with self._turn:
+            return await self._ensure(names, anew)
+
+    async def list_anew(self) -> None:
+        """Bring every list again. Until all are whole."""
+        await _all_whole([], list(self._running.values()))
+
+    async def _ensure(self, names: list[str], anew: list[str]) -> Problem | None:
         known = self._running.keys() | self._absent
         added = [resource for resource in watched(names) if resource.name not in known]
         readable: list[Resource] = []

@@ -79,8 +79,33 @@ POLICY_DEBOUNCE_S: Final = 0.5
 POLICY_FILES_MAX: Final = 256
 POLICY_FILE_BYTES_MAX: Final = 1024 * 1024
 POLICY_READ_TRIES_MAX: Final = 5
+# A source that changes all the time is compiled at most twice a second, the newest each time; one
+# change after a rest is compiled at once.
+POLICY_PERIOD_S_MIN: Final = 0.5
+# A source that the API server did not let us read is asked for again this much later.
+POLICY_RETRY_S: Final = 30.0
+# What is kept of a policy that was in force, compressed: a ConfigMap holds 1 MiB, in base64.
+LAST_GOOD_BYTES_MAX: Final = 700 * 1024
+# And unpacked, so that no damaged file fills the memory: 256 files of 1 MiB compress well.
+LAST_GOOD_TEXT_BYTES_MAX: Final = 64 * 1024 * 1024
+# The status of the policy is written at most so often, the newest each time.
+STATUS_PERIOD_S: Final = 1.0
+# Diagnostics in the status, in /configz, and in an event, whose note has room for few.
+DIAGNOSTICS_TOLD_MAX: Final = 20
+DIAGNOSTICS_IN_EVENT_MAX: Final = 3
 # Diagnostics of one reload written to the log; the rest is a count.
 DIAGNOSTICS_LOGGED_MAX: Final = 20
+
+# --- shadow --------------------------------------------------------------------------------------
+# Calls and bytes that wait for the shadow's engine; past half of the calls decisions are dropped,
+# past the whole of either it begins anew.
+SHADOW_BACKLOG_MAX: Final = 8192
+SHADOW_BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
+# New lists cost the API server: not sooner after it fell behind.
+SHADOW_RESYNC_S: Final = 60.0
+SHADOW_LOG_LINES_MAX: Final = 10
+SHADOW_LOG_PERIOD_S: Final = 10.0
+SHADOW_NICENESS: Final = 10
 
 # --- process -------------------------------------------------------------------------------------
 # The whole way out stays below 8 s: binds, then lease and last events within the same time, then

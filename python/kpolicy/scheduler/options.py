@@ -16,6 +16,7 @@ from kpolicy.scheduler.problem import OPTION_INVALID, Problem
 
 PORT_DEFAULT: Final = 10259  # kube-scheduler's
 PORT_MAX: Final = 65535
+LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # where we are no pod with a namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Options:
     bind_address: str = "127.0.0.1"
     port: int = PORT_DEFAULT
     leader_elect: bool = True
-    lease_namespace: str = "kube-system"
+    lease_namespace: str = LEASE_NAMESPACE_OUTSIDE
     lease_name: str = "kpolicy"
     lease_duration_s: float = LEASE_DURATION_S
     lease_renew_deadline_s: float = LEASE_RENEW_DEADLINE_S

@@ -15,19 +15,23 @@ POLICY_UNREADABLE: Final = "KPS101"
 POLICY_INVALID: Final = "KPS102"
 PROGRAM_REFUSED: Final = "KPS103"
 RESOURCE_NOT_READABLE: Final = "KPS104"
+LAST_GOOD_UNUSABLE: Final = "KPS105"
 ADDRESS_UNUSABLE: Final = "KPS201"
 OPTION_INVALID: Final = "KPS202"
+CONFIGURATION_INVALID: Final = "KPS203"
 LEADERSHIP_LOST: Final = "KPS301"
 TASK_DIED: Final = "KPS302"
 
 # What each code means, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
-    POLICY_UNREADABLE: "a policy file or folder is missing or cannot be read",
+    POLICY_UNREADABLE: "a policy file, folder or ConfigMap is missing or cannot be read",
     POLICY_INVALID: "the policy has errors, and there is no earlier one to keep in force",
     PROGRAM_REFUSED: "the engine refused the compiled policy: versions of the two do not match",
     RESOURCE_NOT_READABLE: "a policy reads a resource that the API server does not let us list",
+    LAST_GOOD_UNUSABLE: "the last good policy cannot be kept, or what was kept cannot be read",
     ADDRESS_UNUSABLE: "the address for metrics and health cannot be listened on",
     OPTION_INVALID: "an option has a value that is not allowed",
+    CONFIGURATION_INVALID: "the file that --config names has errors",
     LEADERSHIP_LOST: "the lease could not be renewed in time; another may lead now",
     TASK_DIED: "a part of the scheduler ended unexpectedly; a restart is safe",
 }

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.program import Program
 from kpolicy.policy.source import Source
@@ -57,9 +57,13 @@ Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
 
 @dataclass(frozen=True, slots=True)
 class InForce:
+    """`is_last_good`: not what the source says, but what it said when it was last good."""
+
     program: Program
     generation: int
     since_ns: int
+    sources: tuple[Source, ...] = ()
+    is_last_good: bool = False
 
     @property
     def hash(self) -> str:
@@ -77,6 +81,7 @@ class Reloaded:
     result: str
     diagnostics: tuple[Diagnostic, ...] = ()
     problem: Problem | None = None
+    at_ns: int = 0
 
     @property
     def in_force(self) -> bool:
@@ -93,8 +98,12 @@ class Reloader:
     metrics: SchedulerMetrics
     clock: Clock
     watch: Watch
+    # Who wants to hear of every reload, whatever became of it.
+    told: list[Callable[[Reloaded], None]] = field(default_factory=list)
     in_force: InForce | None = None
     last: Reloaded = field(default_factory=lambda: Reloaded("none"))
+    # The last one that was not put in force.
+    refused: Reloaded | None = None
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, source: PolicySource) -> Reloaded:
@@ -104,23 +113,37 @@ class Reloader:
         return await self.apply(sources)
 
     async def follow(self, source: PolicySource) -> None:
-        """Put in force whatever the source comes to say."""
+        """Put in force whatever the source comes to say: at once, or a moment after the last."""
         while True:
             await source.changed()
+            began_ns = self.clock.monotonic_ns()
             await self.read(source)
+            took_s = (self.clock.monotonic_ns() - began_ns) / NANOSECONDS
+            await self.clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
 
     async def apply(self, sources: Sequence[Source]) -> Reloaded:
         async with self._turn:
             return self._done(await self._apply(tuple(sources)))
 
-    async def _apply(self, sources: tuple[Source, ...]) -> Reloaded:
+    async def restore(self, sources: Sequence[Source]) -> Problem | None:
+        """Put in force what was good before, because what is wanted now is not. `last` goes on
+        saying what is wrong with that."""
+        async with self._turn:
+            restored = await self._apply(tuple(sources), is_last_good=True)
+            if restored.problem is None and self.in_force is not None:
+                self._show(self.in_force)
+                for tell in self.told:
+                    tell(self.last)
+        return restored.problem
+
+    async def _apply(self, sources: tuple[Source, ...], *, is_last_good: bool = False) -> Reloaded:
         compiled = await asyncio.to_thread(self.compile, sources)
         diagnostics = compiled.diagnostics
         if compiled.program is None:
-            errors = [one for one in diagnostics if one.severity is Severity.ERROR]
-            return Reloaded("invalid", diagnostics, _invalid(errors))
+            return Reloaded("invalid", diagnostics, invalid(diagnostics))
         before = self.in_force
         if before is not None and before.program.bytes == compiled.program.bytes:
+            self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
         async with self.cycle.between:
             problem = await self._load(compiled.program)
@@ -132,6 +155,8 @@ class Reloader:
             if problem is not None:
                 return Reloaded("refused", diagnostics, problem)
             await self._enforce(compiled.program, before)
+            if self.in_force is not None:
+                self.in_force = replace(self.in_force, sources=sources, is_last_good=is_last_good)
         return Reloaded("loaded", diagnostics)
 
     async def _watch(self) -> Problem | None:
@@ -169,22 +194,27 @@ class Reloader:
             await asyncio.sleep(0)
 
     def _done(self, reloaded: Reloaded) -> Reloaded:
-        self.last = reloaded
+        self.last = reloaded = replace(reloaded, at_ns=self.clock.now_ns())
+        if reloaded.problem is not None:
+            self.refused = reloaded
+        self.metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
         now = self.in_force
-        self.metrics.reloaded(
-            reloaded.result, in_force=reloaded.in_force, now_ns=self.clock.now_ns()
-        )
-        if now is not None:
-            labels = (now.hash, str(now.generation))
-            self.metrics.policy_info.replace({labels: 1})
         # At the start nothing is in force: the one who started us is told, not the log.
         if now is not None:
-            _log_diagnostics(reloaded.diagnostics)
+            self._show(now)
+            log_diagnostics(reloaded.diagnostics)
             _log_outcome(reloaded, now)
+        for tell in self.told:
+            tell(reloaded)
         return reloaded
 
+    def _show(self, now: InForce) -> None:
+        self.metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
+        is_kept = now.is_last_good or not self.last.in_force
+        self.metrics.policy_last_good.set(int(is_kept))
 
-def _log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+
+def log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     for diagnostic in diagnostics[: limits.DIAGNOSTICS_LOGGED_MAX]:
         _log.log(_LEVELS[diagnostic.severity], diagnostic.message, extra=_fields(diagnostic))
     if (more := len(diagnostics) - limits.DIAGNOSTICS_LOGGED_MAX) > 0:
@@ -201,7 +231,8 @@ def _log_outcome(reloaded: Reloaded, now: InForce) -> None:
         _log.info("policy in force for %s", ", ".join(sorted(now.profiles)), extra=fields)
 
 
-def _invalid(errors: Sequence[Diagnostic]) -> Problem:
+def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
     count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
     first = f", first: {one_line(errors[0])}" if errors else ""
     return Problem(

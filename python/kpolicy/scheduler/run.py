@@ -12,7 +12,7 @@ import gc
 import logging
 import os
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -24,12 +24,12 @@ from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.config_maps import WithConfigMaps
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.parts import Given, Parts, wire
-from kpolicy.scheduler.policy_source import FixedSource, PolicySource
+from kpolicy.scheduler.policy_delivery import Delivery, GivenPolicies, Keeping
+from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.problem import (
     ADDRESS_UNUSABLE,
     FINDINGS,
@@ -40,6 +40,7 @@ from kpolicy.scheduler.problem import (
 )
 from kpolicy.scheduler.queue import QueueStatistics
 from kpolicy.scheduler.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
 from kpolicy.telemetry.health import Check, Checks, ping
 from kpolicy.telemetry.http import HttpServer
@@ -65,7 +66,7 @@ class Scheduler:
     def __init__(
         self,
         connection: Connection,
-        source: PolicySource | None = None,
+        source: GivenPolicies | None = None,
         options: Options | None = None,
         *,
         clock: Clock | None = None,
@@ -74,13 +75,18 @@ class Scheduler:
         on_lost: Callable[[], None] | None = None,
         engine: EnginePort | None = None,
         compile_with: Compile | None = None,
+        keeping: Keeping | None = None,
+        configuration: Mapping[str, Any] | None = None,
+        shadow: GivenPolicies | None = None,
     ) -> None:
         self.options = options or Options()
         self.metrics = SchedulerMetrics()
         self._connection = connection
         self._lease_connection = lease_connection or connection
         self._given = source or FixedSource()
-        self._source: WithConfigMaps | None = None
+        self._keeping = keeping or Keeping()
+        self._shown = dict(configuration or {})
+        self._delivery: Delivery | None = None
         self._clock = clock or SystemClock()
         self._traces = traces or Traces()
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
@@ -88,6 +94,12 @@ class Scheduler:
         self._on_lost = on_lost
         self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
         self._compile = compile_with or compile_policy
+        self._shadow_given = shadow
+        self._shadow: ShadowPolicy | None = None
+        if shadow is not None:
+            self._shadow = ShadowPolicy(self._compile, self._clock)
+            self._engine = self._shadow.beside(self._engine)
+            self._shadow.observe(self.metrics)
         self._leadership: Leadership | None = None
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
@@ -129,11 +141,8 @@ class Scheduler:
     async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
         """Put other policies in force, or what the source says now. What was in force stays when
         they do not compile."""
-        reloader, source = self._running().reloader, self._source
-        assert source is not None, "it is there as long as the scheduler runs"
-        if sources is not None:
-            source = source.of(sources)
-        return await reloader.read(source)
+        assert self._delivery is not None, "it is there as long as the scheduler runs"
+        return await self._delivery.reload(sources)
 
     def stop(self) -> None:
         """End the run in an orderly way, in less than eight seconds."""
@@ -166,6 +175,8 @@ class Scheduler:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             if self._parts is not None:
                 self._parts.thread.stop()
+            if self._shadow is not None:
+                self._shadow.stop()
             if self._http is not None:
                 await self._http.stop()
         return self._problem
@@ -178,12 +189,14 @@ class Scheduler:
         problem = await self._listen(parts)
         if problem is not None:
             return problem
-        self._source = source = WithConfigMaps(self._given, client)
-        loaded = await self._or_stopped(parts.reloader.read(source))
-        if loaded is None:
-            return None
-        if loaded.problem is not None:
-            return loaded.problem
+        delivery = self._delivery = self._deliver(parts, client, group)
+        problem = await self._or_stopped(delivery.start())
+        if problem is not None or self._stop.is_set():
+            return problem
+        shadow_source = None
+        if self._shadow is not None and self._shadow_given is not None:
+            shadow_source = delivery.source_of(self._shadow_given)
+            await self._or_stopped(self._shadow.start(shadow_source))
         for work, name in (
             (measure_lag(self._clock, self.metrics.loop_lag_seconds), "loop lag"),
             (parts.reporter.events.run(), "events"),
@@ -198,9 +211,14 @@ class Scheduler:
             gc.freeze()  # what start-up made lives on; later collections need not look at it
             self._ready.set()
             _log.info("ready: every list is in the engine")
+            delivery.follow()
+            if self._shadow is not None and shadow_source is not None:
+                work = self._shadow.follow(shadow_source, parts.informers)
+                group.create_task(work, name="shadow policy")
             await self._or_stopped(self._lead())
         if not self._stop.is_set():
-            self._begin(parts, source, group)
+            delivery.report.begin()
+            self._begin(parts, group)
             await self._stop.wait()
         if self._problem is None:  # after a loss of the lease nothing is waited for
             await self._wind_down(parts)
@@ -272,27 +290,34 @@ class Scheduler:
         return Checks(healthz=alive, livez=alive, readyz=ready)
 
     def _configuration(self) -> dict[str, Any]:
-        policy = self.policy
+        policies = self._delivery.shown() if self._delivery is not None else {"policy": None}
         return {
             "options": self.options.shown(),
+            "configuration": self._shown,
+            "keeping": self._keeping.shown(),
             "server": self._connection.server,
-            "policy": None if policy is None else {
-                "hash": policy.hash,
-                "generation": policy.generation,
-                "profiles": sorted(policy.profiles),
-            },
-        }  # fmt: skip
+            "shadow": self._shadow.shown() if self._shadow is not None else None,
+            **policies,
+        }
+
+    def _deliver(self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup) -> Delivery:
+        leadership = self._leadership
+        return Delivery(
+            self._given, self._keeping, parts.reloader, client=client, clock=self._clock,
+            random=Random(self._random.getrandbits(64)), events=parts.reporter.events, group=group,
+            by=socket.gethostname(),
+            leads=leadership.fence if leadership is not None else lambda: True,
+        )  # fmt: skip
 
     async def _lead(self) -> None:
         if self._leadership is not None:
             await self._leadership.acquire()
 
-    def _begin(self, parts: Parts, source: PolicySource, group: asyncio.TaskGroup) -> None:
+    def _begin(self, parts: Parts, group: asyncio.TaskGroup) -> None:
         clock = self._clock
         flush = flush_parked(parts.queue, parts.cycle, parts.thread, parts.sink, clock)
         for work, name in (
             (self._cycle(parts, group), "cycle"),
-            (parts.reloader.follow(source), "policy source"),
             (flush, "flush"),
             (log_summary(parts.reporter, parts.queue, clock), "summary"),
         ):

@@ -121,6 +121,10 @@ class SchedulerMetrics:
             "kpolicy_policy_last_reload_successful",
             "Whether the policy that was read last is in force.",
         )
+        self.policy_last_good = Gauge(
+            "kpolicy_policy_last_good",
+            "1 while an earlier policy is in force, because the one that is wanted is not good.",
+        )
         self.registry = Registry(
             value for value in vars(self).values() if isinstance(value, Counter | Histogram)
         )

@@ -18,6 +18,7 @@
 //! filter(&mut self, uid: &Arc<str>) -> Filtered
 //! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Decision
 //! volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress>
+//! second_opinions(&mut self, acted: &[Acted]) -> Vec<Opinion>        // of another engine's decisions
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
 //! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
@@ -151,6 +152,24 @@ pub struct Victim {
     pub name: Arc<str>,
     /// It is going already: it need only be waited for.
     pub is_terminating: bool,
+}
+
+/// What another engine decided for a pod; `node` is empty where it placed it nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acted {
+    pub uid: Arc<str>,
+    pub node: Arc<str>,
+}
+
+/// What this engine would have decided instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opinion {
+    pub verdict: Verdict,
+    pub uid: Arc<str>,
+    /// The other's node if it is among the best, another best one otherwise; empty unless placed.
+    pub node: Arc<str>,
+    /// Whether the other's node passes every filter.
+    pub accepts: bool,
 }
 
 /// The first step of a decision in two.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Applied, AwaitedVolume, KeptNode, Kind, Outcome, RefusedNode};
+use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, KeptNode, Kind, Outcome, RefusedNode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -224,6 +224,21 @@ impl Engine {
         let awaited: Vec<AwaitedVolume> = awaited.collect();
         let volumes = self.ask(py, |held| held.core.volumes(&awaited))?;
         tuples::volumes(py, &volumes)
+    }
+
+    /// What this program would have decided where another decided (uid, node or empty), whose
+    /// choices are taken on: (verdict, uid, node, whether the other's node passes every filter).
+    fn second_opinions<'py>(
+        &self,
+        py: Python<'py>,
+        acted: Vec<(String, String)>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let acted: Vec<Acted> = acted
+            .into_iter()
+            .map(|(uid, node)| Acted { uid: uid.into(), node: node.into() })
+            .collect();
+        let opinions = self.ask(py, |held| held.core.second_opinions(&acted))?;
+        tuples::opinions(py, &opinions)
     }
 
     /// What became of binds: (uid, outcome); 0 bound, 1 failed, 2 the pod is gone.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Decision, Filtered, PodChange, PodState, Refusal, Verdict, Victim,
+    Applied, Batch, Decision, Filtered, Opinion, PodChange, PodState, Refusal, Verdict, Victim,
     VolumeProgress, VolumeWork, Wake,
 };
 use pyo3::prelude::*;
@@ -116,18 +116,29 @@ fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
     (&*victim.uid, &*victim.namespace, &*victim.name, victim.is_terminating).into_pyobject(py)
 }
 
-/// Tuples of more than twelve fields have no conversion of their own.
-pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
-    let verdict = match decision.verdict {
+pub fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
+    list(py, opinions, opinion)
+}
+
+fn opinion<'py>(py: Python<'py>, one: &Opinion) -> Tuple<'py> {
+    (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py)
+}
+
+fn code(verdict: Verdict) -> u8 {
+    match verdict {
         Verdict::Placed => 0,
         Verdict::Parked => 1,
         Verdict::Failed => 2,
         Verdict::Gone => 3,
         Verdict::Gated => 4,
         Verdict::Stale => 5,
-    };
+    }
+}
+
+/// Tuples of more than twelve fields have no conversion of their own.
+pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
     let fields = [
-        verdict.into_bound_py_any(py)?,
+        code(decision.verdict).into_bound_py_any(py)?,
         (&*decision.uid).into_bound_py_any(py)?,
         (&*decision.namespace).into_bound_py_any(py)?,
         (&*decision.name).into_bound_py_any(py)?,

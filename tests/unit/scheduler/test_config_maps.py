@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from kpolicy.clock import SystemClock
-from kpolicy.cluster.api import ApiClient
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.config_maps import WithConfigMaps
@@ -14,7 +16,8 @@ from kpolicy.scheduler.problem import Problem
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from tests.unit.policy.policies import policy, profile
-from tests.unit.scheduler.world import connection
+from tests.unit.scheduler.config_maps import watching
+from tests.unit.scheduler.world import WAIT_S
 
 TEXT = policy(
     """
@@ -31,9 +34,18 @@ def config_map(most: str) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
+@asynccontextmanager
+async def with_config_maps(
+    control_plane: ControlPlane, *sources: Source
+) -> AsyncIterator[WithConfigMaps]:
+    clock = SystemClock()
+    async with watching(control_plane) as watches:
+        yield WithConfigMaps(FixedSource(sources), watches, clock)
+
+
 async def read(control_plane: ControlPlane, *sources: Source) -> tuple[Source, ...] | Problem:
-    async with ApiClient(connection(control_plane.url), SystemClock()) as client:
-        return await WithConfigMaps(FixedSource(sources), client).read()
+    async with with_config_maps(control_plane, *sources) as source:
+        return await source.read()
 
 
 def priority_below(sources: tuple[Source, ...] | Problem) -> object:
@@ -78,17 +90,22 @@ async def test_one_that_must_not_be_read_keeps_the_policy_out() -> None:
         control_plane.add(config_map("7"))
         problem = await read(control_plane, Source("p.yaml", TEXT))
     assert isinstance(problem, Problem)
-    assert (problem.code, problem.hint) == ("KPS101", "allow `get` of it by RBAC")
+    assert problem.code == "KPS101"
+    assert "takes params from the ConfigMap kube-system/numbers: cannot list" in problem.message
+    assert "RBAC" in problem.hint
 
 
-async def test_a_reload_reads_them_again() -> None:
+async def test_a_change_in_the_cluster_is_told_and_read() -> None:
     async with (
         ControlPlane() as control_plane,
-        ApiClient(connection(control_plane.url), SystemClock()) as client,
+        with_config_maps(control_plane, Source("p.yaml", TEXT)) as source,
     ):
-        source = WithConfigMaps(FixedSource([Source("p.yaml", TEXT)]), client)
         before = await source.read()
+        changed = asyncio.create_task(source.changed())
+        await asyncio.sleep(0)
+        assert not changed.done()
         control_plane.add(config_map("6"))
+        await asyncio.wait_for(changed, WAIT_S)
         after = await source.read()
     assert isinstance(before, tuple)
     assert len(before) == 1

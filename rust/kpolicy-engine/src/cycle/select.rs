@@ -16,6 +16,8 @@ pub struct Tie {
     pub seed: u64,
     /// The number of the decision.
     pub decision: u64,
+    /// Wins whenever it is among the best: whoever chose it could have chosen no better.
+    pub preferred: Option<NodeSlot>,
 }
 
 impl Tie {
@@ -26,6 +28,9 @@ impl Tie {
         is_tied: impl Fn(NodeSlot) -> bool,
         all_tied: impl FnOnce() -> Vec<NodeSlot>,
     ) -> Option<NodeSlot> {
+        if let Some(slot) = self.preferred.filter(|slot| is_tied(*slot)) {
+            return Some(slot);
+        }
         match self.rule {
             TieBreak::Random => self.draw(nodes, is_tied, all_tied),
             TieBreak::Name => all_tied().into_iter().min_by_key(|slot| nodes.rank_of(*slot)),

@@ -5,6 +5,7 @@
 
 mod apply;
 mod schedule;
+mod second_opinion;
 mod stale;
 mod stepwise;
 mod volumes;
@@ -221,7 +222,12 @@ impl Engine {
     }
 
     fn tie(&self) -> Tie {
-        Tie { rule: self.program.tie_break, seed: self.seed, decision: self.decisions }
+        Tie {
+            rule: self.program.tie_break,
+            seed: self.seed,
+            decision: self.decisions,
+            preferred: None,
+        }
     }
 
     fn change(&self, entry: &PodEntry) -> PodChange {

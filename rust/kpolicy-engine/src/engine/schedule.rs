@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// Empty where there is none.
-    fn name_of(&self, slot: Option<NodeSlot>) -> Arc<str> {
+    pub(super) fn name_of(&self, slot: Option<NodeSlot>) -> Arc<str> {
         let view = slot.and_then(|slot| self.cluster.nodes().view(slot));
         view.map_or_else(|| Arc::clone(&self.empty), |view| Arc::clone(&view.node.name))
     }
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// The pod, if it is there and waits.
-    fn pending_pod(&self, uid: &str) -> Option<Arc<Pod>> {
+    pub(super) fn pending_pod(&self, uid: &str) -> Option<Arc<Pod>> {
         let entry = self.cluster.pods().get(uid)?;
         let waits = entry.node().is_none() && !entry.pod.is_terminating;
         waits.then(|| Arc::clone(&entry.pod))
@@ -211,6 +211,6 @@ impl Engine {
     }
 }
 
-fn no_nodes() -> Outcome {
+pub(super) fn no_nodes() -> Outcome {
     Outcome::Rejected(Arc::new(Refusal::without_nodes()))
 }

@@ -54,11 +54,16 @@ impl Engine {
     /// `None` for most pods: nothing is to be done.
     pub(super) fn work_of(&self, pod: &Pod, profile: usize, outcome: &Outcome) -> Option<Work> {
         let Outcome::Chosen { slot, .. } = outcome else { return None };
+        self.work_at(pod, profile, *slot)
+    }
+
+    /// The same where another has chosen the node.
+    pub(super) fn work_at(&self, pod: &Pod, profile: usize, slot: NodeSlot) -> Option<Work> {
         if pod.template.volumes.is_empty() {
             return None;
         }
         let rule = self.program.profiles.get(profile)?.volume_binding()?;
-        let view = self.cluster.nodes().view(*slot)?;
+        let view = self.cluster.nodes().view(slot)?;
         let bindings = volume_binding::decide(pod, &self.cluster, view).ok()?;
         let node_name = Arc::clone(&view.node.name);
         (!bindings.is_empty()).then_some(Work { rule, bindings, node_name })

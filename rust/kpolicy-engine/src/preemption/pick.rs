@@ -78,7 +78,7 @@ mod tests {
             candidates.push(Arc::new(Candidate { slot, victims, violations: *violations }));
         }
         cluster.settle_order();
-        pick(&candidates, Tie { rule, seed, decision: 1 }, &cluster)
+        pick(&candidates, Tie { rule, seed, decision: 1, preferred: None }, &cluster)
     }
 
     #[test]

@@ -1,0 +1,125 @@
+"""How policies reach the scheduler, and how it tells what became of them: all of it, wired.
+
+Owns the source, the watched ConfigMaps, the stores of what was last good and the report, and which
+watches are still needed. Assumes the reloader that puts policies in force. Must not compile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.events import EventRecorder
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.config_map_name import ConfigMapName
+from kpolicy.scheduler.config_map_source import ConfigMapSource
+from kpolicy.scheduler.config_map_watches import ConfigMapWatches
+from kpolicy.scheduler.config_maps import WithConfigMaps
+from kpolicy.scheduler.last_good import start
+from kpolicy.scheduler.last_good_stores import ConfigMapStore, FolderStore
+from kpolicy.scheduler.own_config_map import OwnConfigMap
+from kpolicy.scheduler.policy_report import PolicyReport
+from kpolicy.scheduler.policy_source import PolicySource
+from kpolicy.scheduler.policy_status import diagnostics, in_force, refused
+from kpolicy.scheduler.problem import Problem
+from kpolicy.scheduler.reload import Reloaded, Reloader
+
+# A ConfigMap is named beforehand; it becomes a source when there is a client to watch it with.
+GivenPolicies: TypeAlias = PolicySource | ConfigMapName
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where the status is written and the last good policy kept: a ConfigMap of ours, a folder."""
+
+    status: ConfigMapName | None = None
+    folder: Path | None = None
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "status": str(self.status) if self.status is not None else None,
+            "folder": str(self.folder) if self.folder is not None else None,
+        }
+
+
+class Delivery:
+    def __init__(
+        self,
+        given: GivenPolicies,
+        keeping: Keeping,
+        reloader: Reloader,
+        *,
+        client: ApiClient,
+        clock: Clock,
+        random: Random,
+        events: EventRecorder,
+        group: asyncio.TaskGroup,
+        by: str,
+        leads: Callable[[], bool],
+    ) -> None:
+        self._reloader = reloader
+        self._clock = clock
+        self._group = group
+        self._watches = ConfigMapWatches(client, clock, random, group)
+        self._followed: list[WithConfigMaps] = []
+        self._needed: set[ConfigMapName] = set()
+        self.source = self.source_of(given)
+        status = keeping.status
+        self._stores = (
+            *((FolderStore(keeping.folder),) if keeping.folder is not None else ()),
+            *((ConfigMapStore(status, client),) if status is not None else ()),
+        )
+        about = given if isinstance(given, ConfigMapName) else None
+        self.report = PolicyReport(
+            reloader, clock, events, by=by, leads=leads, about=about,
+            uid=lambda: self._watches.uid(about) if about is not None else "",
+            status=OwnConfigMap(status, client, manager="kpolicy-status") if status else None,
+            stores=self._stores,
+        )  # fmt: skip
+        reloader.told.append(self._forget)
+
+    def source_of(self, given: GivenPolicies) -> WithConfigMaps:
+        """A source whose ConfigMaps are watched as long as we run."""
+        if isinstance(given, ConfigMapName):
+            self._needed.add(ConfigMapName(given.namespace, given.name))
+            given = ConfigMapSource(given, self._watches)
+        source = WithConfigMaps(given, self._watches, self._clock)
+        self._followed.append(source)
+        return source
+
+    async def start(self) -> Problem | None:
+        """The first policy in force, or why there is none."""
+        return await start(self._reloader, self.source, self._stores)
+
+    def follow(self) -> None:
+        """Also while another leads: whoever takes over decides by what is wanted then."""
+        self._group.create_task(self._reloader.follow(self.source), name="policy source")
+        self._group.create_task(self.report.run(), name="policy report")
+
+    async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
+        """These, or what the source says when it is asked anew."""
+        if sources is not None:
+            return await self._reloader.read(self.source.of(sources))
+        await self._watches.list_anew()
+        return await self._reloader.read(self.source)
+
+    def shown(self) -> dict[str, Any]:
+        """For /configz."""
+        reloader = self._reloader
+        last = reloader.last
+        return {
+            "policy": in_force(reloader.in_force),
+            "lastReload": {"result": last.result, "diagnostics": diagnostics(last.diagnostics)},
+            "lastRefused": refused(reloader.refused),
+            "watches": self._watches.last_errors(),
+        }
+
+    def _forget(self, _: Reloaded) -> None:
+        named = frozenset[ConfigMapName]().union(*(source.names for source in self._followed))
+        self._watches.keep(self._needed | named)

@@ -1,0 +1,70 @@
+//! What this program would have decided where another one did, and taking on what the other did.
+//!
+//! Owns the judgement without consequences: nothing is nominated, nobody is parked, and the pod is
+//! assumed where the other put it, however little this program likes the node. Assumes that the
+//! other's decisions come in their order, between the same changes of the cluster. Must not know
+//! what is made of a difference.
+
+use std::sync::Arc;
+
+use crate::api::{Acted, Opinion, Still, Verdict};
+use crate::cycle::{Outcome, Question, Tie};
+use crate::snapshot::NodeSlot;
+
+use super::Engine;
+use super::schedule::{Ready, no_nodes};
+
+impl Engine {
+    /// One for each decision of the other, in order.
+    pub fn second_opinions(&mut self, acted: &[Acted]) -> Vec<Opinion> {
+        self.cluster.settle_order();
+        acted.iter().map(|one| self.second_opinion(one)).collect()
+    }
+
+    fn second_opinion(&mut self, acted: &Acted) -> Opinion {
+        let slot = self.cluster.nodes().find(&acted.node);
+        let ready = self.ready(&acted.uid);
+        let opinion = match &ready {
+            Ok(ready) => self.judged(ready, slot),
+            Err(answer) => Opinion {
+                verdict: answer.verdict,
+                uid: Arc::clone(&acted.uid),
+                node: Arc::clone(&self.empty),
+                accepts: false,
+            },
+        };
+        match (ready, slot) {
+            (Ok((pod, profile)), Some(slot)) => {
+                let work = self.work_at(&pod, profile, slot);
+                self.place(&pod, slot, work);
+            }
+            (Err(answer), Some(slot)) if self.pending_pod(&answer.uid).is_some() => {
+                self.cluster.assume(&acted.uid, slot);
+            }
+            _ => {}
+        }
+        opinion
+    }
+
+    fn judged(&mut self, (pod, profile): &Ready, acted: Option<NodeSlot>) -> Opinion {
+        let tie = Tie { preferred: acted, ..self.tie() };
+        let question = Question { pod, program: &self.program, profile: *profile, tie };
+        self.decisions += 1;
+        let outcome = match self.cluster.nodes().is_empty() {
+            true => no_nodes(),
+            false => self.cycle.decide(question, &self.cluster, &Still).outcome,
+        };
+        let (verdict, chosen) = match outcome {
+            Outcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),
+            Outcome::Rejected(_) => (Verdict::Parked, None),
+            Outcome::Failed(_) => (Verdict::Failed, None),
+        };
+        let accepts = match acted {
+            None => false,
+            Some(_) if chosen.is_none() => false,
+            Some(_) if chosen == acted => true,
+            Some(slot) => self.cycle.filter(question, &self.cluster, |_, _, _| {}).contains(&slot),
+        };
+        Opinion { verdict, uid: Arc::clone(&pod.uid), node: self.name_of(chosen), accepts }
+    }
+}
