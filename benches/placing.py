@@ -147,7 +147,7 @@ class Placing:
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
             api, thread, queue, sink, reporter,  # type: ignore[arg-type]
-            clock=clock, on_work=poke,
+            withdraw=binds.withdraw, clock=clock, on_work=poke,
         )  # fmt: skip
         cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
         try:

@@ -33,6 +33,12 @@ class BindEnd:
     message: str = ""
 
 
+# The room was wanted for a pod of higher priority before the bind was sent.
+WITHDRAWN = BindEnd(
+    Outcome.FAILED, retry=True, message="a pod of higher priority took the place before the bind"
+)
+
+
 def bind_end(outcome: BindOutcome, node: str) -> BindEnd | None:
     """None: not known yet whether it was written; the reservation stays and it is asked again."""
     match outcome:

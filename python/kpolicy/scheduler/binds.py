@@ -17,7 +17,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.bind_end import BindEnd, bind_end
+from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
 from kpolicy.scheduler.decide import Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
@@ -76,6 +76,8 @@ class Binds:
         self._open = 0  # reservations of ours that have not ended
         self._waiting = 0  # of them, for their volumes
         self._sending = 0
+        # Not sent yet, by uid; done once it is not to be.
+        self._unsent: dict[str, asyncio.Future[None]] = {}
         self._decisions = 0
         self._ended: list[_Ended] = []
         self._urgent = asyncio.Event()
@@ -105,6 +107,13 @@ class Binds:
         self._decisions += 1
         times = BindTimes(f"{self._run_id}-{self._decisions}", self._clock.now_ns())
         group.create_task(self._bind(placement, basis, times))
+
+    def withdraw(self, uid: str) -> bool:
+        """Take a placement back whose bind was not sent yet: its pod is queued again."""
+        unsent = self._unsent.get(uid)
+        if unsent is not None and not unsent.done():
+            unsent.set_result(None)
+        return unsent is not None
 
     async def run(self) -> None:
         """Tell the engine of ended binds, as many at once as have gathered."""
@@ -145,9 +154,11 @@ class Binds:
         traceparent = context.traceparent if context is not None else None
         end = await self._pre_bind(pod, decision) if decision.volumes else None
         if end is None:
+            unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
             async with self._window:
+                del self._unsent[pod.uid]
                 times.started_ns = self._clock.now_ns()
-                end = await self._ask(binding, traceparent)
+                end = WITHDRAWN if unsent.done() else await self._ask(binding, traceparent)
         times.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.

@@ -104,7 +104,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     )  # fmt: skip
     preemptions = Preemptions(
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,
-        clock=clock, on_work=on_work,
+        withdraw=binds.withdraw, clock=clock, on_work=on_work,
     )  # fmt: skip
     cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
     poked.append(cycle.poke)

@@ -32,7 +32,8 @@ class EvictorPort(Protocol):
 
 
 class Preemptions:
-    """`start` puts one under way in `group`, for a pod that the queue holds."""
+    """`start` puts one under way in `group`, for a pod that the queue holds. `withdraw` takes a
+    victim back that was placed by us and not bound yet, or says that it cannot."""
 
     def __init__(
         self,
@@ -42,11 +43,13 @@ class Preemptions:
         sink: EngineSink,
         reporter: Reporter,
         *,
+        withdraw: Callable[[str], bool],
         clock: Clock,
         on_work: Callable[[], None],
         in_flight_max: int = limits.EVICTIONS_IN_FLIGHT_MAX,
     ) -> None:
         self._evictor = evictor
+        self._withdraw = withdraw
         self._thread = thread
         self._queue = queue
         self._sink = sink
@@ -127,6 +130,11 @@ class Preemptions:
             if not self._is_wanted(room.plan.pod.uid):
                 room.give_up("")
             if room.is_over:
+                return
+            # Clause: nobody need end who has not begun. Its room is free once that is settled.
+            if self._withdraw(eviction.uid):
+                self.outcomes["Withdrawn"] += 1
+                self._reporter.preempted(room.plan, eviction, in_memory=True)
                 return
             shared = self._evicting.get(eviction.uid)
             if shared is not None:

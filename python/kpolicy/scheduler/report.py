@@ -142,13 +142,14 @@ class Reporter:
             self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
             _log.warning("%s: %s", pod.key, message, extra=_fields(placement, basis, context))
 
-    def preempted(self, plan: Plan, eviction: Eviction) -> None:
-        """A victim was told to go."""
+    def preempted(self, plan: Plan, eviction: Eviction, *, in_memory: bool = False) -> None:
+        """A victim was told to go, or taken back before anybody knew of it."""
         pod = plan.pod
         victim = Reference(eviction.namespace, eviction.name, eviction.uid)
         self.events.record(
             Occurrence(
-                victim, "Normal", "Preempted", "Preempting", plan.note(), pod.profile,
+                victim, "Normal", "Preempted", "Preempting", plan.note(in_memory=in_memory),
+                pod.profile,
                 related=_reference(pod), once=True,
             )
         )  # fmt: skip

@@ -44,9 +44,10 @@ class Plan:
     def last(self) -> tuple[Eviction, ...]:
         return self.evictions[-1:]
 
-    def note(self) -> str:
-        """Of the event on each victim."""
-        return f"Preempted by pod {self.pod.uid} on node {self.node}"
+    def note(self, *, in_memory: bool) -> str:
+        """Of the event on each victim, which kube-scheduler words alike."""
+        note = f"Preempted by pod {self.pod.uid} on node {self.node}"
+        return f"{note} (in kpolicy memory)." if in_memory else note
 
 
 def plan(pod: QueuedPod, decision: Decision) -> Plan:

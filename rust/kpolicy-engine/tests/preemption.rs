@@ -179,6 +179,14 @@ fn an_eviction_counts_before_the_watch_shows_it() {
     let decision = &decide(&mut engine, &["new"])[0];
     assert_eq!((victims(decision), &*decision.nominated_node), (vec![], "n1"));
     assert!(decision.message.ends_with("a terminating pod on the nominated node."));
+    // Who matters more takes the place, and need not evict that one again.
+    support::apply(&mut engine, &pod("newer", 20, 2, None));
+    let newer = &decide(&mut engine, &["newer"])[0];
+    assert_eq!((victims(newer), newer.victims[0].is_terminating), (vec!["a"], true));
+    let mut gone = pod("newer", 20, 2, None);
+    gone["status"] = json!({"phase": "Failed"});
+    support::apply(&mut engine, &gone);
+    assert_eq!(victims(&decide(&mut engine, &["new"])[0]), ["a"], "its claim is void");
     // Once it is shown as leaving, what it says of why is what counts.
     let mut leaving = pod("a", 0, 2, Some("n1"));
     leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:01:00Z");

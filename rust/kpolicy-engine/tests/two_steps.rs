@@ -154,9 +154,9 @@ fn a_node_that_is_refused_for_good_is_not_made_room_on() {
         let refused = refused(&[("n1", is_unresolvable)]);
         engine.choose(&Arc::from("p"), token, &[], &refused).victims
     };
-    assert_eq!(crowd(true), Vec::<Arc<str>>::new());
+    assert_eq!(crowd(true), []);
     // Nothing of ours is in the way, so that nobody need go either.
-    assert_eq!(crowd(false), Vec::<Arc<str>>::new());
+    assert_eq!(crowd(false), []);
 }
 
 #[test]

@@ -70,6 +70,9 @@ class Cluster:
     def events(self, reason: str) -> list[Mapping[str, Any]]:
         return [one for one in self.control_plane.objects("Event") if one["reason"] == reason]
 
+    def remove(self, name: str) -> None:
+        self.control_plane.store.remove(PODS, "default", name)
+
     def metric(self, name: str) -> float:
         text = self.scheduler.metrics.registry.render()
         lines = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
@@ -81,10 +84,14 @@ async def cluster(
     *objects: Mapping[str, Any],
     policies: tuple[str, ...] = (),
     kubelet: KubeletTimes | None = QUICK,
+    binds_in_flight_max: int = 64,
 ) -> AsyncIterator[Cluster]:
     async with ControlPlane(kubelet=kubelet) as control_plane:
         control_plane.add(*objects)
-        async with running(control_plane, *policies) as (scheduler, until):
+        async with running(control_plane, *policies, binds_in_flight_max=binds_in_flight_max) as (
+            scheduler,
+            until,
+        ):
             yield Cluster(control_plane, scheduler, until)
 
 
@@ -123,7 +130,7 @@ async def test_while_victims_end_the_pod_waits_and_takes_no_more() -> None:
         waiting = "not eligible due to a terminating pod on the nominated node."
         await it.until(lambda: waiting in it.message("high"))
         assert it.deleted() == [gone]
-        it.control_plane.store.remove(PODS, "default", gone)
+        it.remove(gone)
         await it.until(lambda: it.node_of("high") == "n1")
         assert it.deleted() == [gone]
 

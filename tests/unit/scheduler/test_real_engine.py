@@ -34,13 +34,13 @@ spec:
 
 @asynccontextmanager
 async def running(
-    control_plane: ControlPlane, *policies: str
+    control_plane: ControlPlane, *policies: str, binds_in_flight_max: int = 64
 ) -> AsyncIterator[tuple[Scheduler, Callable[[Callable[[], bool]], Any]]]:
     sources = [Source(f"policy-{number}.yaml", text) for number, text in enumerate(policies)]
     scheduler = Scheduler(
         connection(control_plane.url),
         FixedSource(sources),
-        Options(port=0, leader_elect=False, seed=1),
+        Options(port=0, leader_elect=False, seed=1, binds_in_flight_max=binds_in_flight_max),
     )
     task = asyncio.create_task(scheduler.run())
 

@@ -10,7 +10,7 @@ use crate::api::Victim;
 use crate::preemption::{self, Asked, Attempt, Rooms, Search};
 use crate::program::Profile;
 use crate::rules::Rejection;
-use crate::snapshot::{NodeSlot, Pod};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::verdicts::Rejected;
 
@@ -61,7 +61,7 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
     if let Some(chosen) = attempt.chosen() {
         return Room {
             nominated: Some(chosen.slot),
-            victims: chosen.victims.iter().map(victim).collect(),
+            victims: chosen.victims.iter().map(|pod| victim(pod, asked.cluster)).collect(),
             message: String::new(),
             is_tried: true,
             is_settled: false,
@@ -80,12 +80,12 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
     }
 }
 
-fn victim(pod: &Arc<Pod>) -> Victim {
+fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
     Victim {
         uid: Arc::clone(&pod.uid),
         namespace: Arc::clone(pod.namespace()),
         name: Arc::clone(&pod.name),
-        is_terminating: pod.is_terminating,
+        is_terminating: pod.is_terminating || cluster.evictions().contains(&pod.uid),
     }
 }
 
