@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 pip() { "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
     --root-user-action ignore --target "$site" "$@"; }
 pip --require-hashes --only-binary :all: -r requirements-run.lock
+rm -rf "$site/bin" # scripts that name this machine's Python
 pip --no-deps --no-index "$wheels"/kpolicy-*.whl
+rm -rf "$site/bin"
 # Its file system will be read-only.
 "$python" -m compileall -q "$site"
