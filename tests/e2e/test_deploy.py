@@ -1,0 +1,196 @@
+"""deploy/kustomize on a real API server: accepted without a warning, and the fences hold.
+
+Every overlay is sent as a dry run with strict validation; the Deployment goes into a namespace that
+warns of anything beyond the restricted pod security standard.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.client import Client, wait_for
+from tests.cluster.connection import ApiError, Connections, Response
+from tests.cluster.control_plane import ControlPlane
+from tests.e2e.rendered import ACCOUNT, NAMESPACE, OVERLAYS, Manifest, apply, of_kind, rendered
+
+pytestmark = pytest.mark.cluster
+
+STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
+BINDING = {"apiVersion": "v1", "kind": "Binding"}
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
+    """With kpolicy's namespace, account, rights and fences, as `kubectl apply -k` leaves them."""
+    with ControlPlane() as plane:
+        apply(plane, "second-scheduler")
+        plane.admin.create_node("node-0")
+        plane.admin.create_namespace("load")
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def account(cluster: ControlPlane) -> Iterator[Client]:
+    """kpolicy's ServiceAccount, by a token that the API server issued; its fences are awake."""
+    token = cluster.kubectl("create", "token", "kpolicy", "-n", NAMESPACE).strip()
+    client = Client(cluster.server, cluster.ca_file, token)
+    cluster.admin.create_pod("sentinel", namespace="load", scheduler_name="kpolicy")
+
+    def fenced() -> bool:
+        return patch_status(client, "sentinel", {"metadata": {"labels": {"a": "b"}}}) == FORBIDDEN
+
+    wait_for(fenced, "the status fence to be in force")
+    yield client
+    client.close()
+
+
+FORBIDDEN = 422
+CREATED = 201
+
+
+def patch_status(client: Client, pod: str, patch: Json) -> int:
+    try:
+        client.patch(f"/api/v1/namespaces/load/pods/{pod}/status", patch, kind="strategic")
+    except ApiError as error:
+        return error.status
+    return 200
+
+
+def bind(client: Client, pod: Json, **metadata: Any) -> Response:
+    name = pod["metadata"]["name"]
+    body = {
+        **BINDING,
+        "metadata": {"name": name, "uid": pod["metadata"]["uid"], **metadata},
+        "target": {"kind": "Node", "name": "node-0"},
+    }
+    return client.request("POST", f"/api/v1/namespaces/load/pods/{name}/binding", body)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_is_accepted_without_a_warning(
+    cluster: ControlPlane, control_plane_binary: ControlPlaneBinary, overlay: str
+) -> None:
+    manifests = rendered(control_plane_binary.path, overlay)
+    assert len(manifests) == OVERLAYS[overlay]
+    for manifest in manifests:
+        assert dry_run(cluster, manifest) == [], f"{manifest.kind} {manifest.name}"
+
+
+def test_a_warning_would_be_seen(
+    cluster: ControlPlane, control_plane_binary: ControlPlaneBinary
+) -> None:
+    (deployment,) = of_kind(rendered(control_plane_binary.path, "otel"), "Deployment")
+    spoilt = copy.deepcopy(deployment.document)
+    container = spoilt["spec"]["template"]["spec"]["containers"][0]
+    container["securityContext"]["allowPrivilegeEscalation"] = True
+    (warning,) = dry_run(cluster, Manifest(spoilt))
+    assert "restricted" in warning
+    container["imagePullPolice"] = "Always"
+    with pytest.raises(ApiError, match="unknown field"):
+        dry_run(cluster, Manifest(spoilt))
+
+
+def dry_run(cluster: ControlPlane, manifest: Manifest) -> list[str]:
+    """The warnings; an error where it is refused. Under another name, as some are there already."""
+    connections = Connections(cluster.server, cluster.ca_file, cluster.token())
+    document = copy.deepcopy(manifest.document)
+    document["metadata"]["name"] += "-again"
+    response = connections.request("POST", manifest.collection, document, query=STRICT)
+    connections.close()
+    if response.status != CREATED:
+        raise ApiError("POST", manifest.collection, response)
+    return [value for key, value in response.headers.items() if key.lower() == "warning"]
+
+
+def test_the_pods_are_restricted_and_beyond(control_plane_binary: ControlPlaneBinary) -> None:
+    for overlay in OVERLAYS:
+        (deployment,) = of_kind(rendered(control_plane_binary.path, overlay), "Deployment")
+        spec = deployment.document["spec"]["template"]["spec"]
+        (container,) = spec["containers"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert spec["securityContext"]["runAsUser"] > 0
+        assert spec["schedulerName"] == "default-scheduler", "a scheduler cannot place itself"
+        assert deployment.document["spec"]["replicas"] == 2
+        probes = ("startupProbe", "livenessProbe", "readinessProbe")
+        assert [container[probe]["httpGet"]["path"] for probe in probes] == [
+            "/livez", "/livez", "/readyz",
+        ]  # fmt: skip
+
+
+def test_rights_are_what_the_roles_say_and_no_more(cluster: ControlPlane, account: Client) -> None:
+    admin = cluster.admin
+    granted = [
+        ("list", "", "pods", ""), ("watch", "", "nodes", ""), ("create", "", "pods", "binding"),
+        ("patch", "", "pods", "status"), ("delete", "", "pods", ""),
+    ]  # fmt: skip
+    denied = [
+        ("patch", "", "pods", ""), ("update", "", "pods", ""), ("list", "", "secrets", ""),
+        ("get", "", "secrets", ""), ("update", "", "pods", "status"), ("patch", "", "nodes", ""),
+        ("create", "", "pods", ""), ("list", "", "configmaps", ""), ("create", "", "bindings", ""),
+        ("deletecollection", "", "pods", ""), ("create", "", "pods", "exec"),
+        ("escalate", "rbac.authorization.k8s.io", "clusterroles", ""),
+        ("impersonate", "", "users", ""), ("delete", "", "nodes", ""),
+    ]  # fmt: skip
+    wrong = [asked for asked in granted if not allowed(admin, *asked)]
+    wrong += [asked for asked in denied if allowed(admin, *asked)]
+    assert not wrong, f"of {len(granted) + len(denied)} asked"
+
+
+def allowed(admin: Client, verb: str, group: str, resource: str, subresource: str) -> bool:
+    asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}
+    review = admin.create(
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        {"spec": {"user": ACCOUNT, "resourceAttributes": {**asked, "namespace": "load"}}},
+    )
+    return bool(review["status"].get("allowed"))
+
+
+def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
+    admin = cluster.admin
+    admin.create_pod("served", namespace="load", scheduler_name="kpolicy", labels={"app": "web"})
+    admin.create_pod("foreign", namespace="load", scheduler_name="someone-else")
+
+    def condition(kind: str) -> Json:
+        return {"status": {"conditions": [{"type": kind, "status": "False", "reason": "Testing"}]}}
+
+    legitimate: list[tuple[str, Json]] = [
+        ("served", condition("PodScheduled")),
+        ("served", {"status": {"nominatedNodeName": "node-0"}}),
+        ("foreign", condition("DisruptionTarget")),
+        ("foreign", {"status": {"nominatedNodeName": ""}}),
+    ]
+    attacks: list[tuple[str, Json]] = [
+        ("served", {"metadata": {"labels": {"app": "evil"}}}),
+        ("served", {"metadata": {"annotations": {"x": "y"}}}),
+        ("served", {"metadata": {"finalizers": ["example.com/hold"]}}),
+        ("served", {"status": {"phase": "Succeeded"}}),
+        ("served", {"status": {"podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]}}),
+        ("served", condition("Ready")),
+        ("foreign", condition("PodScheduled")),
+        ("foreign", {"status": {"nominatedNodeName": "node-0"}}),
+        ("foreign", {"metadata": {"labels": {"app": "evil"}}}),
+    ]
+    assert [patch_status(account, *one) for one in legitimate] == [200] * len(legitimate)
+    assert [patch_status(account, *one) for one in attacks] == [FORBIDDEN] * len(attacks)
+    # The fence is ours alone: others patch as before.
+    assert patch_status(admin, "foreign", condition("Ready")) == 200
+
+
+def test_the_binding_fence(cluster: ControlPlane, account: Client) -> None:
+    admin = cluster.admin
+    pod = admin.create_pod("bound", namespace="load", scheduler_name="kpolicy")
+    assert bind(account, pod, labels={"app": "evil"}).status == FORBIDDEN
+    assert bind(account, pod, annotations={"example.com/x": "y"}).status == FORBIDDEN
+    assert bind(account, pod, uid=None).status == FORBIDDEN
+    assert admin.placements("load").get("bound") is None
+    answer = bind(account, pod, annotations={"kpolicy.dev/policy-hash": "abc"})
+    assert answer.status == CREATED, answer.body
+    after = admin.pod("bound", namespace="load")
+    assert after["spec"]["nodeName"] == "node-0"
+    assert after["metadata"]["annotations"] == {"kpolicy.dev/policy-hash": "abc"}
