@@ -324,6 +324,10 @@ class Engine:
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
         return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
+        """Which of these extended resources each pod requests, in any of its containers."""
+        return self._engine.requested(uids, resources)
+
     def filter(self, uid: str, now_ns: int) -> Filtered:
         """Which nodes pass every filter, for those who ask others before they `choose`. Where none
         passes, or the pod is not to be tried, `choose` with nothing kept says why."""

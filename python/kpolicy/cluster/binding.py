@@ -83,9 +83,17 @@ class Fenced:
     """Not sent: we may no longer be the leader."""
 
 
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Someone else was to bind it, and did not."""
+
+    message: str
+
+
 BindOutcome: TypeAlias = (
     Bound | AlreadyOurs | TakenByOther | Gone | Conflict | Refused | Unknown | Overloaded | Fenced
-)
+    | Declined
+)  # fmt: skip
 
 _ASSIGNED = re.compile(r'is already assigned to node "([^"]*)"')
 _DELETING = re.compile(r"is being deleted")

@@ -14,6 +14,7 @@ from kpolicy.cluster.binding import (
     BindOutcome,
     Bound,
     Conflict,
+    Declined,
     Fenced,
     Gone,
     Overloaded,
@@ -55,6 +56,8 @@ def bind_end(outcome: BindOutcome, node: str) -> BindEnd | None:
             return BindEnd(Outcome.FAILED, retry=True, message=_rejected(node, f"{code} {message}"))
         case Overloaded(message=message):
             return BindEnd(Outcome.FAILED, retry=True, message=_rejected(node, message))
+        case Declined(message=message):
+            return BindEnd(Outcome.FAILED, retry=True, message=message)
         case Fenced():
             # We may no longer be the leader: the next one places it, and we say nothing.
             return BindEnd(Outcome.FAILED, retry=True)

@@ -15,6 +15,7 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.decide import Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Basis, Reporter
@@ -39,6 +40,8 @@ class Cycle:
         *,
         clock: Clock,
         batch_pods_max: int = limits.BATCH_PODS_MAX,
+        extended: ExtendedPods | None = None,
+        between: asyncio.Lock | None = None,
     ) -> None:
         self._thread = thread
         self._queue = queue
@@ -48,10 +51,11 @@ class Cycle:
         self._clock = clock
         self._batch_pods_max = batch_pods_max
         self._batch_pods = batch_pods_max
+        self._extended = extended
         self._work = asyncio.Event()
         self._stopped = False
         # Held for one tick; whoever else holds it knows that no decision is under way.
-        self.between = asyncio.Lock()
+        self.between = between or asyncio.Lock()
 
     def poke(self) -> None:
         self._work.set()
@@ -59,6 +63,8 @@ class Cycle:
     def stop(self) -> None:
         """Pop nothing more. Decisions under way still become binds."""
         self._stopped = True
+        if self._extended is not None:
+            self._extended.stop()
         self._work.set()
 
     async def run(self, group: asyncio.TaskGroup) -> None:
@@ -76,7 +82,7 @@ class Cycle:
             async with self.between:
                 ticked = await self.tick(group)
             if not ticked.popped:
-                if not (self._binds.under_way or self._preemptions.under_way):
+                if not (self._binds.under_way or self._preemptions.under_way or self._asked_about):
                     return
                 await self._work.wait()
 
@@ -85,6 +91,11 @@ class Cycle:
         batch = self._queue.pop_batch(limit, self._clock.monotonic_ns()) if limit > 0 else []
         if not batch:
             return Ticked(0, Taken())
+        popped = len(batch)
+        if self._extended is not None:
+            batch = await self._extended.take(batch)
+            if not batch:
+                return Ticked(popped, Taken())
         self._reporter.metrics.batch_pods.observe(len(batch))
         started_ns, started_monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         scheduled = await self._thread.call(
@@ -95,10 +106,10 @@ class Cycle:
         )
         taken = take(self._queue, batch, scheduled.decisions, self._clock.monotonic_ns())
         self._resize(len(batch), taken.took_ns)
-        self._act(taken, basis, group)
-        return Ticked(len(batch), taken)
+        self.act(taken, basis, group)
+        return Ticked(popped, taken)
 
-    def _act(self, taken: Taken, basis: Basis, group: asyncio.TaskGroup) -> None:
+    def act(self, taken: Taken, basis: Basis, group: asyncio.TaskGroup) -> None:
         metrics = self._reporter.metrics
         for placement in taken.placements:
             metrics.decided(placement.pod.profile, placement.decision)
@@ -108,6 +119,10 @@ class Cycle:
             self._reporter.rejected(rejection, basis)
             if rejection.decision.victims:
                 self._preemptions.start(rejection, group)
+
+    @property
+    def _asked_about(self) -> int:
+        return self._extended.under_way if self._extended is not None else 0
 
     def _limit(self) -> int:
         """Room trickles back pod by pod: with many waiting it is gathered for a batch."""

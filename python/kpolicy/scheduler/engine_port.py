@@ -16,8 +16,12 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.engine import (
     Applied,
     AwaitedVolume,
+    Decision,
+    Filtered,
+    KeptNode,
     PodChange,
     Refusal,
+    RefusedNode,
     Scheduled,
     VolumeProgress,
     Wake,
@@ -40,6 +44,16 @@ class EnginePort(Protocol):
     def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied: ...
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled: ...
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]: ...
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]: ...
+    def filter(self, uid: str, now_ns: int) -> Filtered: ...
+    def choose(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Decision: ...
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]: ...
     def settle_room(
         self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool

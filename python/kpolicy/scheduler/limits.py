@@ -53,6 +53,27 @@ PRE_BINDS_MAX: Final = 4096
 # often as kube-scheduler does.
 VOLUMES_LOOK_S_MIN: Final = 0.05
 VOLUMES_LOOK_S_MAX: Final = 1.0
+# --- extenders -----------------------------------------------------------------------------------
+# kube-scheduler's, where the policy says none.
+EXTENDER_TIMEOUT_S: Final = 5.0
+# Pods about which extenders are asked at once. kube-scheduler asks about one at a time; more would
+# only find nodes that the ones before them took.
+EXTENDED_PODS_MAX: Final = 8
+# A pod is asked about anew where the cluster changed under the answers; then it backs off.
+EXTENDED_TRIES_MAX: Final = 4
+# Answers may name or hold every node of the largest cluster, at some 10 KiB each; not more.
+EXTENDER_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+# Of a node's name or a reason: it becomes part of an event of 1,024 bytes.
+EXTENDER_REASON_CHARACTERS_MAX: Final = 1024
+# What an extender says it bound is looked up so often, first at once.
+EXTENDER_BIND_LOOKS_MAX: Final = 4
+EXTENDER_BIND_LOOK_S: Final = 0.1
+# Pods placed, and to be bound by an extender: far above the reservations there can be.
+EXTENDER_BINDS_EXPECTED_MAX: Final = 10_000
+# Clients of a policy that was replaced stay open for the answers that are still to come.
+EXTENDER_CLOSE_S: Final = 60.0
+
+# --- settling ------------------------------------------------------------------------------------
 # Outcomes told to the engine in one call.
 SETTLE_BATCH_MAX: Final = 1024
 # Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives

@@ -14,6 +14,8 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import InformerStatistics
 from kpolicy.cluster.outbox import OutboxStatistics
 from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
+from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
@@ -161,3 +163,16 @@ def observe_engine(metrics: SchedulerMetrics, sizes: EngineSizes) -> None:
     metrics.watch(
         "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", sizes.all, ("what",)
     )
+
+
+def observe_extenders(
+    metrics: SchedulerMetrics, in_force: ExtendersInForce, extended: ExtendedPods
+) -> None:
+    metrics.watch(
+        "kpolicy_extender_calls_total", "counter", "Calls to extenders, by what came of them.",
+        in_force.counts, ("extender", "verb", "result"),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_pods_at_extenders", "gauge", "Pods that extenders are asked about, or will be.",
+        lambda: {(): extended.under_way},
+    )  # fmt: skip

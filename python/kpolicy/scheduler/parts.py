@@ -22,10 +22,15 @@ from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
+from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
+from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
+from kpolicy.scheduler.extenders.in_force import ExtendersInForce
+from kpolicy.scheduler.extenders.raw_nodes import WholeNodes
 from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.observed import (
     EngineSizes,
     observe_engine,
+    observe_extenders,
     observe_informers,
     observe_preemptions,
     observe_queue,
@@ -52,6 +57,7 @@ class Parts:
     pre_binds: PreBinds
     binds: Binds
     preemptions: Preemptions
+    extended: ExtendedPods
     cycle: Cycle
     reloader: Reloader
     sizes: EngineSizes
@@ -96,8 +102,9 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
     informers = Informers(client, sink, clock, given.random, group)
+    extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
-        Binder(client, clock, given.fence), thread, queue, sink, reporter,
+        extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock,
         run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
@@ -106,16 +113,30 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,
         withdraw=binds.withdraw, clock=clock, on_work=on_work,
     )  # fmt: skip
-    cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
-    poked.append(cycle.poke)
-    reloader = Reloader(given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure)
+    in_force, between = ExtendersInForce(clock, group), asyncio.Lock()
+    extended = ExtendedPods(
+        client, thread, queue, in_force,
+        binds=extender_binds, nodes=WholeNodes(client, clock, given.random, group),
+        clock=clock, between=between, group=group, on_work=on_work,
+    )  # fmt: skip
+    cycle = Cycle(
+        thread, queue, binds, preemptions, reporter,
+        clock=clock, extended=extended, between=between,
+    )  # fmt: skip
+    extended.act = lambda taken, basis: cycle.act(taken, basis, group)
+    extended.room = lambda: binds.room
+    poked.extend((cycle.poke, extended.poke))
+    reloader = Reloader(
+        given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force
+    )
     sizes = EngineSizes()
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)
     observe_preemptions(metrics, preemptions)
     observe_engine(metrics, sizes)
+    observe_extenders(metrics, in_force, extended)
     return Parts(
-        queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, cycle, reloader,
-        sizes,
+        queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, extended, cycle,
+        reloader, sizes,
     )  # fmt: skip

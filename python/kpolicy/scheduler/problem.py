@@ -19,6 +19,7 @@ LAST_GOOD_UNUSABLE: Final = "KPS105"
 ADDRESS_UNUSABLE: Final = "KPS201"
 OPTION_INVALID: Final = "KPS202"
 CONFIGURATION_INVALID: Final = "KPS203"
+EXTENDER_UNUSABLE: Final = "KPS204"
 LEADERSHIP_LOST: Final = "KPS301"
 TASK_DIED: Final = "KPS302"
 
@@ -32,6 +33,7 @@ CATALOGUE: Final = {
     ADDRESS_UNUSABLE: "the address for metrics and health cannot be listened on",
     OPTION_INVALID: "an option has a value that is not allowed",
     CONFIGURATION_INVALID: "the file that --config names has errors",
+    EXTENDER_UNUSABLE: "the certificates of an extender cannot be read or do not match",
     LEADERSHIP_LOST: "the lease could not be renewed in time; another may lead now",
     TASK_DIED: "a part of the scheduler ended unexpectedly; a restart is safe",
 }

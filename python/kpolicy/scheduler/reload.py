@@ -20,6 +20,7 @@ from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
 from kpolicy.scheduler.policy_source import PolicySource
 from kpolicy.scheduler.problem import (
     FINDINGS,
@@ -98,6 +99,7 @@ class Reloader:
     metrics: SchedulerMetrics
     clock: Clock
     watch: Watch
+    extenders: ExtendersInForce
     # Who wants to hear of every reload, whatever became of it.
     told: list[Callable[[Reloaded], None]] = field(default_factory=list)
     in_force: InForce | None = None
@@ -142,9 +144,12 @@ class Reloader:
         if compiled.program is None:
             return Reloaded("invalid", diagnostics, invalid(diagnostics))
         before = self.in_force
-        if before is not None and before.program.bytes == compiled.program.bytes:
+        if before is not None and before.program == compiled.program:
             self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
+        extenders = Extenders.of(compiled.program, self.clock)
+        if isinstance(extenders, Problem):
+            return Reloaded("refused", diagnostics, extenders)
         async with self.cycle.between:
             problem = await self._load(compiled.program)
             if problem is None:
@@ -154,6 +159,7 @@ class Reloader:
                     await self._watch()
             if problem is not None:
                 return Reloaded("refused", diagnostics, problem)
+            self.extenders.replace(extenders)
             await self._enforce(compiled.program, before)
             if self.in_force is not None:
                 self.in_force = replace(self.in_force, sources=sources, is_last_good=is_last_good)

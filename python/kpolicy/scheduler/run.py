@@ -175,6 +175,7 @@ class Scheduler:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             if self._parts is not None:
                 self._parts.thread.stop()
+                await self._parts.extended.in_force.close()
             if self._shadow is not None:
                 self._shadow.stop()
             if self._http is not None:
@@ -318,6 +319,7 @@ class Scheduler:
         flush = flush_parked(parts.queue, parts.cycle, parts.thread, parts.sink, clock)
         for work, name in (
             (self._cycle(parts, group), "cycle"),
+            (parts.extended.run(), "extenders"),
             (flush, "flush"),
             (log_summary(parts.reporter, parts.queue, clock), "summary"),
         ):

@@ -15,6 +15,7 @@
 //! list_end(&mut self, kind: Kind, now_ns: i64, applied: &mut Applied)
 //! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
+//! requested(&self, uids: &[Arc<str>], resources: &[String]) -> Vec<Vec<String>>
 //! filter(&mut self, uid: &Arc<str>) -> Filtered
 //! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Decision
 //! volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress>

@@ -185,3 +185,18 @@ fn a_nominated_node_that_others_keep_is_it() {
     let token = filter(&mut engine).token;
     assert_eq!(choose(&mut engine, token, &[("n1", 10), ("n3", 0)]).node.as_ref(), "n3");
 }
+
+#[test]
+fn what_a_pod_requests_in_any_container_is_told() {
+    let gpus = json!({"requests": {"example.com/gpu": "1", "cpu": "1"}});
+    let mut asks = pod("asks", 0, "");
+    asks["spec"]["initContainers"] = json!([{"name": "i", "image": "i", "resources": gpus}]);
+    let engine = engine(&[asks, pod("plain", 0, "")]);
+    let uids = ["asks", "plain", "gone"].map(Arc::from);
+    let resources = ["example.com/gpu", "example.com/nic"].map(str::to_owned);
+    let none: Vec<String> = Vec::new();
+    assert_eq!(
+        engine.requested(&uids, &resources),
+        [vec!["example.com/gpu".to_owned()], none.clone(), none]
+    );
+}

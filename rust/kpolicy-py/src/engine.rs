@@ -172,6 +172,17 @@ impl Engine {
         tuples::batch(py, &batch)
     }
 
+    /// Which of these extended resources each pod requests.
+    fn requested(
+        &self,
+        py: Python<'_>,
+        uids: Vec<String>,
+        resources: Vec<String>,
+    ) -> PyResult<Vec<Vec<String>>> {
+        let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
+        self.ask(py, |held| held.core.requested(&uids, &resources))
+    }
+
     /// The first step of a decision in two: (token, names of nodes that pass, the others by rule).
     fn filter<'py>(
         &self,

@@ -16,9 +16,12 @@ from kpolicy.engine import (
     Applied,
     AwaitedVolume,
     Decision,
+    Filtered,
+    KeptNode,
     PodChange,
     PodState,
     Refusal,
+    RefusedNode,
     Scheduled,
     Unreadable,
     Verdict,
@@ -152,6 +155,22 @@ class SmallEngine:
         self.asked.append([volume.claim for volume in awaited])
         waits = VolumeProgress(VolumeState.WAITING, "")
         return [self.progress.get(volume.claim, waits) for volume in awaited]
+
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
+        raise NotImplementedError  # no test of the loop alone has extenders
+
+    def filter(self, uid: str, now_ns: int) -> Filtered:
+        raise NotImplementedError
+
+    def choose(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Decision:
+        raise NotImplementedError
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         wakes: list[Wake] = []

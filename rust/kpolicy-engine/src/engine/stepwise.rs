@@ -19,6 +19,19 @@ const EXTENDER_SCALE: i64 = 10;
 const CHANGED: &str = "the cluster changed while extenders were asked";
 
 impl Engine {
+    /// Which of these extended resources each pod requests, in any of its containers: what decides
+    /// who is asked about it. None of a pod that is not there.
+    pub fn requested(&self, uids: &[Arc<str>], resources: &[String]) -> Vec<Vec<String>> {
+        let of_pod = |uid: &Arc<str>| {
+            let Some(entry) = self.cluster.pods().get(uid) else { return Vec::new() };
+            let scalars = &entry.pod.requests().fit.scalars;
+            let names =
+                |wanted: &&String| scalars.iter().any(|(name, _)| ***name == *wanted.as_str());
+            resources.iter().filter(names).cloned().collect()
+        };
+        uids.iter().map(of_pod).collect()
+    }
+
     /// Nodes that pass every filter, in order of names, and the others by what rejects them. Where
     /// no node passes, or the pod is not to be tried at all, [`Engine::choose`] says why. Nothing is
     /// assumed and nothing parked.

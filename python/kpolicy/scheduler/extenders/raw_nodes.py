@@ -1,0 +1,113 @@
+"""Nodes as the API server has them, for extenders that do not keep their own.
+
+Owns the bytes of each, from a list and watch of their own that begins when the first such extender
+is asked. Assumes one caller at a time (an informer). Reads no more of a node than its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from random import Random
+from typing import Any
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.informer import Informer
+from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.resources import RESOURCES
+
+
+class RawNodes:
+    """A `kpolicy.cluster.sink.Sink`; `by_name` is what it holds now."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, bytes] = {}
+        self._named: set[str] | None = None
+
+    async def list_begin(self, resource: str) -> None:
+        self._named = set()
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead:
+        page = json.loads(body)
+        for item in page.get("items") or ():
+            self._put(item)
+        metadata = page["metadata"]
+        return PageRead(
+            metadata.get("continue") or "",
+            str(metadata.get("resourceVersion") or ""),
+            metadata.get("remainingItemCount") or 0,
+        )
+
+    async def list_end(self, resource: str, resource_version: str) -> None:
+        named, self._named = self._named or set(), None
+        for name in self.by_name.keys() - named:
+            del self.by_name[name]
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        version, ended, status = "", False, None
+        for line in lines.splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # it costs that event only; the engine's own watch names it
+            item = event["object"]
+            if event["type"] == "ERROR":
+                status = WatchStatus(
+                    item.get("code", 0), item.get("reason", ""), item.get("message", "")
+                )
+                continue
+            metadata = item["metadata"]
+            version = metadata.get("resourceVersion", version)
+            if event["type"] == "BOOKMARK":
+                annotations = metadata.get("annotations") or {}
+                ended |= annotations.get("k8s.io/initial-events-end") == "true"
+            elif event["type"] == "DELETED":
+                self.by_name.pop(metadata["name"], None)
+            else:
+                self._put(item)
+        return LinesRead(version, ended, status)
+
+    def _put(self, item: dict[str, Any]) -> None:
+        name = item["metadata"]["name"]
+        self.by_name[name] = bare(item)
+        if self._named is not None:
+            self._named.add(name)
+
+
+class WholeNodes:
+    """Watches nodes from the first time that they are wanted."""
+
+    def __init__(
+        self, client: ApiClient, clock: Clock, random: Random, group: asyncio.TaskGroup
+    ) -> None:
+        self._nodes = RawNodes()
+        self._clock = clock
+        self._group = group
+        self._informer = Informer(client, RESOURCES["nodes"], self._nodes, clock, random)
+        self._running = False
+
+    async def whole(self) -> dict[str, bytes] | str:
+        """Every node, or why they are not to be had."""
+        if not self._running:
+            self._running = True
+            self._group.create_task(self._informer.run(), name="informer of whole nodes")
+        synced = asyncio.ensure_future(self._informer.wait_synced())
+        deadline = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
+        try:
+            await asyncio.wait({synced, deadline}, return_when=asyncio.FIRST_COMPLETED)
+            if synced.done():
+                return self._nodes.by_name
+        finally:
+            synced.cancel()
+            deadline.cancel()
+        return "the list of nodes for extenders is not whole yet"
+
+
+def bare(item: dict[str, Any]) -> bytes:
+    """An object as kube-scheduler sends it: without its kind and its managers."""
+    item.pop("kind", None)
+    item.pop("apiVersion", None)
+    item["metadata"].pop("managedFields", None)
+    return json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode()

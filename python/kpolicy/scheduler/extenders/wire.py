@@ -1,0 +1,172 @@
+"""The extender protocol as bytes: `k8s.io/kube-scheduler/extender/v1`.
+
+Owns what is sent and how answers are read. Pure; objects of the API are bytes that it passes on.
+Fields have Go's names as they are; answers are read as Go reads them: names in any case, null for
+what is left out, and what follows the first value ignored. An answer that cannot be read is a text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+from kpolicy.scheduler.limits import EXTENDER_REASON_CHARACTERS_MAX
+
+_DECODER = json.JSONDecoder()
+_SCORE_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why an answer is not one."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAnswer:
+    """`names`: the nodes that are kept, None where the answer has no such list. `nodes`: the same
+    of whole nodes. `failed` and `unresolvable`: reasons by node."""
+
+    names: tuple[str, ...] | None = None
+    nodes: tuple[str, ...] | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+
+def node_names(pod: bytes, names: Iterable[str]) -> bytes:
+    """ExtenderArgs for an extender that knows the nodes."""
+    listed = ",".join(map(encode_basestring_ascii, names)).encode()
+    return b'{"Pod":%b,"Nodes":null,"NodeNames":[%b]}' % (pod, listed)
+
+
+def whole_nodes(pod: bytes, nodes: Iterable[bytes]) -> bytes:
+    """ExtenderArgs for one that does not."""
+    listed = b",".join(nodes)
+    return b'{"Pod":%b,"Nodes":{"metadata":{},"items":[%b]},"NodeNames":null}' % (pod, listed)
+
+
+def binding_args(namespace: str, name: str, uid: str, node: str) -> bytes:
+    """ExtenderBindingArgs."""
+    args = {"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node}
+    return json.dumps(args, separators=(",", ":")).encode()
+
+
+def read_filter(body: bytes) -> FilterAnswer | Unreadable:
+    """ExtenderFilterResult."""
+    result = _object(body)
+    if isinstance(result, Unreadable):
+        return result
+    try:
+        return FilterAnswer(
+            _names(result.get("nodenames")),
+            _nodes(result.get("nodes")),
+            _reasons(result.get("failednodes")),
+            _reasons(result.get("failedandunresolvablenodes")),
+            _text(result.get("error")),
+        )
+    except (TypeError, ValueError) as error:
+        return Unreadable(f"the answer is not an ExtenderFilterResult: {error}")
+
+
+def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
+    """HostPriorityList, as scores by node; of a node named twice, the sum."""
+    items = _value(body)
+    if isinstance(items, Unreadable):
+        return items
+    scores: dict[str, int] = {}
+    try:
+        for item in _list(items):
+            found = _fields(item)
+            node, score = _text(found.get("host")), found.get("score")
+            scores[node] = scores.get(node, 0) + _score(score)
+    except (TypeError, ValueError) as error:
+        return Unreadable(f"the answer is not a HostPriorityList: {error}")
+    return scores
+
+
+def read_binding(body: bytes) -> str | Unreadable:
+    """ExtenderBindingResult: its error, empty when the pod was bound."""
+    result = _object(body)
+    if isinstance(result, Unreadable):
+        return result
+    try:
+        return _text(result.get("error"))
+    except TypeError as error:
+        return Unreadable(f"the answer is not an ExtenderBindingResult: {error}")
+
+
+def _value(body: bytes) -> Any:
+    try:
+        return _DECODER.raw_decode(body.decode("utf-8", "replace").lstrip())[0]
+    except (ValueError, RecursionError):
+        return Unreadable("the answer is not JSON")
+
+
+def _object(body: bytes) -> dict[str, Any] | Unreadable:
+    value = _value(body)
+    if isinstance(value, Unreadable):
+        return value
+    try:
+        return _fields(value)
+    except TypeError as error:
+        return Unreadable(f"the answer is no object: {error}")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """By names in lower case; of a name given twice the last counts."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} where an object is due")
+    return {key.lower(): each for key, each in value.items()}
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError(f"{type(value).__name__} where a list is due")
+    return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} where a text is due")
+    return value[:EXTENDER_REASON_CHARACTERS_MAX]
+
+
+def _score(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{type(value).__name__} where a score is due")
+    if abs(value) > _SCORE_MAX:
+        raise ValueError("a score has more than 64 bits")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...] | None:
+    return None if value is None else tuple(map(_text, _list(value)))
+
+
+def _nodes(value: Any) -> tuple[str, ...] | None:
+    """Names of the nodes of a NodeList: what else it says of them is ours to know."""
+    if value is None:
+        return None
+    items = _list(_fields(value).get("items"))
+    return tuple(_text(_fields(_fields(item).get("metadata")).get("name")) for item in items)
+
+
+def _reasons(value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} where a map is due")
+    return {node: _text(reason) for node, reason in value.items()}
