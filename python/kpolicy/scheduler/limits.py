@@ -63,6 +63,8 @@ EXTENDED_PODS_MAX: Final = 8
 EXTENDED_TRIES_MAX: Final = 4
 # Answers may name or hold every node of the largest cluster, at some 10 KiB each; not more.
 EXTENDER_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+# Reading more than this would hold up the loop for milliseconds.
+EXTENDER_INLINE_BYTES_MAX: Final = 256 * 1024
 # Of a node's name or a reason: it becomes part of an event of 1,024 bytes.
 EXTENDER_REASON_CHARACTERS_MAX: Final = 1024
 # What an extender says it bound is looked up so often, first at once.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from kpolicy.engine import KeptNode, RefusedNode
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
@@ -22,6 +22,9 @@ from kpolicy.scheduler.extenders.wire import (
     read_priorities,
     whole_nodes,
 )
+from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
+
+Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
@@ -90,14 +93,15 @@ async def _filtered(
         kept, said = answer
         refused.update((node.node, node) for node in said)
     # Who was refused by one and named as kept by a later one is kept: the last word counts.
-    return _Kept(kept, tuple(node for name, node in refused.items() if name not in kept))
+    left = set(kept)
+    return _Kept(kept, tuple(node for name, node in refused.items() if name not in left))
 
 
 async def _ask_filter(
     client: ExtenderClient, subject: Subject, nodes: tuple[str, ...]
 ) -> tuple[tuple[str, ...], list[RefusedNode]] | Failed:
     body = await client.ask(client.extender.filter_verb, subject.args(client, nodes))
-    answer = body if isinstance(body, Failed) else read_filter(body)
+    answer = body if isinstance(body, Failed) else await _read(read_filter, body)
     if isinstance(answer, Failed):
         return answer
     if isinstance(answer, Unreadable):
@@ -108,11 +112,11 @@ async def _ask_filter(
     if isinstance(kept, Failed):
         return kept
     # Clause: a node in both maps counts as unresolvable.
-    reasons = {**answer.failed, **answer.unresolvable}
+    reasons, known = {**answer.failed, **answer.unresolvable}, set(nodes)
     refused = [
         RefusedNode(node, reason, node in answer.unresolvable)
         for node, reason in reasons.items()
-        if node in set(nodes)
+        if node in known
     ]
     return kept, refused
 
@@ -154,8 +158,15 @@ async def _ask_scores(
     client: ExtenderClient, subject: Subject, nodes: Sequence[str]
 ) -> dict[str, int]:
     body = await client.ask(client.extender.prioritize_verb, subject.args(client, nodes))
-    scores = body if isinstance(body, Failed) else read_priorities(body)
+    scores = body if isinstance(body, Failed) else await _read(read_priorities, body)
     if isinstance(scores, Failed | Unreadable):
         _log.info("extender %s gave no scores: %s", client.name, scores.message)
         return {}
     return scores
+
+
+async def _read(read: Callable[[bytes], Result], body: bytes) -> Result:
+    """A large answer is read beside the loop."""
+    if len(body) <= EXTENDER_INLINE_BYTES_MAX:
+        return read(body)
+    return await asyncio.to_thread(read, body)
