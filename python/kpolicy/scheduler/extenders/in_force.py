@@ -83,6 +83,8 @@ class ExtendersInForce:
             await client.close()
 
     async def _close(self, extenders: Extenders) -> None:
-        await self._clock.sleep(limits.EXTENDER_CLOSE_S)
-        for client in extenders.clients:
-            await client.close()
+        try:
+            await self._clock.sleep(limits.EXTENDER_CLOSE_S)
+        finally:  # also where the scheduler stops sooner
+            for client in extenders.clients:
+                await client.close()
