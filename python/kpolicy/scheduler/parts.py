@@ -7,10 +7,8 @@ anything: `run` does.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
@@ -23,6 +21,7 @@ from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
 from kpolicy.scheduler.informers import Informers
+from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.observed import (
     EngineSizes,
     observe_engine,
@@ -66,7 +65,7 @@ class Given:
     compile: Compile
     options: Options
     clock: Clock
-    random: Random
+    machine: Machine
     metrics: SchedulerMetrics
     traces: Traces
     fence: Callable[[], bool]
@@ -86,7 +85,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         clock,
         lambda call, seconds: metrics.engine_call_seconds.observe(seconds, (call,)),
     )
-    events = EventRecorder(client, clock, instance=f"kpolicy-{socket.gethostname()}")
+    events = EventRecorder(client, clock, instance=f"kpolicy-{given.machine.host_name}")
     status = PodStatusWriter(client, clock)
     reporter = Reporter(clock, events, status, metrics, given.traces)
     queue = Queue()
@@ -95,11 +94,10 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         thread, queue, clock,
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
-    informers = Informers(client, sink, clock, given.random, group)
+    informers = Informers(client, sink, clock, given.machine.random, group)
     binds = Binds(
         Binder(client, clock, given.fence), thread, queue, sink, reporter,
-        pre_binder=pre_binds, clock=clock,
-        run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
+        pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(
