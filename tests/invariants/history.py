@@ -95,17 +95,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PolicyOffer:
-    """From then on this policy could be read; no hash: it does not compile."""
+    """From then on this policy could be read; no hash: it does not compile. `forbids`: labels, with
+    their values, that it keeps pods off, for the reference that knows built-ins only."""
 
     at_ns: int
     hash: str
+    forbids: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AtRest:
     """The leader's own view when nothing was left to do. `queued` names the lane of every pod by
-    uid; `known_pods` the node ("" while pending), `missed`, `redundant` and `different` are the
-    comparer's; None: not asked."""
+    uid, `compared` what the comparer found; None: not asked."""
 
     at_ns: int
     pending: int  # the sum over lanes, as in scheduler_pending_pods
@@ -143,6 +144,7 @@ class History:
     policies: tuple[PolicyOffer, ...] = ()
     at_rest: AtRest | None = None
     calm_since_ns: int | None = None  # from when neither faults nor changes were made
+    trouble_free: bool = False  # nothing was broken on purpose, from beginning to end
     ended_ns: int = 0
     terms: Terms = field(default_factory=Terms)
 
