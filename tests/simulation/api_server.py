@@ -105,6 +105,8 @@ class SimulatedApi:
                 refusal = _refusal(trouble)
                 self._note(call, request, refusal, received_ns)
                 return refusal
+            case Kind.NOT_A_LIST:
+                return Answer(200, b"<html>sign in first</html>", TEXT)
             case Kind.GONE_EVENT:
                 stream = connection.stream(JSON)
                 gone = failures.expired("too old resource version").status()

@@ -31,6 +31,7 @@ class Kind(Enum):
     KILL_BEFORE = "killed before a write"
     KILL_AFTER = "killed after a write"
     STALE_LIST = "stale list"
+    NOT_A_LIST = "200 with something else than a list"
     GONE = "410 by HTTP"
     GONE_EVENT = "410 as an event"
     WATCH_CLOSED = "watch closed"
@@ -69,7 +70,7 @@ REQUEST_KINDS: Final = {
     Kind.FAILING: 3,
     Kind.FAILED_AFTER_COMMIT: 2,
 }
-LIST_KINDS: Final = {**REQUEST_KINDS, Kind.STALE_LIST: 4, Kind.GONE: 3}
+LIST_KINDS: Final = {**REQUEST_KINDS, Kind.STALE_LIST: 4, Kind.GONE: 3, Kind.NOT_A_LIST: 3}
 WATCH_KINDS: Final = {
     Kind.LOST: 2,
     Kind.LATE: 2,
