@@ -106,7 +106,7 @@ class World:
         chance = self._random
         steps, pause_s = chance.randint(20, 70), chance.choice((0.2, 1.0, 4.0))
         living = self._begin(self.people.live(steps, pause_s))
-        kubelets = self._begin(self.people.run_kubelets())
+        self._begin(self.people.run_kubelets())
         self._begin(self.nemesis.revive())
         raging = None
         if not self._plan.calm:
@@ -117,10 +117,9 @@ class World:
         if raging is not None:
             self._pass(chance.random() * 30)
             raging.cancel()
-        kubelets.cancel()
         self._pass(0.01)
         self.nemesis.heal()
-        self.people.release_all()
+        self.people.calm = True
         if not self.file.offers[-1].hash:
             self.file.put(GOOD[0], self.time.now_ns)
         calm_ns = self.time.now_ns
@@ -135,7 +134,7 @@ class World:
         self._driver.unwind()
 
     def _told(self, calm_ns: int) -> Run:
-        terms = Terms(converge_s=CONVERGE_S, rest_s=REST_S)
+        terms = Terms(converge_s=CONVERGE_S, rest_s=REST_S, evicts=True)
         leaders = [instance for instance in self.instances if instance.leads]
         rest: AtRest | None = None
         if leaders:
