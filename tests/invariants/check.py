@@ -31,7 +31,6 @@ OF_HISTORY: Final[dict[str, OfHistory]] = {
     "I6": cache,
     "I7": memory,
     "I8": leader,
-    "I12": allow_list,
 }
 OF_TIMELINE: Final[dict[str, OfTimeline]] = {
     "I2": capacity,
@@ -40,6 +39,7 @@ OF_TIMELINE: Final[dict[str, OfTimeline]] = {
     "I5": starvation,
     "I10": eligible,
     "I11": policy_version,
+    "I12": allow_list,
     "I13": rest,
 }
 

@@ -29,6 +29,10 @@ def profile_of(pod: Object) -> str:
     return str(spec(pod).get("schedulerName") or "default-scheduler")
 
 
+def priority_of(pod: Object) -> int:
+    return int(spec(pod).get("priority") or 0)
+
+
 def is_gated(pod: Object) -> bool:
     return bool(spec(pod).get("schedulingGates"))
 

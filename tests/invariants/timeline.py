@@ -6,7 +6,7 @@ once for a history. Must not judge.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -107,9 +107,22 @@ class Timeline:
         states = life.within(span) if life is not None else []
         return [state for state in states if state is not None]
 
+    def states_of(self, uid: str) -> list[Object]:
+        life = self._lives.get(("pods", uid))
+        return [state for state in life.states if state is not None] if life is not None else []
+
+    def version_at(self, at_ns: int) -> int:
+        """The newest before that moment."""
+        place = bisect_left(self._times, at_ns)
+        return self._versions[place - 1] if place else 0
+
     def pods(self, version: int) -> list[Object]:
         states = (self.pod(uid, version) for uid in self._pod_uids)
         return [state for state in states if state is not None]
+
+    def pods_within(self, span: Span) -> list[Object]:
+        """Every state of every pod in that time."""
+        return [pod for uid in self._pod_uids for pod in self.pod_within(uid, span)]
 
     def nodes(self, version: int) -> list[Object]:
         states = (self._lives["nodes", name].at(version) for name in self._node_names)

@@ -22,9 +22,10 @@ from kpolicy.scheduler.sink import EngineSink
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`invariants`: any of them is a find."""
+    """`invariants`: any of them is a find, with that seed."""
 
     name: str
+    seed: int
     invariants: frozenset[str]
     owner: Any
     attribute: str

@@ -197,6 +197,23 @@ def deletes_a_pod() -> History:
     return story.told()
 
 
+def evicts(priority: int, uid: str) -> History:
+    story = good()
+    story.there(pod("worthy", cpu="1", priority=priority))
+    story.at_s += 1
+    story.write("delete", "pods", "one", request={"preconditions": {"uid": uid}})
+    history = story.told()
+    return replace(history, terms=replace(history.terms, evicts=True))
+
+
+def evicts_an_equal() -> History:
+    return evicts(0, good().objects["one"]["metadata"]["uid"])
+
+
+def evicts_without_a_uid() -> History:
+    return evicts(100, "")
+
+
 def would_fit() -> History:
     story = good()
     story.there(pod("three", cpu="1"))
@@ -241,6 +258,8 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I11", unknown_policy),
     ("I11", back_to_an_older_policy),
     ("I12", deletes_a_pod),
+    ("I12", evicts_an_equal),
+    ("I12", evicts_without_a_uid),
     ("I13", would_fit),
     ("I13", binds_at_rest),
     ("I13", nobody_leads),
@@ -295,6 +314,10 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
         },
     )
     assert found(story.told()) == {"I2"}
+
+
+def test_a_pod_of_higher_priority_may_evict() -> None:
+    assert found(evicts(100, good().objects["one"]["metadata"]["uid"])) == set()
 
 
 def test_a_node_that_shrank_unseen_excuses_too_much() -> None:
