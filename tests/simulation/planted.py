@@ -1,45 +1,65 @@
 """Mistakes that a scheduler could make, planted into ours: the simulation must find each.
 
-Owns the mistakes and the invariant that each breaks. Assumes that whoever plants one takes it out
+Owns the mistakes and the invariants that each breaks. Assumes that whoever plants one takes it out
 again. Must not be used but by tests of the simulation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from unittest.mock import patch
 
-from kpolicy.cluster.binding import BindOutcome, Unknown
-from kpolicy.cluster.lease import Elector
-from kpolicy.engine import Outcome
-from kpolicy.scheduler import binds
-from kpolicy.scheduler.bind_end import BindEnd, bind_end
+from kpolicy.cluster import binder
+from kpolicy.cluster.binding import Binding
+from kpolicy.engine import Applied
+from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.sink import EngineSink
+from tests.simulation.decision_log import LoggedEngine
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`invariants`: any of them is a find, with that seed."""
+    """`invariants`: any of them is a find. `wrong`: what takes the place of the owner's names."""
 
     name: str
-    seed: int
     invariants: frozenset[str]
     owner: Any
-    attribute: str
-    wrong: Callable[..., Any]
+    wrong: dict[str, Callable[..., Any]]
 
 
-def _never_fenced(self: Elector) -> bool:
-    return self._acquired.done()
+async def _at_once(self: Leadership) -> None:
+    self._started = True
+    self._thread.start()
 
 
-def _unknown_is_failed(outcome: BindOutcome, node: str) -> BindEnd | None:
-    if isinstance(outcome, Unknown):
-        return BindEnd(Outcome.FAILED, retry=True, message="unknown")
-    return bind_end(outcome, node)
+def _always(self: Leadership) -> bool:
+    return True
+
+
+_list_page, _watch = LoggedEngine.list_page, LoggedEngine.watch
+
+
+def _large_page(self: LoggedEngine, resource: str, body: bytes, now_ns: int) -> Applied:
+    return _list_page(self, resource, _doubled(resource, body), now_ns)
+
+
+def _large_lines(self: LoggedEngine, resource: str, lines: bytes, now_ns: int) -> Applied:
+    return _watch(self, resource, _doubled(resource, lines), now_ns)
+
+
+def _doubled(resource: str, text: bytes) -> bytes:
+    return text.replace(b'"cpu":"2"', b'"cpu":"4"') if resource == "nodes" else text
+
+
+_body = binder.binding_body
+
+
+def _by_name(binding: Binding) -> bytes:
+    return _body(binding).replace(b'"uid":"' + binding.uid.encode() + b'"', b'"uid":""')
 
 
 def _deaf(self: Queue, uid: str, event: str, now_ns: int) -> None:
@@ -51,22 +71,29 @@ async def _forgetful(self: EngineSink, resource: str, resource_version: str) -> 
 
 
 MISTAKES: Final = (
-    Mistake("fence ignored", frozenset({"I8"}), Elector, "fence", _never_fenced),
     Mistake(
-        "unknown bind given up", frozenset({"I2", "I10"}), binds, "bind_end", _unknown_is_failed
+        "acts without leading",
+        frozenset({"I8"}),
+        Leadership,
+        {"acquire": _at_once, "fence": _always},
     ),
-    Mistake("wakes lost", frozenset({"I5", "I13"}), Queue, "wake", _deaf),
     Mistake(
-        "lists end nothing", frozenset({"I4", "I6", "I10"}), EngineSink, "list_end", _forgetful
+        "nodes read too large",
+        frozenset({"I2"}),
+        LoggedEngine,
+        {"list_page": _large_page, "watch": _large_lines},
+    ),
+    Mistake("binds by name", frozenset({"I10"}), binder, {"binding_body": _by_name}),
+    Mistake("wakes lost", frozenset({"I5", "I13"}), Queue, {"wake": _deaf}),
+    Mistake(
+        "lists end nothing", frozenset({"I4", "I6", "I10"}), EngineSink, {"list_end": _forgetful}
     ),
 )
 
 
 @contextmanager
 def planted(mistake: Mistake) -> Iterator[None]:
-    right = getattr(mistake.owner, mistake.attribute)
-    setattr(mistake.owner, mistake.attribute, mistake.wrong)
-    try:
+    with ExitStack() as patches:
+        for name, wrong in mistake.wrong.items():
+            patches.enter_context(patch.object(mistake.owner, name, wrong))
         yield
-    finally:
-        setattr(mistake.owner, mistake.attribute, right)
