@@ -13,7 +13,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from kpolicy.cluster import binder
-from kpolicy.cluster.binding import Binding
+from kpolicy.cluster.binding import Binding, binding_body
 from kpolicy.engine import Applied
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.queue import Queue
@@ -55,11 +55,8 @@ def _doubled(resource: str, text: bytes) -> bytes:
     return text.replace(b'"cpu":"2"', b'"cpu":"4"') if resource == "nodes" else text
 
 
-_body = binder.binding_body
-
-
 def _by_name(binding: Binding) -> bytes:
-    return _body(binding).replace(b'"uid":"' + binding.uid.encode() + b'"', b'"uid":""')
+    return binding_body(binding).replace(b'"uid":"' + binding.uid.encode() + b'"', b'"uid":""')
 
 
 def _deaf(self: Queue, uid: str, event: str, now_ns: int) -> None:
