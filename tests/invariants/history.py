@@ -132,6 +132,7 @@ class Terms:
     converge_s: float = 400.0
     rest_s: float = 60.0
     evicts: bool = False  # preemption is live: pods may be deleted
+    binds_volumes: bool = False  # claims and volumes may be patched before a bind
 
 
 @dataclass(frozen=True, slots=True)

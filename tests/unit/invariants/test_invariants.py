@@ -197,6 +197,12 @@ def deletes_a_pod() -> History:
     return story.told()
 
 
+def patches_a_volume() -> History:
+    story = good()
+    story.write("patch", "persistentvolumes", "disk")
+    return story.told()
+
+
 def evicts(priority: int, uid: str) -> History:
     story = good()
     story.there(pod("worthy", cpu="1", priority=priority))
@@ -258,6 +264,7 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I11", unknown_policy),
     ("I11", back_to_an_older_policy),
     ("I12", deletes_a_pod),
+    ("I12", patches_a_volume),
     ("I12", evicts_an_equal),
     ("I12", evicts_without_a_uid),
     ("I13", would_fit),
@@ -314,6 +321,12 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
         },
     )
     assert found(story.told()) == {"I2"}
+
+
+def test_where_volumes_are_bound_they_may_be_patched() -> None:
+    history = patches_a_volume()
+    terms = replace(history.terms, binds_volumes=True)
+    assert found(replace(history, terms=terms)) == set()
 
 
 def test_a_pod_of_higher_priority_may_evict() -> None:
