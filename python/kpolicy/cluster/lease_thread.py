@@ -8,6 +8,7 @@ that the client given is used by nobody else.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -35,7 +36,9 @@ class LeaseThread:
     def stop(self, timeout_s: float) -> bool:
         """Release the lease and end the thread; false when that took too long."""
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
+            # The elector may end by itself at this very moment; there is then nobody to tell.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 

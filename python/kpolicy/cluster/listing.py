@@ -65,6 +65,9 @@ async def read_list(
             return Broken(page, paging=number > 0)
         size += len(page)
         read = await sink.list_page(resource.name, page)
+        if read.status is not None:
+            status = Status(read.status.code, read.status.reason, read.status.message)
+            return Broken(status, paging=number > 0)
         if refuse_stale and is_older(read.resource_version, seen):
             return Stale(read.resource_version)
         if not read.continue_token:

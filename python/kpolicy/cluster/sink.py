@@ -11,19 +11,23 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
-    continue_token: str
-    resource_version: str
-    remaining: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """The Status in an ERROR event."""
+    """The Status in an ERROR event, or one that came instead of a list."""
 
     code: int
     reason: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """`status`: it is not a whole page of the list that was asked for; what could be read is kept,
+    and the list must begin anew."""
+
+    continue_token: str
+    resource_version: str
+    remaining: int = 0
+    status: WatchStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)

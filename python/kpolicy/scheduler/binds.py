@@ -216,6 +216,9 @@ class Binds:
         for end in ended:
             if end.retry:
                 self._queue.failed(end.uid, now_ns)
+            # The engine has let go of it: a watch event that says so later is news to nobody.
+            elif end.settle is Outcome.GONE and self._queue.gone(end.uid) is not None:
+                self._reporter.left(end.uid)
         self._open -= len(ended)
         self._settled.set()
         await self._sink.take_wakes(wakes)

@@ -16,7 +16,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.lease import Elector, LeaseStatistics
 from kpolicy.cluster.lease_record import LeaseTerms
-from kpolicy.cluster.lease_thread import LeaseThread
+from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 
 
@@ -29,15 +29,15 @@ class Leadership:
         *,
         terms: LeaseTerms,
         options: Options,
-        identity: str,
+        machine: Machine,
         on_lost: Callable[[], None],
     ) -> None:
         client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
         self._elector = Elector(
             client, clock, random, terms,
-            namespace=options.lease_namespace, name=options.lease_name, identity=identity,
+            namespace=options.lease_namespace, name=options.lease_name, identity=machine.identity,
         )  # fmt: skip
-        self._thread = LeaseThread(client, self._elector, on_lost)
+        self._thread = machine.elector_thread(client, self._elector, on_lost)
         self._started = False
 
     def fence(self) -> bool:

@@ -7,10 +7,8 @@ anything: `run` does.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
@@ -27,6 +25,7 @@ from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.extenders.raw_nodes import WholeNodes
 from kpolicy.scheduler.informers import Informers
+from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.observed import (
     EngineSizes,
     observe_engine,
@@ -72,7 +71,7 @@ class Given:
     compile: Compile
     options: Options
     clock: Clock
-    random: Random
+    machine: Machine
     metrics: SchedulerMetrics
     traces: Traces
     fence: Callable[[], bool]
@@ -92,7 +91,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         clock,
         lambda call, seconds: metrics.engine_call_seconds.observe(seconds, (call,)),
     )
-    events = EventRecorder(client, clock, instance=f"kpolicy-{socket.gethostname()}")
+    events = EventRecorder(client, clock, instance=f"kpolicy-{given.machine.host_name}")
     status = PodStatusWriter(client, clock)
     reporter = Reporter(clock, events, status, metrics, given.traces)
     queue = Queue()
@@ -101,12 +100,11 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         thread, queue, clock,
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
-    informers = Informers(client, sink, clock, given.random, group)
+    informers = Informers(client, sink, clock, given.machine.random, group)
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
-        pre_binder=pre_binds, clock=clock,
-        run_id=f"{given.random.getrandbits(32):08x}", on_work=on_work,
+        pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=on_work,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(
@@ -116,7 +114,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     in_force, between = ExtendersInForce(clock, group), asyncio.Lock()
     extended = ExtendedPods(
         client, thread, queue, in_force,
-        binds=extender_binds, nodes=WholeNodes(client, clock, given.random, group),
+        binds=extender_binds, nodes=WholeNodes(client, clock, given.machine.random, group),
         clock=clock, between=between, group=group, on_work=on_work,
     )  # fmt: skip
     cycle = Cycle(

@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
@@ -26,6 +24,7 @@ from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.leadership import Leadership
+from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.parts import Given, Parts, wire
 from kpolicy.scheduler.policy_delivery import Delivery, GivenPolicies, Keeping
@@ -78,6 +77,7 @@ class Scheduler:
         keeping: Keeping | None = None,
         configuration: Mapping[str, Any] | None = None,
         shadow: GivenPolicies | None = None,
+        machine: Machine | None = None,
     ) -> None:
         self.options = options or Options()
         self.metrics = SchedulerMetrics()
@@ -90,7 +90,8 @@ class Scheduler:
         self._clock = clock or SystemClock()
         self._traces = traces or Traces()
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
-        seed, self._random = self.options.seed, Random()
+        self._machine = machine or Machine()
+        seed, self._random = self.options.seed, self._machine.random
         self._on_lost = on_lost
         self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
         self._compile = compile_with or compile_policy
@@ -231,10 +232,9 @@ class Scheduler:
         terms = self.options.lease_terms()
         if not isinstance(terms, LeaseTerms):
             return of_connection(terms)
-        identity = f"{socket.gethostname()}_{os.getpid()}_{self._random.getrandbits(32):08x}"
         self._leadership = Leadership(
             self._lease_connection, self._clock, Random(self._random.getrandbits(64)),
-            terms=terms, options=self.options, identity=identity, on_lost=self._lost,
+            terms=terms, options=self.options, machine=self._machine, on_lost=self._lost,
         )  # fmt: skip
         leadership, name = self._leadership, self.options.lease_name
         self.metrics.watch(
@@ -253,7 +253,7 @@ class Scheduler:
         )  # fmt: skip
         fence = leadership.fence if leadership is not None else lambda: True
         given = Given(
-            client, self._engine, self._compile, self.options, self._clock, self._random,
+            client, self._engine, self._compile, self.options, self._clock, self._machine,
             self.metrics, traces, fence,
         )  # fmt: skip
         return wire(given, group)
@@ -306,7 +306,7 @@ class Scheduler:
         return Delivery(
             self._given, self._keeping, parts.reloader, client=client, clock=self._clock,
             random=Random(self._random.getrandbits(64)), events=parts.reporter.events, group=group,
-            by=socket.gethostname(),
+            by=self._machine.host_name,
             leads=leadership.fence if leadership is not None else lambda: True,
         )  # fmt: skip
 

@@ -66,13 +66,11 @@ class EngineSink:
             self._engine.list_page, resource, body, self._clock.now_ns()
         )
         await self._take(resource, applied)
-        if applied.status_code:
-            # The engine then takes nothing away when the list ends; what could be read is there.
-            _log.warning(
-                "a page of the list of %s could not be read: %s", resource, applied.status_message
-            )
         return PageRead(
-            applied.continue_token, applied.resource_version, applied.remaining_item_count
+            applied.continue_token,
+            applied.resource_version,
+            applied.remaining_item_count,
+            _status(applied),
         )
 
     async def list_end(self, resource: str, resource_version: str) -> None:
@@ -82,10 +80,7 @@ class EngineSink:
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
         applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
         await self._take(resource, applied)
-        status = None
-        if applied.status_code:
-            status = WatchStatus(applied.status_code, applied.status_reason, applied.status_message)
-        return LinesRead(applied.resource_version, applied.initial_events_ended, status)
+        return LinesRead(applied.resource_version, applied.initial_events_ended, _status(applied))
 
     # --- what the engine answered ----------------------------------------------------------------
 
@@ -135,3 +130,9 @@ class EngineSink:
             unreadable.object,
             extra={"code": unreadable.code, "reason": unreadable.message},
         )
+
+
+def _status(applied: Applied) -> WatchStatus | None:
+    if not applied.status_code:
+        return None
+    return WatchStatus(applied.status_code, applied.status_reason, applied.status_message)

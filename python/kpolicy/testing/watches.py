@@ -85,6 +85,8 @@ class Watch:
         return event_line(type_.value, encode(table))
 
     def send(self, line: bytes) -> None:
+        if self._silent or self._stream.closed:  # nothing that comes later breaks it again
+            return
         if self._fault is not None:
             fault = self._fault()
             if fault is WatchFault.CLOSE:

@@ -28,7 +28,10 @@ class RecordingSink:
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
         self.calls.append("page")
-        document = json.loads(body)
+        try:
+            document = json.loads(body)
+        except ValueError:
+            return PageRead("", "", status=WatchStatus(500, "NotJson", "not JSON"))
         metadata = document["metadata"]
         for item in document["items"]:
             self._put(item)

@@ -201,6 +201,23 @@ async def test_429_on_a_page_repeats_that_page_only() -> None:
         assert run.sink.calls == ["begin", "page", "page", "end 7"]
 
 
+@pytest.mark.parametrize("pages", [[], [page(7, "a", token="t1")]], ids=["first", "second"])
+async def test_a_page_that_is_no_list_is_not_the_end_of_one(pages: list[bytes]) -> None:
+    lists = script(
+        *(replies(200, one) for one in pages),
+        replies(200, b"<html>sign in first</html>"),
+        replies(200, page(9, "a", "b")),
+    )
+    async with running(routes(lists, watch_of())) as run:
+        await eventually(lambda: "NotJson" in run.informer.statistics().last_error)
+        assert not run.informer.statistics().synced
+        assert not [call for call in run.sink.calls if call.startswith("end")]
+        await run.pass_backoff()
+        await run.sink.until(lambda: run.sink.objects == {"a": "9", "b": "9"})
+        await eventually(lambda: len(run.watches()) == 1)
+        assert run.watches()[0]["resourceVersion"] == "9"
+
+
 async def test_an_expired_continue_token_begins_the_list_again() -> None:
     expired = replies(410, status_body(410, "Expired", "The provided continue parameter is old"))
     lists = script(replies(200, page(7, "a", token="t1")), expired, replies(200, page(9, "b")))

@@ -57,3 +57,25 @@ async def test_an_elector_that_fails_counts_as_lost() -> None:
     thread.start()
     assert lost.wait(5)
     assert thread.stop(5)
+
+
+async def test_it_is_stopped_in_the_moment_after_a_loss() -> None:
+    """The thread still lives, for the loss is being acted upon, and its loop has ended."""
+    server, lost, go_on = LeaseServer(ManualClock()), threading.Event(), threading.Event()
+    api = LeaseClient(server)
+
+    def on_lost() -> None:
+        lost.set()
+        go_on.wait(10)
+
+    elector = Elector(
+        api, SystemClock(), Random(1), QUICK, namespace="ns", name="kpolicy", identity="one"
+    )
+    thread = LeaseThread(api, elector, on_lost)
+    thread.start()
+    await elector.acquired()
+    api.trouble = LOST
+    assert lost.wait(5)
+    assert not thread.stop(0.01)
+    go_on.set()
+    assert thread.stop(5)

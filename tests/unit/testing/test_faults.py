@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 import time
 
@@ -113,6 +114,25 @@ def test_a_watch_closes_before_the_event(plane: Embedded) -> None:
 
 def test_a_watch_falls_silent(plane: Embedded) -> None:
     assert watched(plane, WatchFault.SILENCE, count=3) == ["a"]
+
+
+async def test_a_silent_watch_stays_silent_whatever_else_befalls_it() -> None:
+    faults = ScriptedFaults(
+        [
+            FaultRule(WatchFault.SILENCE, verb="watch", skip=1),
+            FaultRule(WatchFault.DUPLICATE, verb="watch", skip=1),
+            FaultRule(WatchFault.BREAK, verb="watch", skip=2),
+        ]
+    )
+    async with (
+        ControlPlane(faults=faults) as plane,
+        aiohttp.ClientSession() as session,
+        session.get(f"{plane.url}{PODS}?watch=1&timeoutSeconds=1") as reply,
+    ):
+        for name in "abcd":
+            plane.add(pod(name))
+        text = await reply.text()
+    assert [json.loads(line)["object"]["metadata"]["name"] for line in text.splitlines()] == ["a"]
 
 
 def test_an_event_comes_twice(plane: Embedded) -> None:

@@ -1,0 +1,19 @@
+"""I6: at rest our cache is what the API server has.
+
+Owns the verdict; the comparing is the recorder's, who has both. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import History, Violation
+
+NAME = "I6"
+
+
+def cache(history: History) -> Iterator[Violation]:
+    rest = history.at_rest
+    if rest is not None and rest.compared is not None:
+        for difference in rest.compared:
+            yield Violation(NAME, rest.at_ns, difference)

@@ -1,0 +1,52 @@
+"""All invariants over one history.
+
+Owns the list of them; I9 compares two histories and is apart (`determinism`). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tests.invariants.allow_list import allow_list
+from tests.invariants.bound_once import bound_once
+from tests.invariants.cache import cache
+from tests.invariants.capacity import capacity
+from tests.invariants.eligible import eligible
+from tests.invariants.filters import filters
+from tests.invariants.history import History, Violation
+from tests.invariants.leader import leader
+from tests.invariants.lost_pods import lost_pods
+from tests.invariants.memory import memory
+from tests.invariants.policy_version import policy_version
+from tests.invariants.rest import rest
+from tests.invariants.starvation import starvation
+from tests.invariants.timeline import Timeline
+
+OfHistory = Callable[[History], Iterator[Violation]]
+OfTimeline = Callable[[History, Timeline], Iterator[Violation]]
+
+OF_HISTORY: Final[dict[str, OfHistory]] = {
+    "I1": bound_once,
+    "I6": cache,
+    "I7": memory,
+    "I8": leader,
+}
+OF_TIMELINE: Final[dict[str, OfTimeline]] = {
+    "I2": capacity,
+    "I3": filters,
+    "I4": lost_pods,
+    "I5": starvation,
+    "I10": eligible,
+    "I11": policy_version,
+    "I12": allow_list,
+    "I13": rest,
+}
+
+
+def violations(history: History) -> list[Violation]:
+    """In the order of time; empty is good."""
+    timeline = Timeline(history)
+    found = [one for check in OF_HISTORY.values() for one in check(history)]
+    found += [one for check in OF_TIMELINE.values() for one in check(history, timeline)]
+    return sorted(found, key=lambda one: (one.at_ns, one.invariant, one.text))

@@ -1,0 +1,34 @@
+"""I9: the same history, seed and policy give the same placements, to the byte.
+
+Owns the form in which a history is compared, and the place of the first difference. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from tests.invariants.history import History, Violation
+
+NAME = "I9"
+
+
+def told(history: History) -> bytes:
+    """A line for each change, write and decision: all that could differ."""
+    parts = (history.changes, history.writes, history.decisions, history.policies)
+    lines = [json.dumps(asdict(one), sort_keys=True) for part in parts for one in part]
+    lines.append(json.dumps(asdict(history.at_rest) if history.at_rest else None, sort_keys=True))
+    return "\n".join(lines).encode()
+
+
+def same(first: bytes, second: bytes) -> Iterator[Violation]:
+    for number, (one, other) in enumerate(
+        zip(first.splitlines(), second.splitlines(), strict=False), start=1
+    ):
+        if one != other:
+            text = f"line {number} differs: {one[:200]!r} and {other[:200]!r}"
+            yield Violation(NAME, 0, text)
+            return
+    if first != second:
+        yield Violation(NAME, 0, "one history is longer than the other")

@@ -1,0 +1,40 @@
+"""I10: no bind is even asked for of a pod that is gated, going, another's, or on a node.
+
+Owns that check, of all binds sent and not only of those that succeeded. Pure. A pod may have
+changed since it was decided: it must have been eligible at some version that the decision could
+rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import History, Object, Violation
+from tests.invariants.pods_and_nodes import is_deleting, is_gated, node_of, profile_of
+from tests.invariants.timeline import Timeline
+
+NAME = "I10"
+
+
+def eligible(history: History, timeline: Timeline) -> Iterator[Violation]:
+    for bind in history.binds():
+        uid = bind.in_request("metadata", "uid")
+        who = f"{bind.namespace}/{bind.name} {uid}"
+        if not uid:
+            yield Violation(NAME, bind.received_ns, f"a bind of {who} names no uid")
+            continue
+        states = timeline.pod_within(uid, timeline.decision(bind).pods)
+        reasons = [ineligible(pod, history.profiles) for pod in states]
+        if all(reasons):
+            why = reasons[-1] if reasons else "is not there"
+            yield Violation(NAME, bind.received_ns, f"a bind of {who}, which {why}")
+
+
+def ineligible(pod: Object, profiles: frozenset[str]) -> str:
+    if profile_of(pod) not in profiles:
+        return f"is of {profile_of(pod)}"
+    if is_gated(pod):
+        return "is gated"
+    if is_deleting(pod):
+        return "is being deleted"
+    return f"is on {node_of(pod)}" if node_of(pod) else ""

@@ -1,0 +1,176 @@
+"""A run, told afterwards: all that the invariants are checked against.
+
+Owns the values only. `changes` are what the API server told watchers of pods, nodes and ConfigMaps,
+in the order of their versions; `writes` are its audit log. Both come from the server, not from us.
+What we add (`decisions`, `at_rest`) is optional and makes checks sharper. Must not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Object = Mapping[str, Any]
+
+SECOND_NS: Final = 1_000_000_000
+ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+
+BINDING: Final = "pods/binding"
+LEASE: Final = "leases.coordination.k8s.io"
+EVENT: Final = "events.events.k8s.io"
+STATUS: Final = "pods/status"
+
+POLICY_HASH: Final = "kpolicy.dev/policy-hash"
+SNAPSHOT_VERSION: Final = "kpolicy.dev/snapshot-rv"
+DECISION_ID: Final = "kpolicy.dev/decision-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a watch; `object` of a DELETED one is its last state."""
+
+    resource: str  # pods, nodes, configmaps
+    type: str
+    version: int
+    at_ns: int  # when the recorder heard of it
+    object: Object
+
+    @property
+    def uid(self) -> str:
+        return str(self.object["metadata"].get("uid", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write that was asked of the API server, and its answer."""
+
+    received_ns: int
+    answered_ns: int
+    user: str
+    verb: str
+    what: str  # as in RBAC: "pods/binding", "leases.coordination.k8s.io"
+    namespace: str
+    name: str
+    code: int
+    request: Object | None = None
+    response: Object | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return 200 <= self.code < 300
+
+    def in_request(self, *path: str) -> str:
+        return _text(self.request, path)
+
+    def in_response(self, *path: str) -> str:
+        return _text(self.response, path)
+
+    @property
+    def instance(self) -> str:
+        """Which process decided a bind: decision ids are `<instance>-<number>`."""
+        return self.in_request("metadata", "annotations", DECISION_ID).rpartition("-")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The versions of a resource that a decision may rest on, both ends included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A placement as the engine decided it, and what it had been told of by then."""
+
+    at_ns: int
+    instance: str
+    uid: str
+    node: str
+    policy_hash: str
+    pods: Span
+    nodes: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOffer:
+    """From then on this policy could be read; no hash: it does not compile. `forbids`: labels, with
+    their values, that it keeps pods off, for the reference that knows built-ins only."""
+
+    at_ns: int
+    hash: str
+    forbids: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AtRest:
+    """The leader's own view when nothing was left to do. `queued` names the lane of every pod by
+    uid, `compared` what the comparer found; None: not asked."""
+
+    at_ns: int
+    pending: int  # the sum over lanes, as in scheduler_pending_pods
+    assumed: int = 0
+    binds_in_flight: int = 0
+    attempts_under_way: int = 0
+    queued: Mapping[str, str] | None = None
+    compared: tuple[str, ...] | None = None  # differences between our cache and the API
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the run was configured with, as far as checks depend on it."""
+
+    renew_deadline_s: float = 10.0
+    # How long after its deadline a bind may still arrive: it was sent in time and was under way.
+    bind_timeout_s: float = 5.0
+    # How old a watch may be while decisions rest on it; used where there is no decision log.
+    lag_s: float = 5.0
+    # What a feasible pod waits for at most while nothing is wrong: back-off, and two cycles.
+    wait_s_max: float = 12.0
+    # After faults stop: within so long everything is bound, and then nothing changes for so long.
+    converge_s: float = 400.0
+    rest_s: float = 60.0
+    evicts: bool = False  # preemption is live: pods may be deleted
+    binds_volumes: bool = False  # claims and volumes may be patched before a bind
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    users: frozenset[str]  # those of our instances
+    profiles: frozenset[str]  # schedulerNames we serve
+    changes: tuple[Change, ...]
+    writes: tuple[Write, ...]
+    decisions: tuple[Decision, ...] = ()
+    policies: tuple[PolicyOffer, ...] = ()
+    at_rest: AtRest | None = None
+    calm_since_ns: int | None = None  # from when neither faults nor changes were made
+    trouble_free: bool = False  # nothing was broken on purpose, from beginning to end
+    ended_ns: int = 0
+    terms: Terms = field(default_factory=Terms)
+
+    def ours(self) -> tuple[Write, ...]:
+        return tuple(write for write in self.writes if write.user in self.users)
+
+    def binds(self) -> tuple[Write, ...]:
+        """What we asked to bind, whatever the answer."""
+        return tuple(one for one in self.ours() if one.what == BINDING and one.verb == "create")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    invariant: str  # I1 to I13
+    at_ns: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant} at {self.at_ns / SECOND_NS:.3f} s: {self.text}"
+
+
+def _text(document: Object | None, path: tuple[str, ...]) -> str:
+    found: Any = document
+    for key in path:
+        if not isinstance(found, Mapping):
+            return ""
+        found = found.get(key)
+    return "" if found is None else str(found)

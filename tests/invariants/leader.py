@@ -1,0 +1,42 @@
+"""I8: one leads. Nobody binds whose lease has run out, or after another took it.
+
+Owns the reading of the lease's writes. Pure. Instances name themselves: the end of the lease's
+holder identity begins their decision ids. All times are the API server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import BINDING, LEASE, SECOND_NS, History, Violation
+
+NAME = "I8"
+
+
+def leader(history: History) -> Iterator[Violation]:
+    terms = history.terms
+    longest_ns = round((terms.renew_deadline_s + terms.bind_timeout_s) * SECOND_NS)
+    renewed_ns: dict[str, int] = {}
+    holder = ""
+    leases = [one for one in history.ours() if one.what == LEASE and one.succeeded]
+    if not leases:  # without leader election everybody leads
+        return
+    writes = sorted(
+        (one for one in history.ours() if one.what in (BINDING, LEASE)),
+        key=lambda one: one.received_ns if one.what == BINDING else one.answered_ns,
+    )
+    for write in writes:
+        if write.what == LEASE:
+            if write.succeeded:
+                holder = write.in_response("spec", "holderIdentity").rpartition("_")[2]
+                renewed_ns[holder] = write.received_ns
+            continue
+        instance, at_ns = write.instance, write.received_ns
+        who = f"{instance} bound {write.namespace}/{write.name}"
+        if instance not in renewed_ns:
+            yield Violation(NAME, at_ns, f"{who} and never led")
+        elif at_ns - renewed_ns[instance] > longest_ns:
+            late_s = (at_ns - renewed_ns[instance]) / SECOND_NS
+            yield Violation(NAME, at_ns, f"{who} {late_s:.1f} s after its last renewal")
+        elif holder not in ("", instance):
+            yield Violation(NAME, at_ns, f"{who} while {holder} led")

@@ -1,0 +1,47 @@
+"""I4: no pod is lost. At rest every pending pod of ours is in one lane, and its status says why.
+
+Owns that check. Pure. That the reason is true is I13's: no pod that would fit is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import History, Object, Violation
+from tests.invariants.pods_and_nodes import is_deleting, is_gated, name_of, node_of, profile_of
+from tests.invariants.timeline import Timeline
+
+NAME = "I4"
+
+
+def pending(history: History, timeline: Timeline) -> list[Object]:
+    """Ours to place, at the end."""
+    return [
+        pod
+        for pod in timeline.pods(timeline.last)
+        if not node_of(pod) and profile_of(pod) in history.profiles
+    ]
+
+
+def lost_pods(history: History, timeline: Timeline) -> Iterator[Violation]:
+    rest = history.at_rest
+    if rest is None:
+        return
+    there = [pod for pod in pending(history, timeline) if not is_deleting(pod)]
+    if rest.pending != len(there):
+        text = f"{rest.pending} pods wait in our queue, {len(there)} by the API server"
+        yield Violation(NAME, rest.at_ns, text)
+    for pod in there:
+        uid = pod["metadata"]["uid"]
+        lane = None if rest.queued is None else rest.queued.get(uid, "")
+        if lane == "":
+            yield Violation(NAME, rest.at_ns, f"{name_of(pod)} {uid} is in no lane")
+        if is_gated(pod):
+            if lane not in (None, "GATED"):
+                yield Violation(NAME, rest.at_ns, f"{name_of(pod)} is gated, and in lane {lane}")
+            continue
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        said = next((one for one in conditions if one["type"] == "PodScheduled"), None)
+        if said is None or said["status"] != "False" or not said.get("message"):
+            text = f"{name_of(pod)} waits, and its status does not say why: {said}"
+            yield Violation(NAME, rest.at_ns, text)

@@ -1,0 +1,43 @@
+"""I11: one decision uses one policy, which compiled; a bad one leaves the last good one in force.
+
+Owns the order in which each instance may move through the offered policies. Pure. Needs to be told
+the offers; without any it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import POLICY_HASH, History, Violation, Write
+from tests.invariants.timeline import Timeline
+
+NAME = "I11"
+
+
+def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
+    offers = [offer for offer in history.policies if offer.hash]
+    if not offers:
+        return
+    seen: dict[str, int] = {}  # instance → the earliest offer that it can be at
+    binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in history.binds()]
+    for decided_ns, _, bind in sorted(binds, key=lambda one: one[:2]):
+        used = bind.in_request("metadata", "annotations", POLICY_HASH)
+        who = f"{bind.namespace}/{bind.name} by {bind.instance}"
+        known = [at for at, offer in enumerate(offers) if offer.hash == used]
+        offered = [at for at in known if offers[at].at_ns <= decided_ns]
+        if not offered:
+            text = f"{who} rests on the policy {used or 'without a hash'}, which nobody offered"
+            yield Violation(NAME, decided_ns, text)
+            continue
+        onward = [at for at in offered if at >= seen.get(bind.instance, 0)]
+        if not onward:
+            text = f"{who} rests on {used}, after a newer policy was in force there"
+            yield Violation(NAME, decided_ns, text)
+            continue
+        seen[bind.instance] = onward[0]
+
+
+def _number(bind: Write) -> int:
+    decision = bind.in_request("metadata", "annotations", "kpolicy.dev/decision-id")
+    number = decision.rpartition("-")[2]
+    return int(number) if number.isdigit() else 0

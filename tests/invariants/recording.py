@@ -1,0 +1,245 @@
+"""A run on a real control plane as a `History`: raw watches of pods, nodes and ConfigMaps, and the
+audit log.
+
+Owns the watching threads and the translation of both into values. Assumes an administrator's
+client, and `tests.cluster.components.AUDIT_POLICY` (our writes are logged whole). Watches go on
+where they were when the API server comes back. Must not judge, nor share code with kpolicy's own
+watches, which it is there to check.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlencode, urlsplit
+
+from tests.cluster.audit import AuditEvent
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.invariants.history import (
+    DELETED,
+    AtRest,
+    Change,
+    Decision,
+    History,
+    PolicyOffer,
+    Terms,
+    Write,
+)
+
+PATHS: Final = {
+    "pods": "/api/v1/pods",
+    "nodes": "/api/v1/nodes",
+    "configmaps": "/api/v1/configmaps",
+}
+RETRY_S: Final = 0.1
+READ_TIMEOUT_S: Final = 90.0  # bookmarks come each minute
+GONE: Final = 410
+
+
+class Recording:
+    """`with Recording(control_plane, users=(NORMAL,), profiles=("kpolicy",)) as recording:` around
+    the scheduler; then `violations(recording.history())`.
+
+    Tell it what it cannot see: `offer` each policy when it is put where the scheduler reads it,
+    `calm` when faults and changes stop. A watch that had to list anew (410) misses what lay
+    between: `gaps` counts those, and checks of one change after the other are then weaker."""
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        *,
+        users: Sequence[str],
+        profiles: Sequence[str],
+        terms: Terms | None = None,
+    ) -> None:
+        self._control_plane = control_plane
+        self._users = frozenset(users)
+        self._profiles = frozenset(profiles)
+        self._terms = terms or Terms()
+        self._watches = {name: _Watch(control_plane, name) for name in PATHS}
+        self._offers: list[PolicyOffer] = []
+        self._calm_since_ns: int | None = None
+        self._began_ns = time.time_ns()
+
+    def __enter__(self) -> Self:
+        for watch in self._watches.values():
+            watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for watch in self._watches.values():
+            watch.stop()
+
+    @property
+    def gaps(self) -> int:
+        return sum(watch.gaps for watch in self._watches.values())
+
+    def offer(self, policy_hash: str) -> None:
+        """A policy can be read from now on; an empty hash: one that does not compile."""
+        self._offers.append(PolicyOffer(time.time_ns(), policy_hash))
+
+    def calm(self) -> None:
+        """From now on the test changes nothing and breaks nothing."""
+        self._calm_since_ns = time.time_ns()
+
+    def history(
+        self, *, at_rest: AtRest | None = None, decisions: Sequence[Decision] = ()
+    ) -> History:
+        """All until now: waits until the watches have told what lists say."""
+        for name, watch in self._watches.items():
+            wait_for(watch.caught_up, f"the recording of {name} to catch up")
+        changes = [change for watch in self._watches.values() for change in watch.changes()]
+        return History(
+            users=self._users,
+            profiles=self._profiles,
+            changes=tuple(sorted(changes, key=lambda change: change.version)),
+            writes=tuple(writes_of(self._control_plane.audit_events(), self._began_ns)),
+            decisions=tuple(decisions),
+            policies=tuple(self._offers),
+            at_rest=at_rest,
+            calm_since_ns=self._calm_since_ns,
+            ended_ns=time.time_ns(),
+            terms=self._terms,
+        )
+
+
+def writes_of(events: Iterable[AuditEvent], since_ns: int = 0) -> list[Write]:
+    """The writes among audit events, in the order of their answers."""
+    found = []
+    for event in events:
+        received_ns = round(event.received_at.timestamp() * 1e6) * 1000
+        if not event.writes or received_ns < since_ns:
+            continue
+        found.append(
+            Write(
+                received_ns=received_ns,
+                answered_ns=round(event.answered_at.timestamp() * 1e6) * 1000,
+                user=event.user,
+                verb=event.verb,
+                what=event.what,
+                namespace=event.namespace,
+                name=event.name,
+                code=event.code,
+                request=event.request,
+                response=event.response,
+            )
+        )
+    return found
+
+
+class _Watch:
+    """One resource, from its list on, in a thread of its own."""
+
+    def __init__(self, control_plane: ControlPlane, name: str) -> None:
+        self._control_plane = control_plane
+        self._name = name
+        self._changes: list[Change] = []
+        self._held: dict[str, dict[str, Any]] = {}  # by uid
+        self._version = ""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"recording {name}", daemon=True)
+        self.gaps = 0
+
+    def start(self) -> None:
+        self._list()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(self._changes)
+
+    def caught_up(self) -> bool:
+        listed = self._control_plane.admin.list(PATHS[self._name])
+        there = {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in listed}
+        held = self._held.copy()
+        return there == {uid: one["metadata"]["resourceVersion"] for uid, one in held.items()}
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._follow()
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(RETRY_S)
+
+    def _list(self) -> None:
+        """What is there counts as told now; after a gap, also what is gone."""
+        page = self._control_plane.admin.get(PATHS[self._name])
+        self._version = page["metadata"]["resourceVersion"]
+        kind = page["kind"].removesuffix("List")
+        gone = dict(self._held)
+        for item in page["items"]:
+            item |= {"kind": kind, "apiVersion": page["apiVersion"]}
+            before = gone.pop(item["metadata"]["uid"], None)
+            if before is None:
+                self._take("ADDED", item)
+            elif before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+                self._take("MODIFIED", item)
+        for item in gone.values():
+            self._take(DELETED, item, version=int(self._version))
+
+    def _follow(self) -> None:
+        """One watch until it ends."""
+        query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version}
+        connection = _connect(self._control_plane)
+        try:
+            connection.request(
+                "GET",
+                f"{PATHS[self._name]}?{urlencode(query)}",
+                headers={"Authorization": f"Bearer {self._control_plane.token()}"},
+            )
+            answer = connection.getresponse()
+            if answer.status == GONE:
+                self._anew()
+                return
+            if answer.status != http.client.OK:
+                raise http.client.HTTPException(str(answer.status))
+            while not self._stopped.is_set():
+                line = answer.readline()
+                if not line.endswith(b"\n"):
+                    return
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    if event["object"].get("code") == GONE:
+                        self._anew()
+                    return
+                self._version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self._take(event["type"], event["object"])
+        finally:
+            connection.close()
+
+    def _anew(self) -> None:
+        self.gaps += 1
+        self._list()
+
+    def _take(self, type_: str, item: dict[str, Any], version: int | None = None) -> None:
+        uid = item["metadata"]["uid"]
+        number = int(item["metadata"]["resourceVersion"]) if version is None else version
+        self._changes.append(Change(self._name, type_, number, time.time_ns(), item))
+        if type_ == DELETED:
+            self._held.pop(uid, None)
+        else:
+            self._held[uid] = item
+
+
+def _connect(control_plane: ControlPlane) -> http.client.HTTPSConnection:
+    address = urlsplit(control_plane.server)
+    assert address.hostname is not None
+    tls = ssl.create_default_context(cafile=str(control_plane.ca_file))
+    return http.client.HTTPSConnection(
+        address.hostname, address.port, timeout=READ_TIMEOUT_S, context=tls
+    )

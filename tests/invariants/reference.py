@@ -1,0 +1,136 @@
+"""A reference of the main filters: may this pod be on this node?
+
+Owns cordon, taints, node selector and required node affinity, and forbidden labels; resources and
+ports besides, given who is there. Pure, small and slow. `covers` tells of pods that ask for more
+than it knows. Must not share code with kpolicy, which it is there to check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final
+
+from tests.invariants.history import Object
+from tests.invariants.pods_and_nodes import (
+    allocatable,
+    host_ports,
+    node_of,
+    ports_meet,
+    requests,
+    spec,
+)
+
+Forbids = tuple[tuple[str, str], ...]
+
+_FILTERING: Final = ("NoSchedule", "NoExecute")
+_UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def covers(pod: Object) -> bool:
+    affinity = spec(pod).get("affinity") or {}
+    hard_spread = any(
+        one.get("whenUnsatisfiable") != "ScheduleAnyway"
+        for one in spec(pod).get("topologySpreadConstraints") or ()
+    )
+    volumes = [one for one in spec(pod).get("volumes") or () if "persistentVolumeClaim" in one]
+    return not (
+        affinity.get("podAffinity")
+        or affinity.get("podAntiAffinity")
+        or hard_spread
+        or volumes
+        or spec(pod).get("resourceClaims")
+    )
+
+
+def why_not(pod: Object, node: Object, forbids: Forbids = ()) -> str:
+    """Of what does not depend on other pods; empty when it may be there."""
+    tolerations = spec(pod).get("tolerations") or []
+    node_spec = node.get("spec") or {}
+    if node_spec.get("unschedulable") and not _tolerated(_UNSCHEDULABLE, tolerations):
+        return "the node was unschedulable"
+    for taint in node_spec.get("taints") or ():
+        if taint["effect"] in _FILTERING and not _tolerated(taint, tolerations):
+            return f"the taint {taint['key']} was not tolerated"
+    labels = node["metadata"].get("labels") or {}
+    for key, value in (spec(pod).get("nodeSelector") or {}).items():
+        if labels.get(key) != value:
+            return f"the node selector asks for {key}={value}"
+    node_affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is not None and not any(
+        _term_fits(term, labels, node["metadata"]["name"]) for term in required["nodeSelectorTerms"]
+    ):
+        return "no term of the required node affinity fits"
+    if (wanted := node_of(pod)) and wanted != node["metadata"]["name"]:
+        return f"the pod names {wanted}"
+    for key, value in forbids:
+        if labels.get(key) == value:
+            return f"the policy forbids {key}={value}"
+    return ""
+
+
+def too_much(there: Iterable[Object], node: Object) -> str:
+    """Whether these pods together are more than the node has; empty when they fit."""
+    have, used = allocatable(node), dict[str, Fraction]()
+    for pod in there:
+        for name, amount in requests(pod).items():
+            used[name] = used.get(name, Fraction(0)) + amount
+    for name, amount in sorted(used.items()):
+        if amount > have.get(name, Fraction(0)):
+            return f"{name}: {float(amount):g} of {float(have.get(name, Fraction(0))):g}"
+    return ""
+
+
+def fits(pod: Object, node: Object, there: Iterable[Object], forbids: Forbids = ()) -> bool:
+    """All of it: may the pod go to the node now, beside those who are there?"""
+    others = list(there)
+    if why_not(pod, node, forbids) or too_much([*others, pod], node):
+        return False
+    ports = host_ports(pod)
+    return not any(ports_meet(ports, host_ports(other)) for other in others)
+
+
+def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:
+    for one in tolerations:
+        if one.get("effect") and one["effect"] != taint["effect"]:
+            continue
+        operator = one.get("operator") or "Equal"
+        if not one.get("key"):
+            if operator == "Exists":
+                return True
+            continue
+        if one["key"] != taint["key"]:
+            continue
+        if operator == "Exists" or (one.get("value") or "") == (taint.get("value") or ""):
+            return True
+    return False
+
+
+def _term_fits(term: Any, labels: Any, name: str) -> bool:
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    return all(_meets(one, labels) for one in expressions) and all(
+        _meets(one, {"metadata.name": name}) for one in fields
+    )
+
+
+def _meets(requirement: Any, labels: Any) -> bool:
+    key, values = requirement["key"], requirement.get("values") or []
+    match requirement["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case "Gt" | "Lt" as operator:
+            try:
+                have, bound = int(labels[key]), int(values[0])
+            except (KeyError, ValueError):
+                return False
+            return have > bound if operator == "Gt" else have < bound
+    return False

@@ -1,0 +1,61 @@
+"""I13: once nobody troubles or changes anything, all that can be placed is, and then nothing moves.
+
+Owns that check (eventually stable reconciliation). Pure. Needs `calm_since_ns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import (
+    EVENT,
+    LEASE,
+    SECOND_NS,
+    STATUS,
+    History,
+    Violation,
+    Write,
+)
+from tests.invariants.lost_pods import pending
+from tests.invariants.pods_and_nodes import is_deleting, name_of
+from tests.invariants.starvation import feasible
+from tests.invariants.timeline import Timeline
+
+NAME = "I13"
+
+
+def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
+    if history.calm_since_ns is None:
+        return
+    converged_ns = history.calm_since_ns + round(history.terms.converge_s * SECOND_NS)
+    rested_ns = converged_ns + round(history.terms.rest_s * SECOND_NS)
+    if history.ended_ns < rested_ns:
+        yield Violation(NAME, history.ended_ns, "the run ended before it could have rested")
+        return
+    if history.at_rest is None and any(one.what == LEASE for one in history.ours()):
+        yield Violation(NAME, history.ended_ns, "nobody leads")
+    offers = [offer for offer in history.policies if offer.hash]
+    forbids = offers[-1].forbids if offers else ()
+    for pod in pending(history, timeline):
+        if not is_deleting(pod) and feasible(timeline, pod, timeline.last, forbids):
+            yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
+    told: set[tuple[str, str]] = set()
+    for write in history.ours():
+        # The lease is renewed for ever, and an event told again is counted on.
+        lively = write.what == LEASE or (write.what == EVENT and write.verb == "patch")
+        if write.received_ns <= converged_ns or lively or _first_again(write, told):
+            continue
+        text = f"{write.verb} {write.what} {write.namespace}/{write.name} though all is at rest"
+        yield Violation(NAME, write.received_ns, text)
+
+
+def _first_again(write: Write, told: set[tuple[str, str]]) -> bool:
+    """Parked pods are tried again every five minutes, and may then have another reason to wait
+    than they had: told once each, in the status and as an event."""
+    if write.what not in (STATUS, EVENT):
+        return False
+    about = write.in_request("regarding", "uid") or f"{write.namespace}/{write.name}"
+    key = (write.what, about)
+    again = key not in told
+    told.add(key)
+    return again

@@ -1,0 +1,46 @@
+"""I5: a pod that could be placed is placed soon.
+
+Owns the measure: from the last change that made it feasible, by the reference, to its bind. Pure.
+Judged only in runs without trouble: an outage is no fault of the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.invariants.history import SECOND_NS, History, Object, Violation
+from tests.invariants.pods_and_nodes import is_gated, node_of
+from tests.invariants.reference import Forbids, covers, fits
+from tests.invariants.timeline import Timeline
+
+NAME = "I5"
+
+
+def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
+    if not history.trouble_free:
+        return
+    limit_ns = round(history.terms.wait_s_max * SECOND_NS)
+    forbids = {offer.hash: offer.forbids for offer in history.policies if offer.hash}
+    for uid, bind in timeline.bound_by.items():
+        placed = timeline.placed.get(uid)
+        if placed is None:
+            continue
+        policy = forbids.get(timeline.decision(bind).policy_hash, ())
+        since_ns = placed.at_ns
+        # Back in time, change by change, as long as it was feasible.
+        for version in reversed(timeline.versions_between(0, placed.version - 1)):
+            if not feasible(timeline, timeline.pod(uid, version), version, policy):
+                break
+            since_ns = timeline.time_of(version)
+        if placed.at_ns - since_ns > limit_ns:
+            waited_s = (placed.at_ns - since_ns) / SECOND_NS
+            yield Violation(NAME, placed.at_ns, f"{uid} could be placed for {waited_s:.1f} s")
+
+
+def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:
+    if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
+        return False
+    return any(
+        fits(pod, node, timeline.on_node(node["metadata"]["name"], version), forbids)
+        for node in timeline.nodes(version)
+    )

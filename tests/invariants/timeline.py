@@ -1,0 +1,163 @@
+"""The cluster at any version of a history.
+
+Owns looking things up: pods by uid, nodes by name, who was on a node, what a bind rested on. Built
+once for a history. Must not judge.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
+
+from tests.invariants.history import (
+    DELETED,
+    POLICY_HASH,
+    SECOND_NS,
+    SNAPSHOT_VERSION,
+    Decision,
+    History,
+    Object,
+    Span,
+    Write,
+)
+from tests.invariants.pods_and_nodes import is_terminal, node_of
+
+
+@dataclass(slots=True)
+class _Life:
+    """One object: its states, None from when it is gone."""
+
+    versions: list[int]
+    states: list[Object | None]
+
+    def at(self, version: int) -> Object | None:
+        place = bisect_right(self.versions, version)
+        return self.states[place - 1] if place else None
+
+    def within(self, span: Span) -> list[Object | None]:
+        """At the low end, and every change up to the high end."""
+        low, high = bisect_right(self.versions, span.low), bisect_right(self.versions, span.high)
+        before = self.states[low - 1] if low else None
+        return [before, *self.states[low:high]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pod came on a node."""
+
+    uid: str
+    node: str
+    version: int
+    at_ns: int
+
+
+class Timeline:
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._lives: dict[tuple[str, str], _Life] = {}
+        self._versions: list[int] = []
+        self._times: list[int] = []
+        self.placed: dict[str, Placed] = {}
+        self._ever_on: dict[str, list[str]] = defaultdict(list)
+        self._pod_uids: dict[str, None] = {}
+        self._node_names: dict[str, None] = {}
+        for change in history.changes:
+            if change.resource not in ("pods", "nodes"):
+                continue
+            key = change.uid if change.resource == "pods" else change.object["metadata"]["name"]
+            life = self._lives.setdefault((change.resource, key), _Life([], []))
+            life.versions.append(change.version)
+            life.states.append(None if change.type == DELETED else change.object)
+            self._versions.append(change.version)
+            self._times.append(change.at_ns)
+            if change.resource == "nodes":
+                self._node_names[key] = None
+                continue
+            self._pod_uids[key] = None
+            node = node_of(change.object)
+            if node and key not in self.placed and change.type != DELETED:
+                self.placed[key] = Placed(key, node, change.version, change.at_ns)
+                self._ever_on[node].append(key)
+        self._decisions: dict[tuple[str, str], list[Decision]] = defaultdict(list)
+        for decision in history.decisions:
+            self._decisions[decision.instance, decision.uid].append(decision)
+        # The success that put a pod where it is, by uid.
+        self.bound_by: dict[str, Write] = {
+            write.in_request("metadata", "uid"): write
+            for write in history.binds()
+            if write.succeeded
+        }
+
+    @property
+    def last(self) -> int:
+        return self._versions[-1] if self._versions else 0
+
+    def pod(self, uid: str, version: int) -> Object | None:
+        life = self._lives.get(("pods", uid))
+        return life.at(version) if life is not None else None
+
+    def pod_within(self, uid: str, span: Span) -> list[Object]:
+        life = self._lives.get(("pods", uid))
+        states = life.within(span) if life is not None else []
+        return [state for state in states if state is not None]
+
+    def node_within(self, name: str, span: Span) -> list[Object]:
+        life = self._lives.get(("nodes", name))
+        states = life.within(span) if life is not None else []
+        return [state for state in states if state is not None]
+
+    def states_of(self, uid: str) -> list[Object]:
+        life = self._lives.get(("pods", uid))
+        return [state for state in life.states if state is not None] if life is not None else []
+
+    def version_at(self, at_ns: int) -> int:
+        """The newest before that moment."""
+        place = bisect_left(self._times, at_ns)
+        return self._versions[place - 1] if place else 0
+
+    def pods(self, version: int) -> list[Object]:
+        states = (self.pod(uid, version) for uid in self._pod_uids)
+        return [state for state in states if state is not None]
+
+    def pods_within(self, span: Span) -> list[Object]:
+        """Every state of every pod in that time."""
+        return [pod for uid in self._pod_uids for pod in self.pod_within(uid, span)]
+
+    def nodes(self, version: int) -> list[Object]:
+        states = (self._lives["nodes", name].at(version) for name in self._node_names)
+        return [state for state in states if state is not None]
+
+    def on_node(self, name: str, version: int) -> list[Object]:
+        """Those that hold resources of it."""
+        states = (self.pod(uid, version) for uid in self._ever_on[name])
+        return [
+            one
+            for one in states
+            if one is not None and node_of(one) == name and not is_terminal(one)
+        ]
+
+    def time_of(self, version: int) -> int:
+        place = bisect_right(self._versions, version)
+        return self._times[place - 1] if place else 0
+
+    def versions_between(self, low: int, high: int) -> list[int]:
+        first, last = bisect_right(self._versions, low), bisect_right(self._versions, high)
+        return self._versions[first:last]
+
+    def decision(self, bind: Write) -> Decision:
+        """What a bind rests on: by our decision log, or by what the bind itself says and how old a
+        watch may have been."""
+        uid, node = bind.in_request("metadata", "uid"), bind.in_request("target", "name")
+        for decision in reversed(self._decisions.get((bind.instance, uid), ())):
+            if decision.at_ns <= bind.received_ns and decision.node == node:
+                return decision
+        version = int(bind.in_request("metadata", "annotations", SNAPSHOT_VERSION) or 0)
+        lag_ns = round(self._history.terms.lag_s * SECOND_NS)
+        oldest_ns = self.time_of(version) - lag_ns
+        # Times of changes rise with their versions, but for what a recorder's threads do to them.
+        place = bisect_right(self._times, oldest_ns)
+        low = self._versions[place - 1] if place else 0
+        span = Span(min(low, version), version)
+        policy = bind.in_request("metadata", "annotations", POLICY_HASH)
+        return Decision(bind.received_ns, bind.instance, uid, node, policy, span, span)

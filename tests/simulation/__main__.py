@@ -1,0 +1,85 @@
+"""`python -m tests.simulation --seeds 1..500`: exit code 1 when an invariant does not hold.
+
+Owns the arguments and the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from tests.simulation.shrink import fewest_acts
+from tests.simulation.sweep import Outcome, Total, plan_of, simulated, sweep
+
+VIOLATIONS_SHOWN_MAX = 8
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--seed", type=int, help="one run, with all it came to")
+    which.add_argument("--seeds", metavar="A..B", help="from A to B, both included")
+    parser.add_argument("--acts", type=int, help="with --seed: the nemesis stops after so many")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    if arguments.seed is not None:
+        return one(arguments.seed, arguments.acts)
+    first, _, last = arguments.seeds.partition("..")
+    return many(range(int(first), int(last or first) + 1), arguments.jobs)
+
+
+def one(seed: int, acts: int | None) -> int:
+    plan = plan_of(seed)
+    outcome = simulated(plan if acts is None else type(plan)(seed, plan.calm, acts))
+    total = Total()
+    total.add(outcome)
+    report(total)
+    print(f"history: sha256 {outcome.digest}")
+    for violation in outcome.violations:
+        print(violation)
+    return 1 if outcome.violations else 0
+
+
+def many(seeds: range, jobs: int) -> int:
+    total = Total()
+    for outcome in sweep(map(plan_of, seeds), jobs):
+        total.add(outcome)
+        if outcome.violations:
+            failure(outcome)
+    report(total)
+    missing = total.missing()
+    if missing:
+        print(f"never came: {', '.join(missing)}")
+    for outcome in total.failed[:1]:
+        acts = fewest_acts(plan_of(outcome.seed))
+        print(f"shrunk: python -m tests.simulation --seed {outcome.seed} --acts {acts}")
+    return 1 if total.failed or missing else 0
+
+
+def failure(outcome: Outcome) -> None:
+    print(f"FAILED: python -m tests.simulation --seed {outcome.seed}")
+    for violation in outcome.violations[:VIOLATIONS_SHOWN_MAX]:
+        print(f"  {violation}")
+    if len(outcome.violations) > VIOLATIONS_SHOWN_MAX:
+        print(f"  and {len(outcome.violations) - VIOLATIONS_SHOWN_MAX} more")
+    sys.stdout.flush()
+
+
+def report(total: Total) -> None:
+    print(
+        f"seeds {total.seeds}, failed {len(total.failed)}, pods {total.steps['create pod']},"
+        f" binds {total.binds}, requests {total.requests},"
+        f" virtual hours {total.virtual_s / 3600:.1f}"
+    )
+    for what, counts in (
+        ("faults", total.faults),
+        ("changes", total.steps),
+        ("ends of processes", total.ends),
+    ):
+        shown = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        print(f"{what} {sum(counts.values())}: {shown or 'none'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""The API server of the simulated world: that of kpolicy.testing, and trouble before it.
+
+Owns what is done about each `Trouble`, and the record of all writes and changes for the checker.
+Assumes hosts that name themselves by their token. Everything about objects, versions and watches
+is the embedded server's. Must not decide what goes wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from kpolicy.clock import Clock
+from kpolicy.testing import failures
+from kpolicy.testing.audit import AuditLog
+from kpolicy.testing.calls import WRITES, Call, target_of, verb_of
+from kpolicy.testing.connection import Connection
+from kpolicy.testing.encoding import encode
+from kpolicy.testing.resources import BY_KIND, Resource
+from kpolicy.testing.serving import Serving
+from kpolicy.testing.store import Change as Stored
+from kpolicy.testing.store import Store
+from kpolicy.testing.views import list_json
+from kpolicy.testing.wire import TEXT, Answer, Request
+from tests.invariants.history import Change, Write
+from tests.simulation.network import End, Network
+from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble, Troubles
+
+SERVER: Final = "http://10.0.0.1:80"
+_RECORDED: Final = (("v1", "Pod"), ("v1", "Node"), ("v1", "ConfigMap"))
+# How far back a lagging server's list goes, in versions.
+STALE_VERSIONS_MAX: Final = 30
+
+
+class SimulatedApi:
+    """`kill` is told the host whose write is its last act."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        troubles: Troubles,
+        *,
+        hosts: frozenset[str],
+        seed: int,
+        kill: Callable[[str], None],
+    ) -> None:
+        self._clock = clock
+        self._network = network
+        self._troubles = troubles
+        self._kill = kill
+        self._connections: set[Connection] = set()
+        self.store = Store(clock, seed=seed)
+        self._serving = Serving(
+            self.store, clock, tokens={name: name for name in (*hosts, *OUTSIDERS)},
+            faults=troubles, audit=AuditLog(),
+        )  # fmt: skip
+        self.writes: list[Write] = []
+        self.changes: list[Change] = []
+        self.requests = 0
+        for key in _RECORDED:
+            self.store.listen(BY_KIND[key], self._changed)
+        network.accept = self._accept
+
+    # --- for those inside the world --------------------------------------------------------------
+
+    def do(
+        self, user: str, method: str, path: str, body: object = None, content_type: str = ""
+    ) -> Answer:
+        """A request without a network: users, controllers and other schedulers."""
+        headers = {"authorization": f"Bearer {user}", "content-type": content_type or JSON}
+        content = b"" if body is None else json.dumps(body).encode()
+        request = Request(method, path, {}, headers, content, True)
+        call = self._call(request)
+        answer = self._commit(call, request, None, self._clock.monotonic_ns())
+        assert answer is not None, "a watch needs a connection"
+        return answer
+
+    # --- requests --------------------------------------------------------------------------------
+
+    def _accept(self, end: End) -> Connection:
+        del end
+        return Connection(self._handle, self._connections)
+
+    def _handle(self, request: Request, connection: Connection) -> Answer | None:
+        self.requests += 1
+        call = self._call(request)
+        trouble = NO_TROUBLE if call is None else self._troubles.of_request(call)
+        received_ns = self._clock.monotonic_ns()
+        match trouble.kind:
+            case Kind.NONE:
+                return self._commit(call, request, connection, received_ns)
+            case Kind.LOST:
+                connection.cut()
+                return None
+            case Kind.UNHEARD:
+                return None
+            case Kind.LATE:
+                connection.loop.call_later(
+                    trouble.seconds, self._late, call, request, connection, received_ns
+                )
+                return None
+            case Kind.BUSY | Kind.FAILING | Kind.GONE:
+                refusal = _refusal(trouble)
+                self._note(call, request, refusal, received_ns)
+                return refusal
+            case Kind.NOT_A_LIST:
+                return Answer(200, b"<html>sign in first</html>", TEXT)
+            case Kind.GONE_EVENT:
+                stream = connection.stream(JSON)
+                gone = failures.expired("too old resource version").status()
+                stream.send(b'{"type":"ERROR","object":' + encode(gone) + b"}\n")
+                stream.end()
+                return None
+            case Kind.STALE_LIST:
+                assert call is not None
+                return self._stale(call, request) or self._commit(
+                    call, request, connection, received_ns
+                )
+            case Kind.KILL_BEFORE:
+                assert call is not None
+                self._kill(call.user)
+                return None
+        self._commit(call, request, connection, received_ns)
+        match trouble.kind:
+            case Kind.ANSWER_LOST:
+                connection.cut()
+            case Kind.KILL_AFTER:
+                assert call is not None
+                self._kill(call.user)
+            case Kind.FAILED_AFTER_COMMIT:
+                return _refusal(trouble)
+        return None
+
+    def _late(
+        self, call: Call | None, request: Request, connection: Connection, received_ns: int
+    ) -> None:
+        # The client may have given up: a request that is under way is carried out all the same.
+        if call is not None and call.verb == "watch" and connection.closed:
+            return
+        answer = self._commit(call, request, connection, received_ns)
+        if answer is not None and not connection.closed:
+            connection.answer(answer)
+
+    def _commit(
+        self, call: Call | None, request: Request, connection: Connection | None, received_ns: int
+    ) -> Answer | None:
+        answer = self._serving.handle(request, connection)  # type: ignore[arg-type]
+        if answer is not None:
+            self._note(call, request, answer, received_ns)
+        return answer
+
+    def _stale(self, call: Call, request: Request) -> Answer | None:
+        """As of a server that lags; the versions that it forgot it cannot show."""
+        back = 1 + len(request.path) * 7 % STALE_VERSIONS_MAX
+        version = self.store.revision - back
+        if version < 1 or "continue" in request.query:
+            return None
+        asked = request.query.get("resourceVersion", "")
+        if asked and int(asked) > version:
+            failure = failures.too_large_revision(int(asked), version)
+            return Answer(failure.code, encode(failure.status()))
+        resource = call.target.resource
+        records = self.store.records_at(resource, version, call.target.namespace or None)
+        if records is None:
+            return None
+        return Answer(200, list_json(resource, records, {"resourceVersion": str(version)}))
+
+    # --- the record ------------------------------------------------------------------------------
+
+    def _call(self, request: Request) -> Call | None:
+        target = target_of(request.path)
+        if target is None:
+            return None
+        verb = verb_of(request.method, target, request.query)
+        if verb is None:
+            return None
+        user = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return Call(user, verb, target, request.path)
+
+    def _note(self, call: Call | None, request: Request, answer: Answer, received_ns: int) -> None:
+        if call is None or call.verb not in WRITES:
+            return
+        self.writes.append(
+            Write(
+                received_ns=received_ns,
+                answered_ns=self._clock.monotonic_ns(),
+                user=call.user,
+                verb=call.verb,
+                what=_what(call.target.resource, call.subresource),
+                namespace=call.namespace,
+                name=call.name,
+                code=answer.code,
+                request=_document(request.body),
+                response=_document(answer.body),
+            )
+        )
+
+    def _changed(self, stored: Stored) -> None:
+        record = stored.record
+        self.changes.append(
+            Change(
+                record.resource.plural,
+                stored.type.value,
+                stored.revision,
+                self._clock.monotonic_ns(),
+                record.object,
+            )
+        )
+
+
+JSON: Final = "application/json"
+USER: Final = "user"  # people and controllers
+OTHER_SCHEDULER: Final = "other-scheduler"
+KUBELET: Final = "kubelet"
+OUTSIDERS: Final = (USER, OTHER_SCHEDULER, KUBELET)
+
+
+def _what(resource: Resource, subresource: str) -> str:
+    group = resource.api_version.rpartition("/")[0]
+    name = f"{resource.plural}.{group}" if group else resource.plural
+    return f"{name}/{subresource}" if subresource else name
+
+
+def _document(body: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _refusal(trouble: Trouble) -> Answer:
+    failure = failures.injected(trouble.code)
+    if trouble.code == 410:
+        failure = failures.expired("too old resource version")
+    headers = (("Retry-After", f"{trouble.seconds:.0f}"),) if trouble.kind is Kind.BUSY else ()
+    if trouble.code == 429:
+        return Answer(429, f"{failure.message}\n".encode(), TEXT, headers)
+    return Answer(failure.code, encode(failure.status()), headers=headers)

@@ -1,0 +1,200 @@
+"""One process of ours in the simulated world: the whole scheduler, with its main and lease threads.
+
+Owns starting it, killing it at any moment, freezing it, and its end. Each life is a new `Machine`,
+engine and pair of loops, as a new process has. Must not decide when any of it happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.credentials import FixedAuthorization
+from kpolicy.cluster.lease import Elector
+from kpolicy.scheduler.machine import Machine
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import PolicySource
+from kpolicy.scheduler.problem import Problem
+from kpolicy.scheduler.reload import Compile
+from kpolicy.scheduler.run import Scheduler
+from tests.invariants.history import Decision
+from tests.simulation.api_server import SERVER
+from tests.simulation.decision_log import LoggedEngine
+from tests.simulation.event_loop import Joining, VirtualLoop, virtual_loop
+from tests.simulation.machine_time import WorldTime
+from tests.simulation.network import Network
+
+EPOCH_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01
+
+
+class VirtualClock:
+    """The world's time; each host has its own idea of the date."""
+
+    def __init__(self, time: WorldTime) -> None:
+        self._time = time
+        self.wall_offset_ns = EPOCH_NS
+
+    def now_ns(self) -> int:
+        return self._time.now_ns + self.wall_offset_ns
+
+    def monotonic_ns(self) -> int:
+        return self._time.now_ns
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+
+class VirtualElectorThread:
+    """`LeaseThread` on a loop of the simulated world."""
+
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        client: ApiClient,
+        elector: Elector,
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._client = client
+        self._elector = elector
+        self._on_lost = on_lost
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = self._loop.create_task(self._run())
+
+    def stop(self, timeout_s: float) -> bool:
+        assert self._task is not None
+        if not self._task.done():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        joining: object = Joining(self._task.done, timeout_s)
+        return joining  # type: ignore[return-value]  # the loop waits, where a thread would block
+
+    async def _run(self) -> None:
+        async with self._client:
+            running = asyncio.ensure_future(self._elector.run())
+            stopping = asyncio.ensure_future(self._stop.wait())
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if running.done():
+                running.result()
+                self._on_lost()
+                return
+            running.cancel()
+            await self._elector.release()
+
+
+@dataclass(slots=True)
+class Life:
+    """From one start of the process to its end."""
+
+    machine: Machine
+    engine: LoggedEngine
+    scheduler: Scheduler
+    main: VirtualLoop
+    lease: VirtualLoop
+    task: asyncio.Task[Problem | None]
+
+
+@dataclass(slots=True)
+class Instance:
+    host: str
+    time: WorldTime
+    network: Network
+    random: Random
+    source: Callable[[VirtualClock], PolicySource]
+    compile: Compile
+    decisions: list[Decision]
+    options: Options
+    life: Life | None = None
+    past: list[Life] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+    clock: VirtualClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = VirtualClock(self.time)
+
+    def start(self) -> None:
+        assert self.life is None
+        number = len(self.past)
+        chance = Random(self.random.getrandbits(64))
+        main = virtual_loop(self.time, chance, f"{self.host}/main-{number}", self.network)
+        lease = virtual_loop(self.time, chance, f"{self.host}/lease-{number}", self.network)
+        machine = Machine(
+            host_name=self.host,
+            process_id=number + 1,
+            random=chance,
+            elector_thread=lambda client, elector, lost: VirtualElectorThread(
+                lease, client, elector, lost
+            ),
+        )
+        engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.decisions, self.time)
+        connection = Connection(
+            server=SERVER,
+            authorization=FixedAuthorization(f"Bearer {self.host}"),
+            namespace="kube-system",
+            user=self.host,
+            source="the simulation",
+        )
+        scheduler = Scheduler(
+            connection, self.source(self.clock), self.options, clock=self.clock, engine=engine,
+            compile_with=self.compile, machine=machine, on_lost=lambda: self.end("lease lost"),
+        )  # fmt: skip
+        task = main.create_task(scheduler.run())
+        self.life = Life(machine, engine, scheduler, main, lease, task)
+        task.add_done_callback(self._ended)
+
+    def end(self, why: str) -> None:
+        """SIGKILL, or `os._exit`: at once, with nothing unwound."""
+        life, self.life = self.life, None
+        if life is None:
+            return
+        self.ends.append(why)
+        self.past.append(life)
+        for loop in (life.main, life.lease):
+            loop.kill()
+            self.network.vanish(loop)
+
+    def freeze(self, seconds: float) -> None:
+        if self.life is not None:
+            self.life.main.freeze(seconds)
+            self.life.lease.freeze(seconds)
+
+    def stop(self) -> None:
+        """SIGTERM."""
+        if self.life is not None:
+            life = self.life
+            life.main.call_soon(life.scheduler.stop)
+
+    @property
+    def ready(self) -> bool:
+        return self.life is not None and self.life.scheduler.ready
+
+    @property
+    def leads(self) -> bool:
+        leadership = None if self.life is None else self.life.scheduler._leadership
+        return leadership is not None and leadership.fence()
+
+    def unwind(self) -> None:
+        self.end("the simulation is over")
+        for life in self.past:
+            life.main.unwind()
+            life.lease.unwind()
+
+    def _ended(self, task: asyncio.Task[Problem | None]) -> None:
+        if self.life is None or self.life.task is not task:
+            return
+        if task.cancelled():
+            why = "cancelled"
+        elif (error := task.exception()) is not None:
+            why = f"raised {type(error).__name__}: {error}"
+        else:
+            problem = task.result()
+            why = "stopped" if problem is None else f"{problem.code}: {problem.message}"
+        self.end(why)

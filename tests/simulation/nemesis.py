@@ -1,0 +1,215 @@
+"""What goes wrong at large: with processes, hosts, the network and the server, by a seed.
+
+Owns the acts, how long each lasts, and the end of all of them. Must not know what the scheduler
+does about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from random import Random
+from typing import Any, Final
+
+from tests.simulation.api_server import SimulatedApi
+from tests.simulation.event_loop import SECOND_NS
+from tests.simulation.instance import Instance
+from tests.simulation.network import Network
+from tests.simulation.policies import BAD, GOOD, PolicyFile
+from tests.simulation.trouble import Mood, Troubles
+
+RESTART_S_MAX: Final = 6.0
+OUTAGE_S: Final = (1.0, 5.0, 30.0, 120.0)
+OUTAGE_LONG_S: Final = (3_600.0, 7_200.0)
+FREEZE_S: Final = (0.5, 4.0, 9.0, 16.0, 25.0, 60.0)
+
+
+class Nemesis:
+    def __init__(
+        self,
+        random: Random,
+        instances: Sequence[Instance],
+        *,
+        network: Network,
+        troubles: Troubles,
+        api: SimulatedApi,
+        file: PolicyFile,
+    ) -> None:
+        self._random = random
+        self._instances = instances
+        self._network = network
+        self._troubles = troubles
+        self._api = api
+        self._file = file
+        self.counts: Counter[str] = Counter()
+        self._acts: dict[Callable[[], Coroutine[Any, Any, None]], int] = {
+            self.kill: 6,
+            self.stop: 2,
+            self.freeze: 5,
+            self.partition: 3,
+            self.refuse: 2,
+            self.reset: 5,
+            self.tear: 5,
+            self.slow: 4,
+            self.lag: 6,
+            self.outage: 3,
+            self.compact: 4,
+            self.burst_busy: 2,
+            self.burst_failing: 3,
+            self.kill_at_write: 6,
+            self.step_clock: 2,
+            self.policy: 6,
+            self.bad_policy: 4,
+        }
+
+    async def rage(self, mood: Mood, pause_s: float, acts_max: int | None) -> None:
+        self._troubles.mood = mood
+        for _ in itertools.count() if acts_max is None else range(acts_max):
+            await asyncio.sleep(self._random.expovariate(1 / pause_s))
+            (act,) = self._random.choices(list(self._acts), list(self._acts.values()))
+            await act()
+
+    async def revive(self) -> None:
+        """What a supervisor does: what ended is started again after a moment."""
+        while True:
+            await asyncio.sleep(0.2)
+            for instance in self._instances:
+                if instance.life is None:
+                    await asyncio.sleep(self._random.random() * RESTART_S_MAX)
+                    if instance.life is None:
+                        instance.start()
+
+    def heal(self) -> None:
+        self._troubles.mood = Mood()
+        self._network.listens = True
+        for instance in self._instances:
+            link = self._network.link(instance.host)
+            link.refuses = link.silent = False
+            link.latency_s = 0.0
+            instance.freeze(0)
+            for end in self._network.served(instance.host):
+                end.tears, end.lag_s = False, 0.0
+                if end.peer is not None:
+                    end.peer.lag_s = 0.0
+
+    # --- processes -------------------------------------------------------------------------------
+
+    async def kill(self) -> None:
+        self._count("killed")
+        self._one().end("SIGKILL")
+
+    async def kill_at_write(self) -> None:
+        """From now on one write in three is the last of its process."""
+        await self._mooded("kills", 0.3, self._random.random() * 5)
+
+    async def stop(self) -> None:
+        self._count("stopped")
+        self._one().stop()
+
+    async def freeze(self) -> None:
+        self._count("frozen")
+        self._one().freeze(self._random.choice(FREEZE_S))
+
+    async def step_clock(self) -> None:
+        self._count("clock stepped")
+        hours = self._random.choice((-1, 1)) * self._random.random()
+        self._one().clock.wall_offset_ns += round(hours * 3600 * SECOND_NS)
+
+    # --- the network -----------------------------------------------------------------------------
+
+    async def partition(self) -> None:
+        """Packets vanish; connections stay as they are: half open."""
+        self._count("partitioned")
+        link = self._network.link(self._one().host)
+        link.silent = True
+        await asyncio.sleep(self._random.choice((2.0, 11.0, 40.0, 100.0)))
+        link.silent = False
+
+    async def refuse(self) -> None:
+        self._count("refused")
+        link = self._network.link(self._one().host)
+        link.refuses = True
+        await self.reset()
+        await asyncio.sleep(self._random.choice((2.0, 11.0, 30.0)))
+        link.refuses = False
+
+    async def reset(self) -> None:
+        self._count("reset")
+        for end in self._network.served(self._one().host):
+            end.abort()
+
+    async def tear(self) -> None:
+        """What the server sends next on each connection breaks off in the middle."""
+        self._count("torn")
+        for end in self._network.served(self._one().host):
+            end.tears = True
+
+    async def slow(self) -> None:
+        self._count("slow")
+        link = self._network.link(self._one().host)
+        link.latency_s = self._random.choice((0.2, 1.0, 4.0))
+        await asyncio.sleep(self._random.random() * 20)
+        link.latency_s = 0.0
+
+    async def lag(self) -> None:
+        """One connection falls behind the others: its events come after later ones of others."""
+        self._count("lagging")
+        ends = [end.peer for end in self._network.served(self._one().host) if end.peer is not None]
+        if ends:
+            self._random.choice(ends).lag_s = self._random.choice((0.3, 2.0, 10.0))
+
+    # --- the server ------------------------------------------------------------------------------
+
+    async def outage(self) -> None:
+        long = self._random.random() < 0.02
+        self._count("outage of hours" if long else "outage")
+        self._network.listens = False
+        for instance in self._instances:
+            for end in self._network.served(instance.host):
+                end.abort()
+        await asyncio.sleep(self._random.choice(OUTAGE_LONG_S if long else OUTAGE_S))
+        self._network.listens = True
+
+    async def compact(self) -> None:
+        self._count("compacted")
+        self._api.store.compact()
+        if self._random.random() < 0.7:
+            await self.reset()
+
+    async def burst_busy(self) -> None:
+        self._count("burst of 429")
+        await self._mooded("busy", 0.9, self._random.random() * 10)
+
+    async def burst_failing(self) -> None:
+        self._count("burst of 5xx")
+        await self._mooded("failing", 0.9, self._random.random() * 10)
+
+    # --- policies --------------------------------------------------------------------------------
+
+    async def policy(self) -> None:
+        self._count("policy changed")
+        self._file.put(self._random.choice(GOOD), self._network.time.now_ns)
+
+    async def bad_policy(self) -> None:
+        self._count("bad policy")
+        good = self._file.policy
+        for _ in range(self._random.choice((1, 1, 5))):  # five: it flaps
+            self._file.put(self._random.choice(BAD), self._network.time.now_ns)
+            await asyncio.sleep(self._random.choice((0.1, 3.0)))
+        self._file.put(self._random.choice((good, *GOOD)), self._network.time.now_ns)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _mooded(self, what: str, chance: float, seconds: float) -> None:
+        before = getattr(self._troubles.mood, what)
+        setattr(self._troubles.mood, what, chance)
+        await asyncio.sleep(seconds)
+        setattr(self._troubles.mood, what, before)
+
+    def _one(self) -> Instance:
+        return self._random.choice(self._instances)
+
+    def _count(self, what: str) -> None:
+        self.counts[what] += 1

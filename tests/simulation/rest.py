@@ -1,0 +1,101 @@
+"""What the leader holds when nothing is left to do, beside what the API server holds.
+
+Owns the comparer: a fresh engine with the same program is given lists of all that there is, and
+must hold and decide the same. Must not change the engine that it looks at.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from kpolicy.engine import Engine
+from kpolicy.testing.resources import BY_PATH
+from tests.invariants.history import AtRest
+from tests.simulation.api_server import USER, SimulatedApi
+from tests.simulation.instance import Instance
+
+_SIZES: Final = (
+    "nodes",
+    "pods",
+    "podsPending",
+    "podsOnNodes",
+    "podsOnUnknownNodes",
+    "podsAssumed",
+)
+_ALL_PENDING: Final = b'{"pods": null}'
+
+
+def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
+    assert instance.life is not None
+    scheduler, engine = instance.life.scheduler, instance.life.engine
+    parts = scheduler._parts
+    assert parts is not None
+    queue = scheduler.queue_statistics()
+    assert queue is not None
+    now_ns = instance.clock.now_ns()
+    statistics = json.loads(engine.statistics())
+    queued = {}
+    for pod in engine.pending():
+        held = parts.queue.get(pod.uid)
+        if held is not None:
+            queued[pod.uid] = held.lane.name
+    return AtRest(
+        at_ns=at_ns,
+        pending=queue.active + queue.backoff + queue.parked + queue.gated,
+        assumed=statistics["podsAssumed"],
+        binds_in_flight=parts.binds.under_way,
+        attempts_under_way=queue.attempts_under_way,
+        queued=queued,
+        compared=compared(engine, fresh_engine(instance, api, now_ns), now_ns),
+    )
+
+
+def fresh_engine(instance: Instance, api: SimulatedApi, now_ns: int) -> Engine:
+    """The same program over what the API server lists now."""
+    assert instance.life is not None
+    in_force = instance.life.scheduler.policy
+    assert in_force is not None
+    engine = Engine(0)
+    assert engine.load(in_force.program.bytes) == []
+    for name in engine.resources():
+        paths = [path for path in BY_PATH if path[2] == name]
+        if not paths:
+            continue
+        group, version, plural = paths[0]
+        prefix = f"/apis/{group}/{version}" if group else f"/api/{version}"
+        answer = api.do(USER, "GET", f"{prefix}/{plural}")
+        engine.list_begin(name)
+        engine.list_page(name, answer.body, now_ns)
+        engine.list_end(name, now_ns)
+    return engine
+
+
+def compared(held: Engine, fresh: Engine, now_ns: int) -> tuple[str, ...]:
+    """Differences in what they hold, then in how they explain each pending pod. Not in whom they
+    would evict for it: that remembers what was tried."""
+    differences: list[str] = []
+    ours, theirs = json.loads(held.statistics()), json.loads(fresh.statistics())
+    differences += [
+        f"{size}: {ours[size]} held, {theirs[size]} there"
+        for size in _SIZES
+        if ours[size] != theirs[size]
+    ]
+    mine = {pod.uid: pod for pod in held.pending()}
+    there = {pod.uid: pod for pod in fresh.pending()}
+    differences += [f"pod {uid} is redundant" for uid in sorted(mine.keys() - there.keys())]
+    differences += [f"pod {uid} is missed" for uid in sorted(there.keys() - mine.keys())]
+    if not differences:
+        lines = zip(_explained(held, now_ns), _explained(fresh, now_ns), strict=True)
+        differences += [
+            f"pod {one['pod']}: {key}: {one.get(key)} explained, {other.get(key)} by a fresh engine"
+            for one, other in lines
+            for key in sorted((one.keys() | other.keys()) - {"preemption"})
+            if one.get(key) != other.get(key)
+        ]
+    return tuple(differences)
+
+
+def _explained(engine: Engine, now_ns: int) -> list[dict[str, Any]]:
+    lines = engine.explain(_ALL_PENDING, now_ns).splitlines()
+    return sorted((json.loads(line) for line in lines), key=lambda line: str(line["pod"]))

@@ -1,0 +1,114 @@
+"""Many seeds, in processes of their own, and what they came to.
+
+Owns spreading them, adding up, and the demand that every kind of fault came at least once. Must
+not know what a run does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.invariants.check import violations
+from tests.invariants.determinism import told
+from tests.simulation.trouble import Kind
+from tests.simulation.world import Plan, Run, run
+
+# One run in so many is without trouble: only there can be told whether pods wait too long (I5).
+CALM_EVERY: Final = 10
+# From so many seeds on, every kind of trouble must have come.
+SEEDS_FOR_ALL_KINDS: Final = 200
+NEMESES: Final = frozenset(
+    {
+        "killed", "stopped", "frozen", "clock stepped", "partitioned", "refused", "reset", "torn",
+        "slow", "lagging", "outage", "compacted", "burst of 429", "burst of 5xx",
+        "policy changed", "bad policy",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is left of a run: small, for it comes from another process."""
+
+    seed: int
+    digest: str
+    violations: tuple[str, ...]
+    faults: Counter[str]
+    steps: Counter[str]
+    ends: Counter[str]
+    binds: int
+    virtual_s: float
+    requests: int
+
+
+@dataclass(slots=True)
+class Total:
+    seeds: int = 0
+    binds: int = 0
+    requests: int = 0
+    virtual_s: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    steps: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    failed: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.binds += outcome.binds
+        self.requests += outcome.requests
+        self.virtual_s += outcome.virtual_s
+        self.faults += outcome.faults
+        self.steps += outcome.steps
+        self.ends += outcome.ends
+        if outcome.violations:
+            self.failed.append(outcome)
+
+    def missing(self) -> list[str]:
+        """Kinds of trouble that never came, though they should have with so many seeds."""
+        if self.seeds < SEEDS_FOR_ALL_KINDS:
+            return []
+        wanted = {kind.value for kind in Kind if kind is not Kind.NONE} | NEMESES
+        return sorted(wanted - self.faults.keys())
+
+
+def plan_of(seed: int) -> Plan:
+    return Plan(seed, calm=seed % CALM_EVERY == 0)
+
+
+def simulated(plan: Plan) -> Outcome:
+    """One run and its verdict; what it raises is a violation too."""
+    try:
+        done = run(plan)
+        found = [str(one) for one in violations(done.history)]
+    except Exception:
+        return _outcome(plan, None, [traceback.format_exc()])
+    return _outcome(plan, done, found + [f"nobody caught: {error}" for error in done.errors])
+
+
+def sweep(plans: Iterable[Plan], jobs: int) -> Iterator[Outcome]:
+    """In the order of the plans, as soon as they are there."""
+    with ProcessPoolExecutor(jobs) as processes:
+        yield from processes.map(simulated, plans)
+
+
+def _outcome(plan: Plan, done: Run | None, found: list[str]) -> Outcome:
+    if done is None:
+        none: Counter[str] = Counter()
+        return Outcome(plan.seed, "", tuple(found), none, none, none, 0, 0.0, 0)
+    return Outcome(
+        seed=plan.seed,
+        digest=hashlib.sha256(told(done.history)).hexdigest(),
+        violations=tuple(found),
+        faults=done.faults,
+        steps=done.steps,
+        ends=done.ends,
+        binds=sum(bind.succeeded for bind in done.history.binds()),
+        virtual_s=done.virtual_s,
+        requests=done.requests,
+    )

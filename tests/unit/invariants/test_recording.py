@@ -1,0 +1,39 @@
+"""A recorded run of the real API server is what happened on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import ADMIN
+from tests.invariants.check import violations
+from tests.invariants.history import BINDING, DELETED
+from tests.invariants.recording import Recording
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_run_is_recorded_whole(control_plane: ControlPlane, namespace: str) -> None:
+    admin = control_plane.admin
+    with Recording(control_plane, users=(ADMIN,), profiles=("kpolicy",)) as recording:
+        admin.create_node("recorded-node")
+        pod = admin.create_pod("one", namespace=namespace, scheduler_name="kpolicy")
+        uid = pod["metadata"]["uid"]
+        assert admin.bind("one", "recorded-node", namespace=namespace, uid=uid).status == 201
+        assert admin.bind("one", "elsewhere", namespace=namespace, uid=uid).status == 409
+        admin.delete_pod("one", namespace=namespace)
+        admin.delete("/api/v1/nodes/recorded-node")
+        history = recording.history()
+        again = recording.history()
+    assert recording.gaps == 0
+    told = [(one.type, one.object["spec"].get("nodeName", "")) for one in history.changes
+            if one.uid == uid]  # fmt: skip
+    assert told[0] == ("ADDED", "")
+    assert told[1] == ("MODIFIED", "recorded-node")
+    assert told[-1][0] == DELETED
+    binds = [(one.code, one.in_request("target", "name")) for one in history.binds()]
+    assert binds == [(201, "recorded-node"), (409, "elsewhere")]
+    assert {write.what for write in history.ours()} >= {BINDING, "pods", "nodes"}
+    assert list(again.changes[: len(history.changes)]) == list(history.changes)
+    # An administrator does what a scheduler may not.
+    assert {one.invariant for one in violations(history)} == {"I12"}
