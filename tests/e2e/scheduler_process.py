@@ -1,16 +1,21 @@
 """`kpolicy run` as a process of its own, as an operator starts it.
 
-Owns the process, its output and its health address. Assumes `make dev`. Must not import kpolicy.
+Owns the process, its signals, its output and its health address. Assumes `make dev`. Must not
+import kpolicy.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,17 +24,26 @@ from tests.cluster.client import wait_for
 from tests.cluster.readiness import free_ports
 
 KPOLICY = Path(sys.executable).with_name("kpolicy")
-READY_WITHIN_S = 30
+READY_WITHIN_S = 90
 STOPS_WITHIN_S = 8
 
 
 class SchedulerProcess:
+    """A context manager: ready when entered, gone when exited. `start` it again after its end."""
+
     def __init__(
-        self, kubeconfig: Path, policy: Path | None, log: Path, flags: Sequence[str] = ()
+        self,
+        kubeconfig: Path,
+        policy: Path | None,
+        log: Path,
+        flags: Sequence[str] = (),
+        *,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         (port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{port}"
         self._log = log
+        self._environment = {**os.environ, **(environment or {})}
         self._command = [
             str(KPOLICY), "run", f"--kubeconfig={kubeconfig}",
             *([f"--policy={policy}"] if policy is not None else ()),
@@ -38,9 +52,12 @@ class SchedulerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT)
-        wait_for(self._ready, f"kpolicy run to be ready; {self.tail()}", timeout_s=READY_WITHIN_S)
+        self.start()
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def __exit__(
@@ -49,39 +66,106 @@ class SchedulerProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Without waiting; its log is continued."""
+        assert not self.alive
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=subprocess.STDOUT, env=self._environment
+            )
+
+    def wait_ready(self) -> None:
+        wait_for(self._ready, f"kpolicy run to be ready; {self.tail()}", timeout_s=READY_WITHIN_S)
+
+    # Signals -------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone. Nothing happens if it is gone already."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
     def terminate(self) -> int:
         """SIGTERM, and the exit code."""
+        self._running().send_signal(signal.SIGTERM)
+        return self.ended(STOPS_WITHIN_S)
+
+    def ended(self, within_s: float) -> int:
+        """The exit code, when it ends by itself."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(timeout=STOPS_WITHIN_S)
+        return self._process.wait(timeout=within_s)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """SIGSTOP, and SIGCONT at the end: all its threads stand still, its sockets stay."""
+        child = self._running()
+        child.send_signal(signal.SIGSTOP)
+        try:
+            wait_for(lambda: _state(child.pid) == "T", "kpolicy to stand still", timeout_s=5)
+            yield
+        finally:
+            child.send_signal(signal.SIGCONT)
+
+    # What it shows -------------------------------------------------------------------------
 
     def hang_up(self) -> None:
         """SIGHUP: read the policies again."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGHUP)
+        self._running().send_signal(signal.SIGHUP)
 
     def get(self, path: str) -> str:
         with urllib.request.urlopen(self.address + path, timeout=5) as response:
             return str(response.read().decode())
 
+    def status(self, path: str) -> tuple[int, str]:
+        """The answer whatever its status."""
+        try:
+            with urllib.request.urlopen(self.address + path, timeout=5) as response:
+                return int(response.status), str(response.read().decode())
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that carry these labels."""
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        return sum(
-            float(line.rsplit(" ", 1)[1])
-            for line in self.get("/metrics").splitlines()
-            if line.startswith((name + "{", name + " ")) and all(label in line for label in wanted)
-        )
+        return sum(value for found, value in self.samples(name) if labels.items() <= found.items())
+
+    def counts(self, name: str, *by: str) -> Counter[tuple[str, ...]]:
+        """A metric's values by the values of these labels."""
+        counted: Counter[tuple[str, ...]] = Counter()
+        for found, value in self.samples(name):
+            counted[tuple(found.get(label, "") for label in by)] += int(value)
+        return counted
+
+    def samples(self, name: str) -> list[tuple[dict[str, str], float]]:
+        found = []
+        for line in self.get("/metrics").splitlines():
+            if line.startswith((name + "{", name + " ")):
+                head, _, value = line.rpartition(" ")
+                inside = head.removeprefix(name).strip("{}")
+                pairs = (part.partition("=") for part in inside.split(",") if part)
+                found.append(({key: text.strip('"') for key, _, text in pairs}, float(value)))
+        return found
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")
 
     def tail(self) -> str:
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+        return "\n".join(self.log().splitlines()[-20:]) if self._log.exists() else ""
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "it was not started"
+        assert self._process.poll() is None, f"it ended: {self.tail()}"
+        return self._process
 
     def _ready(self) -> bool:
         assert self._process is not None
@@ -91,3 +175,16 @@ class SchedulerProcess:
             return "ok" in self.get("/readyz")
         except urllib.error.URLError:
             return False
+
+
+def seconds_since(began: float) -> float:
+    """Of `time.monotonic()`."""
+    return time.monotonic() - began
+
+
+def _state(pid: int) -> str:
+    """From /proc: R, S, T for stopped …; every thread stands when the group is stopped."""
+    states = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        states.add((task / "stat").read_text().rpartition(")")[2].split()[0])
+    return states.pop() if len(states) == 1 else ""

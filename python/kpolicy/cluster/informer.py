@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 class InformerStatistics:
     resource: str
     synced: bool = False
+    reachable: bool = False  # whether the last list or watch was answered, so far as is known
     resource_version: str = ""
     last_event_monotonic_ns: int = 0  # when bytes last came
     bytes_read: int = 0
@@ -133,12 +134,17 @@ class Informer:
             clock=self._clock,
             request=request,
             stop=self._stop,
+            on_open=self._on_open,
             on_read=self._on_read,
         )
         now_ns = self._clock.monotonic_ns()
         self._plan = after_watch(
             self._plan, outcome, now_ns - began_ns, now_ns, self._random.random()
         )
+
+    def _on_open(self) -> None:
+        """Nothing may happen for a minute: that the server answers again must be seen before."""
+        self._statistics = replace(self._statistics, reachable=True)
 
     def _on_read(self, size: int, read: LinesRead) -> None:
         if read.status is None:
@@ -178,12 +184,14 @@ class Informer:
             last_event_monotonic_ns=self._clock.monotonic_ns(),
             bytes_read=self._statistics.bytes_read + size,
             resource_version=newer_of(self._statistics.resource_version, resource_version),
+            reachable=True,
             last_error="",
         )
 
     def _note_error(self, error: str) -> None:
         if error != self._statistics.last_error:  # the same again is counted, not logged
             _log.warning("%s: %s", self._resource.name, error)
+        failures = self._statistics.failures + 1
         self._statistics = replace(
-            self._statistics, failures=self._statistics.failures + 1, last_error=error
+            self._statistics, reachable=False, failures=failures, last_error=error
         )

@@ -14,10 +14,13 @@ from json.encoder import encode_basestring_ascii
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.binding import pod_path
-from kpolicy.cluster.failure import Failure
+from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
 from kpolicy.cluster.timestamps import api_time
+
+# These come at once, without the pauses of a server that is away.
+_FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 
 
 class ConditionReason(StrEnum):
@@ -144,7 +147,9 @@ class PodStatusWriter:
             if last is not None:
                 self._last[condition.uid] = replace(last, transition_ns=None)
             return True
-        if last == patch.asked:
+        if last == patch.asked and not (
+            _passes(answer) and self._outbox.offer(condition.uid, patch)
+        ):
             del self._last[condition.uid]
         return False
 
@@ -153,6 +158,14 @@ class PodStatusWriter:
         return await write(
             self._client, self._clock, "PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH
         )
+
+
+def _passes(failure: Failure) -> bool:
+    """The server is away or busy. A parked pod may not be tried again for long: what it should say
+    is kept, at the end of the queue, and each round of tries takes its pauses."""
+    if isinstance(failure, Status):
+        return failure.transient
+    return not isinstance(failure, Unreachable) or failure.cause not in _FINAL
 
 
 def release_body(uid: str) -> bytes:

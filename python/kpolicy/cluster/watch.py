@@ -88,10 +88,11 @@ async def read_watch(
     clock: Clock,
     request: WatchRequest,
     stop: asyncio.Event,
+    on_open: Callable[[], None],
     on_read: Callable[[int, LinesRead], None],
 ) -> Watched:
-    """Watch until it ends, or `stop` is set. `on_read` hears of each hand-over, after the sink has
-    taken it."""
+    """Watch until it ends, or `stop` is set. `on_open` hears that the server has agreed, `on_read`
+    of each hand-over, after the sink has taken it."""
     version, size, synced = request.resource_version, 0, False
 
     def over(
@@ -104,6 +105,7 @@ async def read_watch(
     async with client.stream(resource.path, resource.query() | request.query()) as stream:
         if not isinstance(stream, Stream):
             return over(End.FAILED, stream)
+        on_open()
         splitter = LineSplitter()
         async with _guarded(stream, clock, stop) as progress:
             while True:

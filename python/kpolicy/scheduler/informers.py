@@ -93,6 +93,14 @@ class Informers:
     def statistics(self) -> list[InformerStatistics]:
         return [informer.statistics() for informer in self._running.values()]
 
+    def unreachable(self) -> str:
+        """Why what we must know is out of date; empty while the API server answers."""
+        for name in sorted(REQUIRED & self._running.keys()):
+            now = self._running[name].statistics()
+            if now.synced and not now.reachable:
+                return f"{name}: {now.last_error}"
+        return ""
+
     def silent_s(self) -> dict[tuple[str, ...], float]:
         """How long ago bytes last came, by resource."""
         now_ns = self._clock.monotonic_ns()

@@ -287,7 +287,12 @@ class Scheduler:
             return "process is shutting down" if self._stop.is_set() else ""
 
         alive = (ping(), Check("engine", engine))
-        ready = (*alive, Check("sched-handler-sync", synced), Check("shutdown", stopping))
+        ready = (
+            *alive,
+            Check("sched-handler-sync", synced),
+            Check("api-server", parts.informers.unreachable),
+            Check("shutdown", stopping),
+        )
         return Checks(healthz=alive, livez=alive, readyz=ready)
 
     def _configuration(self) -> dict[str, Any]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+FAILED: Final = 500  # as the health endpoints of all Kubernetes components
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def judge(
         else:
             lines.append(f"[+]{check.name} ok")
     if failed:
-        return Health(503, "\n".join([*lines, f"{group} check failed", ""]))
+        return Health(FAILED, "\n".join([*lines, f"{group} check failed", ""]))
     if verbose:
         return Health(200, "\n".join([*lines, f"{group} check passed", ""]))
     return Health(200, "ok")

@@ -25,12 +25,14 @@ _LABELLED_ATTEMPTS_MAX: Final = 14
 
 
 class Timed(Protocol):
-    """What a decision says of its time; `kpolicy.engine.Decision` is one."""
+    """What a decision says of its stages; `kpolicy.engine.Decision` is one."""
 
     @property
     def filter_ns(self) -> int: ...
     @property
     def score_ns(self) -> int: ...
+    @property
+    def nodes_feasible(self) -> int: ...
 
 
 class SchedulerMetrics:
@@ -137,7 +139,7 @@ class SchedulerMetrics:
         self.algorithm_seconds.observe((decision.filter_ns + decision.score_ns) / 1e9)
         points = self.extension_point_seconds
         points.observe(decision.filter_ns / 1e9, ("Filter", "Success", profile))
-        if decision.score_ns:
+        if decision.nodes_feasible:
             points.observe(decision.score_ns / 1e9, ("Score", "Success", profile))
 
     def placed(self, attempts: int, waited_seconds: float, *, rescued: bool) -> None:

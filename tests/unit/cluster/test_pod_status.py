@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kpolicy.clock import ManualClock
+from kpolicy.cluster.limits import WRITE_TRIES_MAX
 from kpolicy.cluster.pod_status import (
     ConditionReason,
     PodCondition,
@@ -39,6 +40,10 @@ class Statuses:
         [found] = [each for each in conditions if each["type"] == "PodScheduled"]
         assert isinstance(found, Mapping)
         return found
+
+    def rests(self) -> bool:
+        now = self.writer.statistics()
+        return now.waiting == now.under_way == 0
 
     async def settled(self, written: int) -> None:
         await eventually(lambda: self.writer.statistics().written == written)
@@ -123,6 +128,35 @@ async def test_what_could_not_be_written_is_written_when_it_comes_again() -> Non
         it.writer.set(it.condition())
         await it.settled(1)
         assert it.scheduled()["message"] == "no place"
+
+
+async def test_what_could_not_be_written_while_the_server_was_away_is_written_later() -> None:
+    """The pod is parked, and nobody may ask for its condition again for minutes."""
+    async with writing() as it:
+        fault = FaultRule(RequestFault(status=503), subresource="status", times=2 * WRITE_TRIES_MAX)
+        it.control_plane.faults = ScriptedFaults([fault])
+        it.writer.set(it.condition())
+        await eventually_in_time(it, lambda: it.writer.statistics().written == 1)
+        assert it.writer.statistics().failed == 2
+        assert it.scheduled()["message"] == "no place"
+
+
+async def test_what_is_kept_for_later_is_not_written_of_a_pod_that_left() -> None:
+    async with writing() as it:
+        fault = FaultRule(RequestFault(status=503), subresource="status", times=None)
+        it.control_plane.faults = ScriptedFaults([fault])
+        it.writer.set(it.condition())
+        await eventually_in_time(it, lambda: it.writer.statistics().failed >= 1)
+        it.writer.forget(it.condition().uid)
+        await eventually_in_time(it, it.rests)
+        assert it.writer.statistics().written == 0
+
+
+async def eventually_in_time(it: Statuses, true: Callable[[], bool]) -> None:
+    """Each time somebody sleeps, until his sleep is over."""
+    while not true():
+        await eventually(lambda: true() or it.clock.sleepers > 0)
+        await it.clock.advance(10)
 
 
 async def test_a_pod_forgotten_is_written_anew() -> None:

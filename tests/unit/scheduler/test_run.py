@@ -142,13 +142,34 @@ async def test_it_is_ready_only_when_the_first_lists_are_whole() -> None:
         ):
             await world.until(lambda: bool(world.engine.nodes))
             before = await _get(session, "/readyz?verbose")
-            assert before[0] == 503
+            assert before[0] == 500
             assert "[-]sched-handler-sync failed: handlers are not fully" in before[1]
             assert (await _get(session, "/livez"))[0] == 200
             assert world.placed() == {}
             await world.until(lambda: world.scheduler.ready)
             assert await _get(session, "/readyz") == (200, "ok")
             await world.until(lambda: "p" in world.placed())
+
+
+async def test_it_is_not_ready_but_alive_while_the_api_server_fails() -> None:
+    broken = FaultRule(RequestFault(status=500), verb="watch", resource="pods", times=1)
+    port = free_port()
+    async with (
+        ControlPlane(faults=ScriptedFaults([broken])) as control_plane,
+        running(control_plane, options=on_port(port)) as world,
+        aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
+    ):
+        status, text = await _get(session, "/readyz?verbose")
+        assert status == 500
+        assert "[-]api-server failed: pods: 500" in text
+        assert (await _get(session, "/livez"))[0] == 200
+        # Nothing happens in the cluster, so that nothing comes: that it answers is enough.
+        for _ in range(500):
+            if (await _get(session, "/readyz"))[0] == 200:
+                break
+            await asyncio.sleep(0.02)
+        assert await _get(session, "/readyz") == (200, "ok")
+        assert not world.task.done()
 
 
 async def test_metrics_tell_what_happened_under_kube_schedulers_names() -> None:

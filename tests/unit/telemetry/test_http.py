@@ -29,7 +29,7 @@ def test_health_is_told_as_kubernetes_components_tell_it() -> None:
     assert judge("readyz", [ping()], verbose=False).text == "ok"
     assert judge("readyz", [ping()], verbose=True).text == "[+]ping ok\nreadyz check passed\n"
     failed = judge("readyz", [ping(), failing], verbose=False)
-    assert failed.status == 503
+    assert failed.status == 500
     assert failed.text == ("[+]ping ok\n[-]informers failed: not whole yet\nreadyz check failed\n")
     assert judge("readyz", [failing], verbose=False, exclude={"informers"}).status == 200
 
@@ -53,10 +53,10 @@ async def test_everything_is_served() -> None:
     try:
         assert (await get(f"{server.url}/healthz"))[:2] == (200, "ok")
         assert (await get(f"{server.url}/livez?verbose"))[1].startswith("[+]ping ok")
-        assert (await get(f"{server.url}/readyz"))[0] == 503
+        assert (await get(f"{server.url}/readyz"))[0] == 500
         assert (await get(f"{server.url}/readyz?exclude=sync"))[0] == 200
         assert (await get(f"{server.url}/readyz/ping"))[0] == 200
-        assert (await get(f"{server.url}/readyz/sync"))[0] == 503
+        assert (await get(f"{server.url}/readyz/sync"))[0] == 500
         assert (await get(f"{server.url}/readyz/nothing"))[0] == 404
         status, text, kind = await get(f"{server.url}/metrics")
         assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,146 @@
+"""What can be done to a call on its way, and which call it is done to.
+
+Owns the vocabulary and the script of faults to come. Must not know sockets.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+@dataclass(slots=True)
+class Call:
+    """A request that came; `status` once the API server has answered it."""
+
+    method: str
+    path: str
+    query: str = ""
+    body: bytes = b""
+    status: int = 0
+
+    @property
+    def writes(self) -> bool:
+        return self.method in WRITES
+
+    @property
+    def is_bind(self) -> bool:
+        return self.method == "POST" and self.path.endswith("/binding")
+
+    @property
+    def is_lease(self) -> bool:
+        return "/leases" in self.path
+
+    @property
+    def is_watch(self) -> bool:
+        return "watch=" in self.query
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The proxy answers; the API server hears nothing."""
+
+    status: int
+    retry_after_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The request is lost: the connection breaks before the API server hears of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoseAnswer:
+    """The API server has done it, and the answer is lost; `then` happens in between."""
+
+    then: Callable[[Call], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The API server has done it, and the answer comes so much later."""
+
+    seconds: float
+
+
+Failing: TypeAlias = Answer | Drop | LoseAnswer | Delay
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """It waits in the proxy until `released` is set; then it passes, or meets the next fault."""
+
+    then: Failing | None = None
+    met: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
+
+
+class Cut(Enum):
+    RESET = "reset"
+    CLOSE = "close"  # a proper end of the connection in the middle of a chunk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchCut:
+    how: Cut
+
+
+Fault: TypeAlias = Failing | Hold
+
+
+@dataclass(slots=True)
+class _Due:
+    when: Callable[[Call], bool]
+    fault: Fault
+    times: int
+
+
+class Script:
+    """Faults to come; used by the test's thread and by the proxy's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._due: list[_Due] = []
+        self._held: list[Hold] = []
+
+    def add(self, when: Callable[[Call], bool], fault: Fault, times: int) -> None:
+        with self._lock:
+            self._due.append(_Due(when, fault, times))
+            if isinstance(fault, Hold):
+                self._held.append(fault)
+
+    def take(self, call: Call) -> Fault | None:
+        with self._lock:
+            for due in self._due:
+                if due.times and due.when(call):
+                    due.times -= 1
+                    return due.fault
+        return None
+
+    def pending(self) -> int:
+        with self._lock:
+            return sum(due.times for due in self._due)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._due.clear()
+            for hold in self._held:
+                hold.released.set()
+            self._held.clear()
+
+
+def bind_of(pod: str) -> Callable[[Call], bool]:
+    return lambda call: call.is_bind and call.path.endswith(f"/pods/{pod}/binding")
+
+
+def is_bind(call: Call) -> bool:
+    return call.is_bind
+
+
+def is_watch_of(resource: str) -> Callable[[Call], bool]:
+    return lambda call: call.is_watch and call.path.endswith(f"/{resource}")

@@ -1,0 +1,280 @@
+"""A TLS proxy between kpolicy and the API server: the place where the network fails on demand.
+
+Owns its thread, its port and the faults of `script`; what is not scripted passes through as it is.
+Assumes the API server's own certificate, which names 127.0.0.1, and HTTP/1.1. Must not know what
+kpolicy makes of a fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import aiohttp
+from aiohttp import web
+
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.readiness import free_ports
+from tests.e2e.nemeses.faults import (
+    Answer,
+    Call,
+    Cut,
+    Delay,
+    Drop,
+    Fault,
+    Hold,
+    LoseAnswer,
+    Script,
+    WatchCut,
+)
+from tests.e2e.nemeses.sockets import reset
+
+HOP_HEADERS = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host"})
+BODY_BYTES_MAX = 16 * 1024 * 1024
+CHUNK_BYTES = 64 * 1024
+T = TypeVar("T")
+
+
+class Proxy:
+    """A context manager. Point kpolicy at `kubeconfig(user)`; methods are for the test's thread."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        self._plane = plane
+        self._folder = folder
+        (self._port,) = free_ports(1)
+        self._script = Script()
+        self._calls: list[Call] = []
+        self._silent = False
+        self._streams: set[web.StreamResponse] = set()
+        self._transports: dict[web.StreamResponse, asyncio.Transport] = {}
+        self._cut: WatchCut | None = None
+        self._loop = asyncio.new_event_loop()
+        self._session: aiohttp.ClientSession | None = None
+        self._runner: web.AppRunner | None = None
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._run(self._start())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._run(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def server(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    def kubeconfig(self, user: str, *, token_file: Path | None = None) -> Path:
+        """As the control plane's, through the proxy; with `token_file` the token is read there."""
+        return kubeconfig_at(
+            self._plane, user, self.server, self._folder / f"{user}-proxied.yaml",
+            token_file=token_file,
+        )  # fmt: skip
+
+    # Faults --------------------------------------------------------------------------------
+
+    def script(self, when: Callable[[Call], bool], fault: Fault, *, times: int = 1) -> Fault:
+        """The next `times` calls for which `when` holds meet the fault; later ones pass."""
+        self._script.add(when, fault, times)
+        return fault
+
+    def pending(self) -> int:
+        """How many scripted faults have not been met yet."""
+        return self._script.pending()
+
+    def heal(self) -> None:
+        """No more faults; what is held goes on."""
+        self._script.clear()
+        self._silent = False
+
+    def silence_watches(self) -> None:
+        """Half-open: watches that are open now stay open and tell nothing any more."""
+        self._run(self._silence())
+
+    def cut_watches(self, how: Cut) -> None:
+        """Each open watch breaks in the middle of its next line."""
+        self._run(self._cut_next(how))
+
+    def reset_watches(self) -> None:
+        """All open watches break now."""
+        self._run(self._reset())
+
+    # What was seen -------------------------------------------------------------------------
+
+    def calls(self, when: Callable[[Call], bool] = lambda _: True) -> list[Call]:
+        """Those that were begun, in their order."""
+        return [call for call in list(self._calls) if when(call)]
+
+    def seen(self, when: Callable[[Call], bool], count: int = 1, *, timeout_s: float = 90) -> None:
+        wait_for(lambda: len(self.calls(when)) >= count, f"{count} such calls", timeout_s=timeout_s)
+
+    # ---------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        pki = self._plane.folder / "pki"
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
+        calling = ssl.create_default_context(cafile=str(self._plane.ca_file))
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=calling, limit=0, force_close=True),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=5),
+            auto_decompress=False,
+        )
+        application = web.Application(client_max_size=BODY_BYTES_MAX)
+        application.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=serving).start()
+
+    async def _stop(self) -> None:
+        self.heal()
+        assert self._runner is not None
+        assert self._session is not None
+        await self._reset()
+        await self._runner.cleanup()
+        await self._session.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        call = Call(request.method, request.path, request.query_string, body)
+        self._calls.append(call)
+        fault = self._script.take(call)
+        if isinstance(fault, Hold):
+            fault.met.set()
+            await asyncio.get_running_loop().run_in_executor(None, fault.released.wait)
+            fault = fault.then
+        match fault:
+            case Answer(status=status, retry_after_s=retry_after_s):
+                return _refusal(status, retry_after_s)
+            case Drop():
+                return self._break(request)
+        try:
+            return await self._forward(request, call, body, fault)
+        except (aiohttp.ClientError, OSError):
+            return self._break(request)  # the API server is away, and so are we
+
+    async def _forward(
+        self, request: web.Request, call: Call, body: bytes, fault: Fault | None
+    ) -> web.StreamResponse:
+        assert self._session is not None
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in HOP_HEADERS
+        }
+        url = f"{self._plane.server}{request.path_qs}"
+        async with self._session.request(
+            request.method, url, data=body or None, headers=headers
+        ) as answer:
+            if "watch=" in call.query:
+                return await self._stream(request, answer)
+            payload = await answer.read()
+            call.status = answer.status
+        match fault:
+            case LoseAnswer(then=then):
+                if then is not None:
+                    await asyncio.get_running_loop().run_in_executor(None, then, call)
+                return self._break(request)
+            case Delay(seconds=seconds):
+                await asyncio.sleep(seconds)
+        return web.Response(status=answer.status, body=payload, headers=_kept(answer.headers))
+
+    async def _stream(
+        self, request: web.Request, answer: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        transport = request.transport
+        assert isinstance(transport, asyncio.Transport)
+        self._transports[response] = transport
+        cut_before = self._cut
+        try:
+            async for chunk in answer.content.iter_any():
+                if response in self._streams:  # silenced: it stays open, and tells nothing
+                    continue
+                cut = self._cut
+                if cut is not None and cut is not cut_before:
+                    _break_in_line(transport, chunk, cut.how)
+                    break
+                await response.write(chunk)
+        except (aiohttp.ClientError, OSError):
+            transport.abort()
+        finally:
+            self._transports.pop(response, None)
+            self._streams.discard(response)
+        return response
+
+    def _break(self, request: web.Request) -> web.StreamResponse:
+        transport = request.transport
+        if isinstance(transport, asyncio.Transport):
+            reset(transport)
+        return web.Response()
+
+    async def _silence(self) -> None:
+        self._streams.update(self._transports)
+
+    async def _cut_next(self, how: Cut) -> None:
+        self._cut = WatchCut(how)
+
+    async def _reset(self) -> None:
+        for transport in list(self._transports.values()):
+            reset(transport)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+
+def kubeconfig_at(
+    plane: ControlPlane, user: str, server: str, path: Path, *, token_file: Path | None = None
+) -> Path:
+    """A user's kubeconfig for another address of the same API server."""
+    document = json.loads(plane.kubeconfig(user).read_text())
+    document["clusters"][0]["cluster"]["server"] = server
+    if token_file is not None:
+        document["users"][0]["user"] = {"tokenFile": str(token_file)}
+    path.write_text(json.dumps(document))
+    return path
+
+
+def _break_in_line(transport: asyncio.Transport, chunk: bytes, how: Cut) -> None:
+    """Half of the bytes, of which the chunk's head promises more, and then the end."""
+    half = chunk[: max(1, len(chunk) // 2)]
+    transport.write(b"%x\r\n" % len(chunk) + half)
+    if how is Cut.RESET:
+        reset(transport)
+    else:
+        transport.close()
+
+
+def _kept(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in HOP_HEADERS}
+
+
+def _refusal(status: int, retry_after_s: int | None) -> web.Response:
+    body = {
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status,
+        "reason": "ByTheProxy", "message": f"the proxy was told to answer {status}",
+    }  # fmt: skip
+    headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
+    return web.json_response(body, status=status, headers=headers)

@@ -1,0 +1,139 @@
+"""The API server or etcd goes away, stands still or forgets, while pods are being bound.
+
+`kpolicy run` is supervised as by a kubelet: when the lease cannot be renewed in time it ends, which
+is right, and is started again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.nemeses.conftest import POLICY
+from tests.e2e.nemeses.load import survive
+from tests.e2e.scenarios.conftest import play
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.e2e.stage import WITHIN_S, Stage
+from tests.e2e.supervised import Supervised
+
+pytestmark = pytest.mark.cluster
+
+LEASE_LOST = 1
+STANDS_STILL_S, STANDS_STILL_LONG_S = 3.0, 30.0
+
+
+@pytest.fixture(scope="module")
+def supervised(
+    plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Supervised]:
+    log = tmp_path_factory.mktemp("supervised") / "log"
+    with Supervised(SchedulerProcess(plane.kubeconfig(NORMAL), POLICY, log)) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(
+    plane: ControlPlane, supervised: Supervised, request: pytest.FixtureRequest
+) -> Iterator[Stage]:
+    yield from play(plane, supervised.process, request.node.name)
+    assert set(supervised.exit_codes) <= {LEASE_LOST}, supervised.process.tail()
+
+
+def kill(plane: ControlPlane) -> None:
+    plane.restart_api_server()
+
+
+def terminate(plane: ControlPlane) -> None:
+    plane.restart_api_server(gracefully=True)
+
+
+def stand_still(plane: ControlPlane) -> None:
+    with plane.api_server.frozen():
+        time.sleep(STANDS_STILL_S)
+
+
+def stand_still_long(plane: ControlPlane) -> None:
+    """Longer than the lease: whoever led must have stopped acting by itself."""
+    with plane.api_server.frozen():
+        time.sleep(STANDS_STILL_LONG_S)
+
+
+def kill_etcd(plane: ControlPlane) -> None:
+    plane.restart_etcd()
+
+
+@pytest.mark.parametrize(
+    "nemesis",
+    [
+        kill,
+        terminate,
+        stand_still,
+        pytest.param(stand_still_long, marks=pytest.mark.full),
+        kill_etcd,
+    ],
+    ids=lambda nemesis: nemesis.__name__,
+)
+@pytest.mark.timeout(300)
+def test_n_nothing_is_lost_when_it(
+    stage: Stage, plane: ControlPlane, nemesis: Callable[[ControlPlane], None]
+) -> None:
+    survive(stage, lambda: nemesis(plane))
+
+
+@pytest.mark.timeout(300)
+def test_n_a_version_that_was_compacted_away_is_listed_anew(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    """410: the watch cannot go on where it was; what changed meanwhile is found all the same."""
+    flags = ("--no-leader-elect",)  # it stands still for as long as a restart of the server takes
+    process = SchedulerProcess(plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", flags)
+    with process:
+        for stage in play(plane, process, "compacted"):
+            _forget(stage)
+
+
+def _forget(stage: Stage) -> None:
+    stage.node("only", cpu="2")
+    stage.pod("gone", cpu="2")
+    stage.bound("gone", "only")
+    stage.pod("waits", cpu="2")
+    stage.parked("waits", "1 Insufficient cpu")
+    with stage.scheduler.frozen():
+        stage.delete_pod("gone")
+        for number in range(5):
+            stage.patch_node("only", {"metadata": {"labels": {"changed": str(number)}}})
+        compact(stage.plane)
+        stage.plane.restart_api_server()
+        stage.patch_node("only", {"metadata": {"labels": {"changed": "last"}}})
+    stage.bound("waits", "only", timeout_s=90)
+    # What was told last may have been in the sockets' buffers: of nodes that is the newest version,
+    # of all others an old one, and that their watches cannot go on is found then.
+    stage.node("late")
+    stage.pod("after", cpu="1")
+    stage.bound("after", "late")
+    wait_for(
+        lambda: all(
+            stage.scheduler.metric("kpolicy_watch_relists_total", resource=resource) >= 1
+            for resource in ("pods", "services", "namespaces")
+        ),
+        "the lists after the 410", timeout_s=WITHIN_S,
+    )  # fmt: skip
+
+
+def compact(plane: ControlPlane) -> None:
+    revision = int(_etcd(plane, "/v3/maintenance/status", {})["header"]["revision"])
+    _etcd(plane, "/v3/kv/compaction", {"revision": revision, "physical": True})
+
+
+def _etcd(plane: ControlPlane, path: str, body: dict[str, object]) -> dict[str, dict[str, str]]:
+    asked = urllib.request.Request(plane.etcd_server + path, json.dumps(body).encode())
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return dict(json.load(answer))

@@ -1,0 +1,123 @@
+"""Two instances and one lease: who leads, who waits, and what happens in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.audit import binds
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.nemeses.conftest import POLICY
+from tests.e2e.scenarios.conftest import play
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.e2e.stage import Stage
+
+pytestmark = pytest.mark.cluster
+
+LEASE_S = 15
+# The other sees a renewal when it looks next, and that the lease is over when it looks again: each
+# time after 2 s, stretched by up to 1.2. Then it binds, on a machine that may be busy.
+FAILOVER_S_MAX = LEASE_S + 2 * 2 * 1.2 + 5
+PODS = 10
+
+
+@pytest.fixture
+def replicas(
+    plane: ControlPlane, tmp_path: Path, lease: str
+) -> Iterator[tuple[SchedulerProcess, SchedulerProcess]]:
+    """The first leads."""
+    first, second = (
+        SchedulerProcess(plane.kubeconfig(NORMAL), POLICY, tmp_path / name, (lease,))
+        for name in ("1", "2")
+    )
+    with first:
+        wait_for(lambda: leads(first), "the first to lead", timeout_s=60)
+        with second:
+            yield first, second
+
+
+def leads(process: SchedulerProcess) -> bool:
+    return process.metric("leader_election_master_status") == 1
+
+
+def burst(stage: Stage, prefix: str) -> None:
+    stage.admin.create_pods(
+        PODS, namespace=stage.namespace, prefix=prefix, scheduler_name=stage.profile, cpu="10m"
+    )
+
+
+def waits_for(stage: Stage, count: int) -> int:
+    stage.all_bound(count)
+    every = [
+        bind for bind in binds(stage.plane.audit_events()) if bind.namespace == stage.namespace
+    ]
+    assert len({bind.uid for bind in every if bind.succeeded}) == count
+    return len([bind for bind in every if bind.succeeded])
+
+
+@pytest.mark.timeout(180)
+def test_n_after_a_sigkill_the_other_binds_when_the_lease_is_over(
+    plane: ControlPlane, replicas: tuple[SchedulerProcess, SchedulerProcess]
+) -> None:
+    first, second = replicas
+    for stage in play(plane, second, "failover"):
+        stage.node("only")
+        burst(stage, "before")
+        stage.all_bound(PODS)
+        burst(stage, "during")
+        first.kill()
+        began = time.monotonic()
+        stage.pod("after")
+        stage.bound("after", "only", timeout_s=60)
+        took_s = time.monotonic() - began
+        print(f"failover: bound {took_s:.1f} s after the SIGKILL")
+        assert took_s <= FAILOVER_S_MAX
+        assert waits_for(stage, 2 * PODS + 1) == 2 * PODS + 1
+        assert leads(second)
+
+
+@pytest.mark.timeout(180)
+def test_n_a_leader_that_stood_still_for_longer_than_its_lease_ends_and_binds_nothing(
+    plane: ControlPlane, replicas: tuple[SchedulerProcess, SchedulerProcess]
+) -> None:
+    first, second = replicas
+    for stage in play(plane, second, "stood-still"):
+        stage.node("only")
+        burst(stage, "before")
+        stage.all_bound(PODS)
+        burst(stage, "during")
+        with first.frozen():
+            wait_for(lambda: leads(second), "the other to lead", timeout_s=60)
+            burst(stage, "after")
+            stage.all_bound(3 * PODS)
+            stage.pod("last", cpu="8")
+            stage.bound("last", "only")
+            burst(stage, "late")
+        assert first.ended(within_s=LEASE_S) == 1, first.tail()
+        assert "KPS301" in first.log()
+        assert waits_for(stage, 4 * PODS + 1) == 4 * PODS + 1
+        assert leads(second)
+
+
+@pytest.mark.timeout(180)
+def test_n_a_leader_that_is_told_to_stop_hands_over_at_once(
+    plane: ControlPlane, replicas: tuple[SchedulerProcess, SchedulerProcess]
+) -> None:
+    """The lease is released: nobody waits until it expires."""
+    first, second = replicas
+    for stage in play(plane, second, "handed-over"):
+        stage.node("only")
+        burst(stage, "before")
+        assert first.terminate() == 0, first.tail()
+        began = time.monotonic()
+        wait_for(lambda: leads(second), "the other to lead", timeout_s=60)
+        took_s = time.monotonic() - began
+        print(f"handed over {took_s:.1f} s after SIGTERM")
+        assert took_s < LEASE_S
+        burst(stage, "after")
+        assert waits_for(stage, 2 * PODS) == 2 * PODS

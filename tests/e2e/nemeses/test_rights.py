@@ -1,0 +1,99 @@
+"""What we may do, and who we are, changes while we run."""
+
+from __future__ import annotations
+
+import csv
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.nemeses.conftest import POLICY
+from tests.e2e.nemeses.proxy import kubeconfig_at
+from tests.e2e.rights import SCENARIO_RULES
+from tests.e2e.scenarios.conftest import play
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.e2e.stage import Stage
+
+pytestmark = pytest.mark.cluster
+
+BINDING = [rule for rule in SCENARIO_RULES if "pods/binding" in rule.resources]
+FLAGS = ("--no-leader-elect",)
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane_binary: object) -> Iterator[ControlPlane]:
+    """The right to bind is a grant of its own."""
+    with ControlPlane() as running:
+        running.grant(NORMAL, [rule for rule in SCENARIO_RULES if rule not in BINDING])
+        yield running
+
+
+@pytest.fixture
+def binding(plane: ControlPlane) -> str:
+    return plane.grant(NORMAL, BINDING)
+
+
+def test_n_without_the_right_to_bind_pods_say_so_and_are_bound_once_it_is_back(
+    plane: ControlPlane, binding: str, tmp_path: Path
+) -> None:
+    kubeconfig = plane.kubeconfig(NORMAL)
+    with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
+        for stage in play(plane, process, "revoked"):
+            _lose_and_regain(stage, binding)
+
+
+def _lose_and_regain(stage: Stage, binding: str) -> None:
+    plane, user = stage.plane, stage.plane.client(NORMAL)
+    stage.node("only")
+    stage.pod("before")
+    stage.bound("before", "only")
+    plane.revoke(binding)
+    path = f"{stage.path('before')}/binding"
+    wait_for(lambda: user.request("POST", path, {}).status == 403, "the right to be gone")
+    stage.pod("during")
+    assert "403" in wait_for(lambda: _failure(stage, "during"), "the pod to say why")
+    assert stage.scheduler.status("/livez")[0] == 200
+    plane.grant(NORMAL, BINDING)
+    stage.bound("during", "only", timeout_s=60)
+
+
+@pytest.mark.timeout(180)
+def test_n_a_token_that_is_rotated_on_disk_is_taken_up(plane: ControlPlane, tmp_path: Path) -> None:
+    """As the kubelet does: the file is replaced, and the API server knows the old token no more."""
+    plane.grant(NORMAL, BINDING)
+    token, fresh = tmp_path / "token", secrets.token_hex(16)
+    token.write_text(plane.token(NORMAL))
+    kubeconfig = kubeconfig_at(
+        plane, NORMAL, plane.server, tmp_path / "kubeconfig", token_file=token
+    )
+    with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
+        for stage in play(plane, process, "rotated"):
+            stage.node("only")
+            stage.pod("before")
+            stage.bound("before", "only")
+            replacement = tmp_path / "token.new"
+            replacement.write_text(fresh)
+            replacement.replace(token)
+            _rotate(plane, fresh)
+            stage.pod("after")
+            stage.bound("after", "only", timeout_s=120)
+
+
+def _failure(stage: Stage, pod: str) -> str:
+    found = stage.condition(pod)
+    return found["message"] if found.get("reason") == "SchedulerError" else ""
+
+
+def _rotate(plane: ControlPlane, fresh: str) -> None:
+    """Another token for the user, in force when the API server has started again."""
+    path = plane.folder / "tokens.csv"
+    with path.open(newline="") as file:
+        rows = [row if row[1] != NORMAL else [fresh, *row[1:]] for row in csv.reader(file)]
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    plane.restart_api_server()

@@ -1,0 +1,46 @@
+"""`kpolicy run` as under a kubelet: started again when it ends.
+
+Owns the thread that looks, and the exit codes that it saw. An exit because of a lost lease is 1 and
+no failure; whatever else a nemesis may bring about is for the test to judge.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from tests.e2e.scheduler_process import SchedulerProcess
+
+LOOK_EVERY_S = 0.1
+
+
+class Supervised:
+    """A context manager around a `SchedulerProcess`; `exit_codes` of ends that were not ours."""
+
+    def __init__(self, process: SchedulerProcess) -> None:
+        self.process = process
+        self.exit_codes: list[int] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="supervisor", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.process.__enter__()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self.process.kill()
+
+    def _look(self) -> None:
+        while not self._stopped.wait(LOOK_EVERY_S):
+            if not self.process.alive:
+                self.exit_codes.append(self.process.ended(0))
+                self.process.start()
