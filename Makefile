@@ -60,6 +60,11 @@ worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with one 
 	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile remembering -p kpolicy-engine \
 		--test worlds --test recollections -- every_decision what_is_known --nocapture
 
+SEEDS ?= 500
+.PHONY: simulate
+simulate: dev ## Run the whole scheduler through SEEDS simulated clusters in trouble, on virtual time
+	$(BIN)/python -m tests.simulation --seeds 1..$(SEEDS) --jobs 2
+
 .PHONY: bench
 bench: dev ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
@@ -98,7 +103,7 @@ lock: $(STAMPS)/python ## Renew requirements.lock from pyproject.toml
 		--no-header --output-file requirements.lock pyproject.toml
 
 .PHONY: ci
-ci: lint test e2e ## Everything that must pass
+ci: lint test worlds simulate e2e ## Everything that must pass
 
 .PHONY: clean
 clean: ## Remove what was built here

@@ -1,63 +1,56 @@
-"""The least that `kpolicy run` needs of RBAC, and the writes it may be seen to make.
+"""What `kpolicy run` may do in these tests: the roles of deploy/kustomize, and the writes it may be
+seen to make.
 
-Owns the lists, which must agree two by two: what is not granted here must not be needed.
+Owns which roles go together, and the lists of writes. Assumes that each file has one role first:
+what is not granted in deploy must not be needed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
 
 from tests.cluster.rights import Rule
 
-LEASE = "kpolicy"
-
-RULES = (
-    Rule(("get", "list", "watch"), ("nodes", "pods")),
-    Rule(("create",), ("pods/binding",)),
-    Rule(("patch",), ("pods/status",)),
-    # Preemption, which a policy may switch off: victims are deleted, and budgets respected.
-    Rule(("delete",), ("pods",)),
-    Rule(("get", "list", "watch"), ("poddisruptionbudgets",), ("policy",)),
-    Rule(("create", "patch"), ("events",), ("events.k8s.io",)),
-    Rule(("create",), ("leases",), ("coordination.k8s.io",)),
-    Rule(("get", "update"), ("leases",), ("coordination.k8s.io",), (LEASE,)),
-)
-
-# What the shipped policy reads besides, rule by rule.
-DEFAULT_READS = (
-    Rule(
-        ("get", "list", "watch"),
-        (
-            "namespaces", "services", "replicationcontrollers",
-            "persistentvolumes", "persistentvolumeclaims",
-        ),
-    ),
-    Rule(("get", "list", "watch"), ("replicasets", "statefulsets"), ("apps",)),
-    Rule(
-        ("get", "list", "watch"),
-        (
-            "storageclasses", "csinodes", "csidrivers", "csistoragecapacities",
-            "volumeattachments",
-        ),
-        ("storage.k8s.io",),
-    ),
-)  # fmt: skip
+_DEPLOY: Final = Path(__file__).parents[2] / "deploy" / "kustomize"
 
 
-# What a policy that is watched through the API takes, in its namespace and by name; that the status
-# is ours to make and to write is `create` and `patch` by name: server-side apply asks for both.
+def _role(path: str) -> tuple[Rule, ...]:
+    role = next(yaml.safe_load_all((_DEPLOY / path).read_text("utf-8")))
+    return tuple(
+        Rule(
+            tuple(rule["verbs"]),
+            tuple(rule["resources"]),
+            tuple(rule["apiGroups"]),
+            tuple(rule.get("resourceNames", ())),
+        )
+        for rule in role["rules"]
+    )
+
+
+_NAMESPACED: Final = _role("base/role.yaml")
+_LEASES: Final = tuple(rule for rule in _NAMESPACED if rule.resources == ("leases",))
+
+# A scheduler whose policy never preempts; one that does; with volumes; and with extenders.
+SCENARIO_RULES: Final = (*_role("base/cluster-role.yaml"), *_LEASES)
+RULES: Final = (*SCENARIO_RULES, *_role("components/preemption/cluster-role.yaml"))
+VOLUME_RULES: Final = (*RULES, *_role("components/volumes/cluster-role.yaml"))
+EXTENDER_RULES: Final = (*VOLUME_RULES, *_role("components/extenders/cluster-role.yaml"))
+
+
 def of_config_maps(read: Sequence[str], written: Sequence[str]) -> tuple[Rule, ...]:
+    """The rights to a policy's ConfigMap and to its status, under these names."""
+    reading, writing = (rule for rule in _NAMESPACED if rule.resources == ("configmaps",))
     return (
-        Rule(("get", "list", "watch"), ("configmaps",), ("",), tuple(read)),
-        Rule(("get", "create", "patch"), ("configmaps",), ("",), tuple(written)),
+        Rule(reading.verbs, reading.resources, reading.api_groups, tuple(read)),
+        Rule(writing.verbs, writing.resources, writing.api_groups, tuple(written)),
     )
 
 
 CONFIG_MAP_WRITES = frozenset({("patch", "configmaps")})
-
-
-# What the scenarios run with: their policy never preempts, and then nothing needs to be deleted.
-SCENARIO_RULES = (*(rule for rule in RULES if "delete" not in rule.verbs), *DEFAULT_READS)
 
 WRITES_ALLOWED = frozenset(
     {
@@ -72,22 +65,6 @@ WRITES_ALLOWED = frozenset(
 
 # Where a policy preempts.
 WRITES_ALLOWED_EVICTING = WRITES_ALLOWED | {("delete", "pods")}
-
-# With a policy that binds volumes: what it reads besides, and what it writes before a bind.
-_READ = ("get", "list", "watch")
-VOLUME_RULES = (
-    *RULES,
-    Rule(_READ, ("namespaces", "services", "replicationcontrollers")),
-    Rule(_READ, ("replicasets", "statefulsets"), ("apps",)),
-    Rule(_READ, ("poddisruptionbudgets",), ("policy",)),
-    Rule(_READ, ("persistentvolumes", "persistentvolumeclaims")),
-    Rule(
-        _READ,
-        ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"),
-        ("storage.k8s.io",),
-    ),
-    Rule(("patch",), ("persistentvolumes", "persistentvolumeclaims")),
-)
 
 VOLUME_WRITES_ALLOWED = WRITES_ALLOWED | {
     ("patch", "persistentvolumes"),

@@ -14,7 +14,7 @@ from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.preemption_stage import GRACE_S, Stage, create_priorities
-from tests.e2e.rights import DEFAULT_READS, RULES
+from tests.e2e.rights import RULES
 from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
@@ -25,7 +25,7 @@ POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 @pytest.fixture(scope="module")
 def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
-        plane.grant(NORMAL, (*RULES, *DEFAULT_READS))
+        plane.grant(NORMAL, RULES)
         create_priorities(plane)
         yield plane
 

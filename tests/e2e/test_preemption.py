@@ -15,7 +15,7 @@ from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.preemption_stage import GRACE_S, Stage, create_priorities
-from tests.e2e.rights import DEFAULT_READS, RULES, WRITES_ALLOWED_EVICTING
+from tests.e2e.rights import RULES, WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
@@ -27,7 +27,7 @@ AWAITED = "not eligible due to a terminating pod on the nominated node."
 @pytest.fixture(scope="module")
 def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
-        plane.grant(NORMAL, (*RULES, *DEFAULT_READS))
+        plane.grant(NORMAL, RULES)
         create_priorities(plane)
         yield plane
 

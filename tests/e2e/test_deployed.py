@@ -1,0 +1,136 @@
+"""`kpolicy run` as deploy/kustomize runs it: the arguments and environment of its Deployment, its
+account, its roles and its fences; and nothing that the API server would refuse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.audit import binds
+from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.rendered import ACCOUNT, NAMESPACE, apply, of_kind, rendered
+from tests.e2e.rights import CONFIG_MAP_WRITES, VOLUME_WRITES_ALLOWED, WRITES_ALLOWED_EVICTING
+from tests.e2e.scheduler_process import SchedulerProcess
+
+pytestmark = pytest.mark.cluster
+
+OVERLAY = "second-scheduler"
+PODS = 30
+POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kpolicy-policy"
+STATUS = f"{POLICY}-status"
+FORBIDDEN = {401, 403, 422}
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
+    with ControlPlane() as plane:
+        apply(plane, OVERLAY)
+        plane.admin.create_nodes(4)
+        plane.admin.create_namespace("load")
+        plane.admin.create(
+            "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 9}
+        )
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def scheduler(
+    cluster: ControlPlane,
+    control_plane_binary: ControlPlaneBinary,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SchedulerProcess]:
+    (deployment,) = of_kind(rendered(control_plane_binary.path, OVERLAY), "Deployment")
+    (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
+    folder = tmp_path_factory.mktemp("deployed")
+    with SchedulerProcess(
+        kubeconfig(cluster, folder), None, folder / "kpolicy.log", flags(container),
+        environment=environment(container),
+    ) as process:  # fmt: skip
+        yield process
+
+
+def flags(container: dict[str, Any]) -> list[str]:
+    """But for the address, which tests choose."""
+    verb, *arguments = (text.replace("$(POD_NAMESPACE)", NAMESPACE) for text in container["args"])
+    assert verb == "run"
+    chosen = ("--port=", "--bind-address=")
+    kept = [text for text in arguments if not text.startswith(chosen)]
+    assert len(kept) == len(arguments) - len(chosen)
+    return kept
+
+
+def environment(container: dict[str, Any]) -> dict[str, str]:
+    """As kubelet fills it in."""
+    told = {"metadata.name": "kpolicy-0", "metadata.uid": "u", "metadata.namespace": NAMESPACE}
+    values = {}
+    for one in container["env"]:
+        path = one.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
+        values[one["name"]] = one.get("value") or told.get(path, "node-0")
+    return values
+
+
+def kubeconfig(cluster: ControlPlane, folder: Path) -> Path:
+    token = cluster.kubectl("create", "token", "kpolicy", "-n", NAMESPACE).strip()
+    document = yaml.safe_load(cluster.kubeconfig(NORMAL).read_text())
+    document["users"][0]["user"] = {"token": token}
+    target = folder / "kubeconfig.json"
+    target.write_text(json.dumps(document))
+    return target
+
+
+def test_it_places_evicts_and_follows_its_policy(
+    cluster: ControlPlane, scheduler: SchedulerProcess
+) -> None:
+    admin = cluster.admin
+    admin.create_pods(PODS, namespace="load", scheduler_name="kpolicy")
+    wait_for(lambda: len(admin.placements("load")) == PODS, "pods to be bound")
+
+    admin.create_node("small", cpu="1", labels={"kind": "small"})
+    chosen = {"nodeSelector": {"kind": "small"}}
+    admin.create_pod("low", namespace="load", scheduler_name="kpolicy", cpu="900m", spec=chosen)
+    wait_for(lambda: admin.placements("load").get("low") == "small", "the lesser pod to be bound")
+    admin.create_pod(
+        "urgent", namespace="load", scheduler_name="kpolicy", cpu="900m",
+        spec={**chosen, "priorityClassName": "high"},
+    )  # fmt: skip
+    wait_for(lambda: admin.placements("load").get("urgent") == "small", "room to be made and used")
+    assert not admin.exists("/api/v1/namespaces/load/pods/low")
+
+    text = admin.get(POLICY)["data"]["policy.yaml"]
+    admin.patch(POLICY, {"data": {"policy.yaml": text.replace("spec:", "spec:\n  tieBreak: name")}})
+    wait_for(lambda: "Accepted" in json.dumps(admin.get(STATUS)["data"]), "the status to be told")
+    before = scheduler.metric("kpolicy_policy_reload_total", result="loaded")
+    admin.patch(POLICY, {"data": {"policy.yaml": text}})
+    wait_for(
+        lambda: scheduler.metric("kpolicy_policy_reload_total", result="loaded") > before,
+        "the change to be in force",
+    )
+
+
+def test_nothing_that_it_asked_was_refused(
+    cluster: ControlPlane, scheduler: SchedulerProcess
+) -> None:
+    asked = [event for event in cluster.audit_events() if event.user == ACCOUNT]
+    assert len(asked) > PODS
+    assert [event.uri for event in asked if event.code in FORBIDDEN] == []
+    writes = {(event.verb, event.what) for event in asked if event.writes}
+    assert writes <= WRITES_ALLOWED_EVICTING | VOLUME_WRITES_ALLOWED | CONFIG_MAP_WRITES
+    bound = [bind for bind in binds(asked) if bind.succeeded]
+    assert len({bind.uid for bind in bound}) == len(bound) == PODS + 2
+    assert scheduler.terminate() == 0
+    (lease,) = [
+        item
+        for item in cluster.admin.list("/apis/coordination.k8s.io/v1/leases")
+        if item["metadata"]["name"] == "kpolicy"
+    ]
+    assert lease["metadata"]["namespace"] == NAMESPACE
+    assert lease["spec"]["holderIdentity"] == ""
