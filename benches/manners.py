@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +40,8 @@ def shipped() -> Iterator[Asked]:
 
 def as_builtins() -> Iterator[Asked]:
     for one in EQUIVALENTS:
-        yield from _of_text(_BUILTINS, policy(named(one.about, one.expression)))
+        [asked] = _of_text(_BUILTINS, policy(named("x", one.expression)))
+        yield replace(asked, rule=one.about)
 
 
 def _of_text(name: str, text: str) -> Iterator[Asked]:
