@@ -7,7 +7,7 @@ call that does work releases the GIL; nothing calls back into Python.
 from collections.abc import Sequence
 from typing import TypeAlias, final
 
-__all__ = ["Engine", "EngineFault", "__version__", "evaluate_expression"]
+__all__ = ["Engine", "EngineFault", "__version__", "evaluate_expression", "manner_of_expression"]
 
 __version__: str
 
@@ -184,3 +184,7 @@ class Engine:
 def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
     """Evaluate one lowered expression with JSON-coded variables: see
     docs/internals/expressions.md."""
+
+def manner_of_expression(ir: bytes) -> tuple[str, list[str]]:
+    """How one lowered expression is asked of all nodes (`columns`, `classes` or `nodes`), and the
+    facts because of which it is no better."""

@@ -83,6 +83,12 @@ pub trait Columns {
     /// All lanes of `read`; [`Column::Unavailable`] when it is only answered lane by lane.
     fn column(&self, read: &Read) -> Column<'_>;
 
+    /// Whether a fact answers the same in every lane that asks with the same arguments, so that lanes
+    /// differ in it only as far as the arguments do.
+    fn is_shared(&self, _fact: &str) -> bool {
+        false
+    }
+
     /// What one lane answers. Must agree with [`Columns::column`].
     fn read(&self, lane: usize, read: &Read) -> Answer;
 }
@@ -94,6 +100,8 @@ pub enum Column<'a> {
     /// Booleans, 64 lanes a word, lane 0 the lowest bit of word 0.
     Bool(Cow<'a, [u64]>),
     Int(Cow<'a, [i64]>),
+    /// Integers of at most 2⁵⁰ either way, held as doubles: exact, and compared side by side.
+    Whole(Cow<'a, [f64]>),
     Double(Cow<'a, [f64]>),
     /// Strings by id; id 0 is [`Answer::Absent`].
     Text {

@@ -28,7 +28,9 @@ fn a_guarded_label_test_rejects_without_errors() {
         {"op": "call", "type": "bool", "overload": "not_equals_any", "args": [2, 3]},
         {"op": "and", "type": "bool", "args": [1, 4]}]});
     let expression = Expression::verify(&ir).unwrap();
-    assert!(expression.columnar_plan().is_columnar());
+    let plan = expression.columnar_plan(|_| false);
+    assert!(plan.by_lane.is_empty() && plan.classed.is_empty());
+    assert!(plan.columns.iter().all(|fact| &**fact == "node.labels[]") && plan.columns.len() == 2);
     assert_eq!(expression.reads().len(), 1, "value and presence are one read");
     let mask = expression.filter(&world(), &Bits::ones(4), &mut Budget::new(1000));
     assert_eq!(lanes(&mask.truth), [1]);

@@ -27,6 +27,9 @@ const APPS: usize = 50;
 const GIB: i64 = 1 << 30;
 const HOST: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
+/// Expressions that decide as `NodeResourcesFit`.
+const FITS: &str = "expression fits";
+const ONE_BY_ONE: &str = "expression of resources";
 
 fn amounts(cpu_milli: i64, memory: i64, pods: Option<i64>) -> ResourceList {
     let cpu = Quantity::from_nanos(i128::from(cpu_milli) * 1_000_000);
@@ -113,7 +116,47 @@ fn cluster() -> Cluster {
     cluster
 }
 
-fn document() -> Value {
+/// `node.fits(pod)`
+fn fits() -> Value {
+    json!({"format": 1, "root": 0, "constants": [], "nodes": [
+        {"op": "fact", "type": "bool", "fact": "node.fits"}]})
+}
+
+/// `node.podCount < node.podLimit`, and for each of three resources
+/// `(pod.request(r) <= 0 || pod.request(r) <= node.free(r))`.
+fn one_by_one() -> Value {
+    let call = |overload: &str, args: [usize; 2]| json!({"op": "call", "type": "bool", "overload": overload, "args": args});
+    let fact = |fact: &str, args: &[usize]| json!({"op": "fact", "type": "int", "fact": fact, "args": args});
+    let mut nodes = vec![
+        fact("node.podCount", &[]),
+        fact("node.podLimit", &[]),
+        call("less_int64", [0, 1]),
+        json!({"op": "constant", "type": "int", "constant": 3}),
+    ];
+    let mut holds = vec![2];
+    for resource in 0..3 {
+        let at = nodes.len();
+        nodes.push(json!({"op": "constant", "type": "string", "constant": resource}));
+        nodes.push(fact("pod.request", &[at]));
+        nodes.push(call("less_equals_int64", [at + 1, 3]));
+        nodes.push(fact("node.free", &[at]));
+        nodes.push(call("less_equals_int64", [at + 1, at + 3]));
+        nodes.push(json!({"op": "or", "type": "bool", "args": [at + 2, at + 4]}));
+        holds.push(at + 5);
+    }
+    nodes.push(json!({"op": "and", "type": "bool", "args": holds}));
+    let constants = json!(["cpu", "memory", "ephemeral-storage", 0]);
+    json!({"format": 1, "root": nodes.len() - 1, "constants": constants, "nodes": nodes})
+}
+
+fn expressions() -> Vec<Value> {
+    [(FITS, fits()), (ONE_BY_ONE, one_by_one())]
+        .map(|(name, expression)| json!({"name": name, "expression": expression}))
+        .into()
+}
+
+/// Built-ins, and filters beside them.
+fn document(expressions: Vec<Value>) -> Value {
     let filters = [
         "NodeUnschedulable",
         "TaintToleration",
@@ -129,8 +172,9 @@ fn document() -> Value {
         ("InterPodAffinity", 2),
         ("NodeResourcesBalancedAllocation", 1),
     ];
-    let filters: Vec<Value> =
+    let mut filters: Vec<Value> =
         filters.iter().map(|name| json!({"name": name, "builtin": name, "args": {}})).collect();
+    filters.extend(expressions);
     let scores: Vec<Value> = scores
         .iter()
         .map(|(name, weight)| json!({"name": name, "builtin": name, "weight": weight, "args": {}}))
@@ -163,10 +207,11 @@ fn prepared_score(
 
 fn filters(criterion: &mut Criterion) {
     let mut cluster = cluster();
-    let program = Program::load(&document()).expect("the program is good");
+    let program = Program::load(&document(expressions())).expect("the program is good");
     let pod = cluster.row(asking(pod("new", 0, 100)));
     let mut codes = vec![Code::PASS; cluster.nodes().slots()];
-    for name in ["NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity"] {
+    let builtins = ["NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity"];
+    for name in builtins.into_iter().chain([FITS, ONE_BY_ONE]) {
         let prepared = prepared_filter(&program, name, &pod, &cluster);
         criterion.bench_function(&format!("filter/{name}/all nodes"), |bencher| {
             bencher.iter(|| prepared.check_all(black_box(&cluster), &mut codes));
@@ -180,7 +225,7 @@ fn filters(criterion: &mut Criterion) {
 
 fn scores(criterion: &mut Criterion) {
     let mut cluster = cluster();
-    let program = Program::load(&document()).expect("the program is good");
+    let program = Program::load(&document(Vec::new())).expect("the program is good");
     let pod = cluster.row(pod("new", 0, 100));
     let mut raw = vec![0.0; cluster.nodes().slots()];
     for name in ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "TaintToleration"] {
@@ -212,7 +257,7 @@ fn best_node(criterion: &mut Criterion) {
 /// One pod more and one less: what counters do about it.
 fn counters(criterion: &mut Criterion) {
     let mut cluster = cluster();
-    let program = Program::load(&document()).expect("the program is good");
+    let program = Program::load(&document(Vec::new())).expect("the program is good");
     let row = cluster.row(asking(pod("new", 0, 100)));
     for name in ["PodTopologySpread", "InterPodAffinity"] {
         let mut prepared = prepared_filter(&program, name, &row, &cluster);
@@ -230,7 +275,7 @@ fn counters(criterion: &mut Criterion) {
 
 fn decisions(criterion: &mut Criterion) {
     let mut engine = Engine::new(1);
-    engine.load(&document()).expect("the program is good");
+    engine.load(&document(Vec::new())).expect("the program is good");
     let mut applied = Applied::default();
     let mut apply =
         |engine: &mut Engine, object| engine.apply(Event::Present(object), 0, &mut applied);

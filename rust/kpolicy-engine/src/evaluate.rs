@@ -3,10 +3,10 @@
 //! Owns which facts are known when not both are given. The answers are those that rules get. Must
 //! not decide anything.
 
-use kpolicy_cel::{Answer, Facts, Read, answer_json};
+use kpolicy_cel::{Answer, Expression, Facts, Read, answer_json};
 use serde_json::{Value, json};
 
-use crate::rules::expression::{ClusterWorld, NodeWorld, PodWorld};
+use crate::rules::expression::{ClusterWorld, NodeWorld, PodWorld, manner};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 /// Code of the refusal of a pod or node that is not there.
@@ -68,6 +68,14 @@ pub fn answer(asked: &Asked<'_>, cluster: &Cluster) -> Value {
     };
     let world = World { cluster, pod, node, anybody: Pod::blank() };
     answer_json(asked.ir, asked.variables, &world, asked.traced)
+}
+
+/// How an expression is asked of all nodes: `columns`, `classes` or `nodes`, and the facts because of
+/// which it is not better.
+pub fn manner_of(ir: &Value) -> Result<(&'static str, Vec<String>), String> {
+    let expression = Expression::verify(ir).map_err(|refusal| refusal.to_string())?;
+    let (manner, because) = manner(&expression);
+    Ok((manner.name(), because))
 }
 
 fn unknown(message: &str) -> Value {

@@ -1,12 +1,18 @@
-//! A request to evaluate one expression, read before the engine is asked.
+//! What is asked of one expression, read before the engine is asked: its value, or its manner.
 
-use kpolicy_engine::evaluate::Asked;
+use kpolicy_engine::evaluate::{Asked, manner_of};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
 
 pub struct Request {
     document: Value,
+}
+
+pub fn manner(ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
+    let ir: Value = serde_json::from_slice(ir)
+        .map_err(|error| PyValueError::new_err(format!("the IR cannot be read: {error}")))?;
+    manner_of(&ir).map_err(PyValueError::new_err)
 }
 
 pub fn read(request: &[u8]) -> PyResult<Request> {

@@ -21,7 +21,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
-    module.add_function(wrap_pyfunction!(evaluate_expression, module)?)
+    module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(manner_of_expression, module)?)
 }
 
 /// Evaluate one lowered expression with JSON-coded variables.
@@ -33,4 +34,10 @@ fn evaluate_expression<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let answer = fault::detached(py, || Ok(kpolicy_cel::evaluate_json(ir, variables)))?;
     Ok(PyBytes::new(py, &answer))
+}
+
+/// How one lowered expression is asked of all nodes, and the facts because of which.
+#[pyfunction]
+fn manner_of_expression(py: Python<'_>, ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
+    fault::detached(py, || expression::manner(ir))
 }

@@ -7,6 +7,8 @@ depth of the syntax tree.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kpolicy.policy.nearest import did_you_mean
 
 from . import ast, calls, macros, members
@@ -142,6 +144,8 @@ def _identifier(scope: Scope, node: ast.Identifier) -> Tree:
     name = node.name
     if name in scope.bound and not node.absolute:
         bound = scope.bound[name]
+        if bound.op == "fact":
+            return replace(bound, span=node.span)
         return Tree(
             "slot", bound.type, node.span, slots=bound.slots, time=bound.time, size=bound.size
         )

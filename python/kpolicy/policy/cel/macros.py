@@ -101,6 +101,11 @@ def _name(scope: Scope, node: ast.Expression) -> str:
 def _bind(scope: Scope, node: ast.Call, check: Check) -> Tree:
     name = _name(scope, node.args[0])
     value = check(scope, node.args[1])
+    path = members.step(value)
+    described = scope.environment.catalogue.object_type(path.type)
+    if path.op == "fact" and described is not None and not described.record:
+        # A step of a path is no value: what is read is what the path ends in.
+        return _within(scope, {name: path}, node.args[2], check)
     slot = scope.new_slot()
     bound = Tree("slot", value.type, node.span, slots=(slot,), time=value.time, size=value.size)
     body = _within(scope, {name: bound}, node.args[2], check)

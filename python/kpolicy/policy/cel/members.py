@@ -1,7 +1,8 @@
 """Selecting and indexing: facts by their paths, fields, entries of maps, optionals.
 
 Owns how a path becomes a fact. A member of a fact is a fact again (`node.domain(k).pods.count(s)`
-is one read), an entry of a map fact too; on values of loops members are asked of the object.
+is one read), an entry of a map fact too, and a variable that holds a step of such a path is that
+step; on values of loops members are asked of the object.
 """
 
 from __future__ import annotations
@@ -21,6 +22,36 @@ from .tree import Tree
 from .types import BOOL, DYN, ERROR, NUMBERS, Type, fits, optional_of
 
 Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
+
+
+def step(tree: Tree) -> Tree:
+    """What a path goes on from: the fact itself, where `tree` uses a variable that holds one.
+
+    Its arguments are cited where the variable is used, as offsets in the text of the variable mean
+    nothing here. With a loop inside they stay there: its slots are numbered for that text.
+    """
+    if tree.op != "variable":
+        return tree
+    inner = step(tree.args[0])
+    if inner.op != "fact" or any(map(_has_slots, inner.args)):
+        return tree
+    return replace(inner, span=tree.span, args=tuple(_cited(arg, tree.span) for arg in inner.args))
+
+
+def _has_slots(tree: Tree) -> bool:
+    return bool(tree.slots) or any(map(_has_slots, tree.args))
+
+
+def _cited(tree: Tree, span: Span) -> Tree:
+    if tree.op == "variable":
+        return replace(tree, span=span)
+    return replace(tree, span=span, args=tuple(_cited(arg, span) for arg in tree.args))
+
+
+def map_step(tree: Tree) -> Tree:
+    """The same for a map, whose entries are facts only if the map is one of those facts."""
+    inner = step(tree)
+    return inner if inner.column_entries else tree
 
 
 def select(scope: Scope, node: ast.Select, check: Check) -> Tree:
@@ -63,6 +94,7 @@ def _field(operand: Tree, node: ast.Select, kind: Type) -> Tree:
 
 
 def _optional_field(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
+    operand = map_step(operand)
     inner = operand.type.parameters[0] if operand.type.name == "optional" else operand.type
     if inner.name == "map":
         value = inner.parameters[1]
@@ -119,6 +151,7 @@ def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tre
 
 def asked(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) -> Tree:
     """The member of an object: a longer path if the object is a fact, else asked of the object."""
+    operand = step(operand)
     time = max([operand.time, member.time, *(arg.time for arg in args)])
     kind = member.result
     if member.unit_by_resource and args and isinstance(args[0].value, str):
@@ -191,6 +224,7 @@ def present(scope: Scope, tree: Tree, span: Span) -> Tree | None:
 
 def entry(scope: Scope, operand: Tree, key: Tree, span: Span) -> Tree:
     """An entry of a map: a fact of its own where the catalogue says so."""
+    operand = map_step(operand)
     key_type, value = operand.type.parameters
     _key_fits(scope, key, key_type)
     if operand.op in ("fact", "member") and operand.column_entries:
@@ -256,6 +290,7 @@ def index(scope: Scope, node: ast.Index, check: Check) -> Tree:
 
 
 def _optional_index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
+    operand = map_step(operand)
     inner = operand.type.parameters[0] if operand.type.name == "optional" else operand.type
     if inner.name == "map":
         _key_fits(scope, key, inner.parameters[0])

@@ -20,7 +20,7 @@ Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
 
 def contained(scope: Scope, node: ast.Call, args: list[Tree]) -> Tree | None:
     """`key in map`, where the entries of the map are facts: whether the entry is there."""
-    key, range_ = args
+    key, range_ = args[0], members.map_step(args[1])
     if range_.op not in ("fact", "member") or not range_.column_entries or key.type == ERROR:
         return None
     if not fits(key.type, STRING, {}):

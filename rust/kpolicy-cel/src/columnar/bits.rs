@@ -103,6 +103,10 @@ impl Bits {
         Self::from_words(self.words.iter().map(|word| !word).collect(), self.lanes)
     }
 
+    pub(super) fn words_mut(&mut self) -> impl Iterator<Item = &mut u64> {
+        self.words.iter_mut()
+    }
+
     fn zip(&self, other: &Self, with: impl Fn(u64, u64) -> u64) -> Self {
         let words = self.words.iter().zip(&other.words).map(|(a, b)| with(*a, *b)).collect();
         Self { words, lanes: self.lanes }
@@ -125,12 +129,10 @@ impl Bits {
     pub fn of_slice<T: Copy>(items: &[T], holds: impl Fn(T) -> bool) -> Self {
         let mut words = Vec::with_capacity(items.len().div_ceil(LANES_PER_WORD));
         let (chunks, rest) = items.as_chunks::<LANES_PER_WORD>();
-        for chunk in chunks {
-            let mut bytes = [0; LANES_PER_WORD];
-            for (byte, item) in bytes.iter_mut().zip(chunk) {
-                *byte = u8::from(holds(*item));
-            }
-            words.push(packed(&bytes));
+        if is_wide::<T>() {
+            words.extend(chunks.iter().map(|chunk| marked(chunk, chunk, |item, _| holds(item))));
+        } else {
+            words.extend(chunks.iter().map(|chunk| packed(chunk, &holds)));
         }
         if !rest.is_empty() {
             words.push(slow(rest.iter().map(|item| holds(*item))));
@@ -139,19 +141,14 @@ impl Bits {
     }
 
     /// As [`Bits::of_slice`] over two slices; as many lanes as the shorter one has.
-    pub(crate) fn of_slices<A: Copy, B: Copy>(
-        a: &[A],
-        b: &[B],
-        holds: impl Fn(A, B) -> bool,
-    ) -> Self {
+    pub fn of_slices<A: Copy, B: Copy>(a: &[A], b: &[B], holds: impl Fn(A, B) -> bool) -> Self {
         let lanes = a.len().min(b.len());
+        let (a, rest_of_a) = a.get(..lanes).unwrap_or_default().as_chunks::<LANES_PER_WORD>();
+        let (b, rest_of_b) = b.get(..lanes).unwrap_or_default().as_chunks::<LANES_PER_WORD>();
         let mut words = Vec::with_capacity(lanes.div_ceil(LANES_PER_WORD));
-        for (a, b) in a.chunks(LANES_PER_WORD).zip(b.chunks(LANES_PER_WORD)) {
-            let mut bytes = [0; LANES_PER_WORD];
-            for ((byte, a), b) in bytes.iter_mut().zip(a).zip(b) {
-                *byte = u8::from(holds(*a, *b));
-            }
-            words.push(packed(&bytes));
+        words.extend(a.iter().zip(b).map(|(a, b)| marked(a, b, &holds)));
+        if !rest_of_a.is_empty() {
+            words.push(slow(rest_of_a.iter().zip(rest_of_b).map(|(a, b)| holds(*a, *b))));
         }
         Self { words, lanes }
     }
@@ -159,9 +156,40 @@ impl Bits {
 
 const LANES_PER_WORD: usize = 64;
 
-/// Bytes of 0 and 1 as bits: a multiplication moves the low bits of eight bytes side by side.
-fn packed(bytes: &[u8; LANES_PER_WORD]) -> u64 {
+/// The bit of each lane of a word.
+const MARKS: [u64; LANES_PER_WORD] = {
+    let mut marks = [0; LANES_PER_WORD];
+    let mut lane = 0;
+    while lane < LANES_PER_WORD {
+        marks[lane] = 1 << lane;
+        lane += 1;
+    }
+    marks
+};
+
+/// Whether an item is as wide as a word, so that marking the word is one step an item.
+const fn is_wide<T>() -> bool {
+    size_of::<T>() >= size_of::<u64>()
+}
+
+/// The lanes for which `holds`: without a branch, so that lanes are compared side by side.
+fn marked<A: Copy, B: Copy>(
+    a: &[A; LANES_PER_WORD],
+    b: &[B; LANES_PER_WORD],
+    holds: impl Fn(A, B) -> bool,
+) -> u64 {
+    let lanes = a.iter().zip(b).zip(&MARKS);
+    lanes.fold(0, |word, ((a, b), mark)| word | if holds(*a, *b) { *mark } else { 0 })
+}
+
+/// The same for narrow items: bytes of 0 and 1, of which a multiplication moves the low bits of eight
+/// side by side.
+fn packed<T: Copy>(items: &[T; LANES_PER_WORD], holds: impl Fn(T) -> bool) -> u64 {
     const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut bytes = [0; LANES_PER_WORD];
+    for (byte, item) in bytes.iter_mut().zip(items) {
+        *byte = u8::from(holds(*item));
+    }
     let (groups, _) = bytes.as_chunks::<8>();
     let bits = |group: &[u8; 8]| u64::from_le_bytes(*group).wrapping_mul(GATHER) >> 56;
     groups.iter().rev().fold(0, |word, group| word << 8 | bits(group))

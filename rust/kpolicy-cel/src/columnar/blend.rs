@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::bits::Bits;
-use super::vector::{NO_CLASS, Vector};
+use super::vector::{NO_CLASS, Vector, integers};
 use crate::error::Fault;
 use crate::scalar::Outcome;
 use crate::value::Value;
@@ -33,15 +33,18 @@ pub(super) fn choose<'a>(
     each(truth, error, yes, no, needed, origin)
 }
 
-enum Operand<'v, T> {
+enum Operand<'v, T: Clone> {
     One(T),
-    Slice(&'v [T]),
+    Slice(Cow<'v, [T]>),
 }
 
 fn ints<'v>(vector: &'v Vector<'_>, lanes: usize) -> Option<(Operand<'v, i64>, Bits)> {
     match vector {
         Vector::Int { values, error } => {
-            Some((Operand::Slice(values), plane(error.as_ref(), lanes)))
+            Some((Operand::Slice(Cow::Borrowed(values)), plane(error.as_ref(), lanes)))
+        }
+        Vector::Whole(values) => {
+            Some((Operand::Slice(Cow::Owned(integers(values))), Bits::zeros(lanes)))
         }
         Vector::Same(Ok(Value::Int(value))) => Some((Operand::One(*value), Bits::zeros(lanes))),
         Vector::Same(Err(_)) => Some((Operand::One(0), Bits::ones(lanes))),
@@ -52,7 +55,7 @@ fn ints<'v>(vector: &'v Vector<'_>, lanes: usize) -> Option<(Operand<'v, i64>, B
 fn doubles<'v>(vector: &'v Vector<'_>, lanes: usize) -> Option<(Operand<'v, f64>, Bits)> {
     match vector {
         Vector::Double { values, error } => {
-            Some((Operand::Slice(values), plane(error.as_ref(), lanes)))
+            Some((Operand::Slice(Cow::Borrowed(values)), plane(error.as_ref(), lanes)))
         }
         Vector::Same(Ok(Value::Double(value))) => Some((Operand::One(*value), Bits::zeros(lanes))),
         Vector::Same(Err(_)) => Some((Operand::One(0.0), Bits::ones(lanes))),

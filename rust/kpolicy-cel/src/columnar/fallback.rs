@@ -28,9 +28,13 @@ impl Facts for Lane<'_> {
     }
 }
 
-/// The reads at and below a node, ascending; `None` when a fact is read with arguments that are
-/// not constant.
-pub(super) fn reads_below(expression: &Expression, index: u32) -> Option<Vec<u32>> {
+/// The reads at and below a node, ascending; `None` when a fact that is not shared by all lanes is
+/// read with arguments that are not constant.
+pub(super) fn reads_below(
+    expression: &Expression,
+    index: u32,
+    is_shared: impl Fn(&str) -> bool,
+) -> Option<Vec<u32>> {
     let mut wanted = vec![false; index as usize + 1];
     if let Some(last) = wanted.last_mut() {
         *last = true;
@@ -41,7 +45,14 @@ pub(super) fn reads_below(expression: &Expression, index: u32) -> Option<Vec<u32
             continue;
         };
         match &node.operation {
-            Operation::Fact { read, .. } | Operation::Present { read, .. } => reads.push((*read)?),
+            Operation::Fact { read: Some(read), .. }
+            | Operation::Present { read: Some(read), .. } => reads.push(*read),
+            // Of one that is shared, the arguments are below, and what they read counts.
+            Operation::Fact { fact, read: None } | Operation::Present { fact, read: None }
+                if !is_shared(fact) =>
+            {
+                return None;
+            }
             _ => {}
         }
         for arg in &node.args {
@@ -57,7 +68,8 @@ pub(super) fn reads_below(expression: &Expression, index: u32) -> Option<Vec<u32
 
 impl<'a> Machine<'a> {
     pub fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
-        let classes = reads_below(self.expression, index).and_then(|reads| self.classes(&reads));
+        let reads = reads_below(self.expression, index, |fact| self.columns.is_shared(fact));
+        let classes = reads.and_then(|reads| self.classes(&reads));
         match classes {
             Some(Classes::All) => match needed.iter().next() {
                 Some(lane) => {
@@ -100,20 +112,19 @@ impl<'a> Machine<'a> {
         let mut classes = vec![NO_CLASS; self.lanes];
         let mut outcomes = Vec::new();
         let mut spent = Vec::new();
-        let mut known: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut known = Known::of(ids);
         for lane in needed.iter() {
             let (Some(id), Some(place)) = (ids.get(lane), classes.get_mut(lane)) else {
                 continue;
             };
-            if let Some(class) = known.get(id) {
-                *place = *class;
-                continue;
+            let class = known.class(*id);
+            if *class == NO_CLASS {
+                *class = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
+                let (outcome, units) = self.lane(index, lane);
+                outcomes.push(outcome);
+                spent.push(units);
             }
-            *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
-            known.insert(*id, *place);
-            let (outcome, units) = self.lane(index, lane);
-            outcomes.push(outcome);
-            spent.push(units);
+            *place = *class;
         }
         self.count_classes(&classes, &spent, needed);
         Vector::packed(classes, outcomes)
@@ -171,6 +182,28 @@ enum Classes<'a> {
     /// All lanes are of one class.
     All,
     By(Cow<'a, [u32]>),
+}
+
+/// The classes by id that are known so far, [`NO_CLASS`] for the others: a table where ids are small,
+/// as they are where a host numbers what it has.
+struct Known {
+    table: Vec<u32>,
+    sparse: FxHashMap<u32, u32>,
+}
+
+impl Known {
+    fn of(ids: &[u32]) -> Self {
+        let highest = ids.iter().max().map_or(0, |id| *id as usize);
+        let length = (highest + 1).min(2 * ids.len());
+        Self { table: vec![NO_CLASS; length], sparse: FxHashMap::default() }
+    }
+
+    fn class(&mut self, id: u32) -> &mut u32 {
+        match self.table.get_mut(id as usize) {
+            Some(class) => class,
+            None => self.sparse.entry(id).or_insert(NO_CLASS),
+        }
+    }
 }
 
 /// Ids of the pairs of ids that occur together.

@@ -1,13 +1,12 @@
 //! Functions over whole columns. `None` means: no kernel for these operands.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 use super::bits::Bits;
-use super::vector::Vector;
+use super::vector::{Vector, integers};
 use crate::facts::Dictionary;
 use crate::functions::{Kernel, double_to_int, ratio_of};
-use crate::value::{Value, integer_to_double};
+use crate::value::Value;
 
 pub(super) fn unary<'a>(kernel: Kernel, a: &Vector<'a>, lanes: usize) -> Option<Vector<'a>> {
     match (kernel, a) {
@@ -26,9 +25,11 @@ pub(super) fn unary<'a>(kernel: Kernel, a: &Vector<'a>, lanes: usize) -> Option<
                 error: Some(either(error.as_ref(), Some(&lost), lanes)),
             })
         }
-        (Kernel::ToDouble, Vector::Double { .. }) | (Kernel::ToInt, Vector::Int { .. }) => {
-            Some(a.clone())
+        (Kernel::ToDouble, Vector::Whole(values)) => {
+            Some(Vector::Double { values: values.clone(), error: None })
         }
+        (Kernel::ToDouble, Vector::Double { .. })
+        | (Kernel::ToInt, Vector::Int { .. } | Vector::Whole(_)) => Some(a.clone()),
         _ => None,
     }
 }
@@ -48,10 +49,10 @@ pub(super) fn binary<'a>(
             let truth = if kernel == Kernel::Equal { truth } else { truth.or(&error).not() };
             Some(Vector::Bool { truth: truth.minus(&error), error })
         }
-        Kernel::Less => compared(a, b, lanes, Ordering::is_lt),
-        Kernel::LessEqual => compared(a, b, lanes, Ordering::is_le),
-        Kernel::Greater => compared(a, b, lanes, Ordering::is_gt),
-        Kernel::GreaterEqual => compared(a, b, lanes, Ordering::is_ge),
+        Kernel::Less => compared(a, b, lanes, |a, b| a < b, |a, b| a < b),
+        Kernel::LessEqual => compared(a, b, lanes, |a, b| a <= b, |a, b| a <= b),
+        Kernel::Greater => compared(a, b, lanes, |a, b| a > b, |a, b| a > b),
+        Kernel::GreaterEqual => compared(a, b, lanes, |a, b| a >= b, |a, b| a >= b),
         Kernel::In => listed(a, b, lanes),
         Kernel::Ratio => ratio(a, b, lanes),
         Kernel::Add | Kernel::Subtract | Kernel::Multiply | Kernel::Divide => {
@@ -66,22 +67,6 @@ pub(super) fn binary<'a>(
 enum Side<'v, T> {
     One(T),
     Slice(&'v [T]),
-}
-
-fn ints<'v>(vector: &'v Vector<'_>) -> Option<(Side<'v, i64>, Option<&'v Bits>)> {
-    match vector {
-        Vector::Int { values, error } => Some((Side::Slice(values), error.as_ref())),
-        Vector::Same(Ok(Value::Int(value))) => Some((Side::One(*value), None)),
-        _ => None,
-    }
-}
-
-fn doubles<'v>(vector: &'v Vector<'_>) -> Option<(Side<'v, f64>, Option<&'v Bits>)> {
-    match vector {
-        Vector::Double { values, error } => Some((Side::Slice(values), error.as_ref())),
-        Vector::Same(Ok(Value::Double(value))) => Some((Side::One(*value), None)),
-        _ => None,
-    }
 }
 
 fn either(a: Option<&Bits>, b: Option<&Bits>, lanes: usize) -> Bits {
@@ -121,30 +106,29 @@ fn mapped<A: Copy, B: Copy, C>(
     }
 }
 
+/// Two integers are compared as such, an integer and a double as doubles.
 fn compared<'a>(
     a: &Vector<'a>,
     b: &Vector<'a>,
     lanes: usize,
-    holds: impl Fn(Ordering) -> bool,
+    of_ints: impl Fn(i64, i64) -> bool,
+    of_doubles: impl Fn(f64, f64) -> bool,
 ) -> Option<Vector<'a>> {
-    let test = |ordering: Option<Ordering>| ordering.is_some_and(&holds);
-    let mixed = |a: i64, b: f64| integer_to_double(i128::from(a), b);
-    let (truth, error) = if let (Some((x, ex)), Some((y, ey))) = (ints(a), ints(b)) {
-        (plane(x, y, |x, y| holds(x.cmp(&y)))?, either(ex, ey, lanes))
-    } else if let (Some((x, ex)), Some((y, ey))) = (doubles(a), doubles(b)) {
-        (plane(x, y, |x, y| test(x.partial_cmp(&y)))?, either(ex, ey, lanes))
-    } else if let (Some((x, ex)), Some((y, ey))) = (ints(a), doubles(b)) {
-        (plane(x, y, |x, y| test(mixed(x, y)))?, either(ex, ey, lanes))
-    } else if let (Some((x, ex)), Some((y, ey))) = (doubles(a), ints(b)) {
-        let reversed = |x, y| test(mixed(y, x).map(Ordering::reverse));
-        (plane(x, y, reversed)?, either(ex, ey, lanes))
+    let is_int = |vector: &Vector<'_>| matches!(vector, Vector::Int { .. });
+    let (truth, error) = if (is_int(a) || is_int(b))
+        && let (Some((x, ex)), Some((y, ey))) = (Numbers::ints(a), Numbers::ints(b))
+    {
+        (plane(x.side(), y.side(), of_ints)?, either(ex, ey, lanes))
     } else {
-        return None;
+        // A column of integers held as doubles compares with any integer as if both were exact.
+        let ((x, ex), (y, ey)) = (Numbers::as_doubles(a)?, Numbers::as_doubles(b)?);
+        (plane(x.side(), y.side(), of_doubles)?, either(ex, ey, lanes))
     };
     Some(Vector::Bool { truth: truth.minus(&error), error })
 }
 
 /// Lanes that are equal, and lanes in error.
+#[expect(clippy::float_cmp, reason = "equality of doubles is exact in the language")]
 fn equal(a: &Vector<'_>, b: &Vector<'_>, lanes: usize) -> Option<(Bits, Bits)> {
     match (a, b) {
         (Vector::Text { ids, dictionary, error }, Vector::Same(Ok(value)))
@@ -161,7 +145,7 @@ fn equal(a: &Vector<'_>, b: &Vector<'_>, lanes: usize) -> Option<(Bits, Bits)> {
             let same = if *value { truth.clone() } else { truth.not() };
             Some((same.minus(error), error.clone()))
         }
-        _ => match compared(a, b, lanes, Ordering::is_eq)? {
+        _ => match compared(a, b, lanes, |a, b| a == b, |a, b| a == b)? {
             Vector::Bool { truth, error } => Some((truth, error)),
             _ => None,
         },
@@ -201,7 +185,7 @@ fn arithmetic<'a>(
     b: &Vector<'a>,
     lanes: usize,
 ) -> Option<Vector<'a>> {
-    if let (Some((x, ex)), Some((y, ey))) = (ints(a), ints(b)) {
+    if let (Some((x, ex)), Some((y, ey))) = (Numbers::ints(a), Numbers::ints(b)) {
         let with = match kernel {
             Kernel::Add => i64::checked_add,
             Kernel::Subtract => i64::checked_sub,
@@ -209,54 +193,75 @@ fn arithmetic<'a>(
             Kernel::Divide => i64::checked_div,
             _ => return None,
         };
-        let lost = plane(x, y, |x, y| with(x, y).is_none())?;
-        let values = mapped(x, y, |x, y| with(x, y).unwrap_or(0))?;
+        let lost = plane(x.side(), y.side(), |x, y| with(x, y).is_none())?;
+        let values = mapped(x.side(), y.side(), |x, y| with(x, y).unwrap_or(0))?;
         let error = either(ex, ey, lanes).or(&lost);
         return Some(Vector::Int { values: Cow::Owned(values), error: Some(error) });
     }
-    let ((x, ex), (y, ey)) = (doubles(a)?, doubles(b)?);
+    let ((x, ex), (y, ey)) = (Numbers::doubles(a)?, Numbers::doubles(b)?);
     let values = match kernel {
-        Kernel::Add => mapped(x, y, |x, y| x + y),
-        Kernel::Subtract => mapped(x, y, |x, y| x - y),
-        Kernel::Multiply => mapped(x, y, |x, y| x * y),
-        Kernel::Divide => mapped(x, y, |x, y| x / y),
+        Kernel::Add => mapped(x.side(), y.side(), |x, y| x + y),
+        Kernel::Subtract => mapped(x.side(), y.side(), |x, y| x - y),
+        Kernel::Multiply => mapped(x.side(), y.side(), |x, y| x * y),
+        Kernel::Divide => mapped(x.side(), y.side(), |x, y| x / y),
         _ => None,
     };
     Some(Vector::Double { values: Cow::Owned(values?), error: Some(either(ex, ey, lanes)) })
 }
 
 fn ratio<'a>(a: &Vector<'a>, b: &Vector<'a>, lanes: usize) -> Option<Vector<'a>> {
-    let ((x, ex), (y, ey)) = (Doubles::of(a)?, Doubles::of(b)?);
+    let ((x, ex), (y, ey)) = (Numbers::as_doubles(a)?, Numbers::as_doubles(b)?);
     let values = mapped(x.side(), y.side(), ratio_of)?;
     Some(Vector::Double { values: Cow::Owned(values), error: Some(either(ex, ey, lanes)) })
 }
 
-/// Numbers of either type as doubles.
-enum Doubles<'v> {
-    One(f64),
-    Many(Cow<'v, [f64]>),
+/// An operand as numbers, and the lanes in which it is in error.
+type Operand<'v, T> = (Numbers<'v, T>, Option<&'v Bits>);
+
+enum Numbers<'v, T: Copy> {
+    One(T),
+    Many(Cow<'v, [T]>),
 }
 
-impl<'v> Doubles<'v> {
-    #[expect(clippy::cast_precision_loss)]
-    fn of(vector: &'v Vector<'_>) -> Option<(Self, Option<&'v Bits>)> {
+impl<T: Copy> Numbers<'_, T> {
+    fn side(&self) -> Side<'_, T> {
+        match self {
+            Self::One(value) => Side::One(*value),
+            Self::Many(values) => Side::Slice(values),
+        }
+    }
+}
+
+impl<'v> Numbers<'v, i64> {
+    fn ints(vector: &'v Vector<'_>) -> Option<Operand<'v, i64>> {
         Some(match vector {
-            Vector::Double { values, error } => {
-                (Self::Many(Cow::Borrowed(&**values)), error.as_ref())
-            }
-            Vector::Int { values, error } => {
-                (Self::Many(values.iter().map(|value| *value as f64).collect()), error.as_ref())
-            }
-            Vector::Same(Ok(Value::Int(value))) => (Self::One(*value as f64), None),
+            Vector::Int { values, error } => (Self::Many(Cow::Borrowed(values)), error.as_ref()),
+            Vector::Whole(values) => (Self::Many(Cow::Owned(integers(values))), None),
+            Vector::Same(Ok(Value::Int(value))) => (Self::One(*value), None),
+            _ => return None,
+        })
+    }
+}
+
+impl<'v> Numbers<'v, f64> {
+    fn doubles(vector: &'v Vector<'_>) -> Option<Operand<'v, f64>> {
+        Some(match vector {
+            Vector::Double { values, error } => (Self::Many(Cow::Borrowed(values)), error.as_ref()),
             Vector::Same(Ok(Value::Double(value))) => (Self::One(*value), None),
             _ => return None,
         })
     }
 
-    fn side(&self) -> Side<'_, f64> {
-        match self {
-            Self::One(value) => Side::One(*value),
-            Self::Many(values) => Side::Slice(values),
-        }
+    /// Numbers of either type.
+    #[expect(clippy::cast_precision_loss)]
+    fn as_doubles(vector: &'v Vector<'_>) -> Option<Operand<'v, f64>> {
+        Some(match vector {
+            Vector::Int { values, error } => {
+                (Self::Many(values.iter().map(|value| *value as f64).collect()), error.as_ref())
+            }
+            Vector::Whole(values) => (Self::Many(Cow::Borrowed(values)), None),
+            Vector::Same(Ok(Value::Int(value))) => (Self::One(*value as f64), None),
+            _ => return Self::doubles(vector),
+        })
     }
 }

@@ -136,10 +136,14 @@ impl<'a> Machine<'a> {
                 break;
             }
             let (truth, failed) = self.vector(*arg, &open).planes(self.lanes);
-            let deciding = if decides { truth } else { truth.or(&failed).not() };
-            settled = settled.or(&deciding.and(&open));
-            error = error.or(&failed.and(&open));
-            open = open.minus(&deciding);
+            let planes = truth.words().iter().zip(failed.words());
+            let sums = open.words_mut().zip(settled.words_mut()).zip(error.words_mut());
+            for (((open, settled), error), (truth, failed)) in sums.zip(planes) {
+                let deciding = if decides { *truth } else { !(truth | failed) };
+                *settled |= deciding & *open;
+                *error |= failed & *open;
+                *open &= !deciding;
+            }
         }
         let error = error.minus(&settled);
         let truth = if decides { settled } else { settled.or(&error).not() };

@@ -11,16 +11,17 @@ mod fallback;
 mod kernels;
 mod lane_costs;
 mod machine;
+mod plan;
 mod vector;
 
 pub use bits::Bits;
+pub use plan::ColumnarPlan;
 
 use crate::budget::Budget;
 use crate::facts::Columns;
-use crate::ir::{Expression, Operation};
+use crate::ir::Expression;
 use crate::scalar::Outcome;
 use crate::value::Value;
-use fallback::reads_below;
 use machine::Machine;
 
 /// What a filter says of the lanes that were asked for: true, in error, or else false.
@@ -41,22 +42,6 @@ pub struct Score {
 pub enum ScoreValues {
     Int(Vec<i64>),
     Double(Vec<f64>),
-}
-
-/// How much of an expression runs over columns.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct ColumnarPlan {
-    /// Nodes (of the verified expression) that the scalar evaluator does once for each class of
-    /// lanes, with the reads that make the classes: they need a text or class column each.
-    pub classed: Vec<(u32, Vec<u32>)>,
-    /// Nodes that read facts with arguments that differ by lane: always lane by lane.
-    pub by_lane: Vec<u32>,
-}
-
-impl ColumnarPlan {
-    pub fn is_columnar(&self) -> bool {
-        self.by_lane.is_empty()
-    }
 }
 
 impl Score {
@@ -111,39 +96,5 @@ impl Expression {
             score.put(lane, &outcome);
         }
         score
-    }
-
-    /// What falls out of the columnar path, and why.
-    pub fn columnar_plan(&self) -> ColumnarPlan {
-        let mut plan = ColumnarPlan::default();
-        let mut seen = vec![false; self.nodes.len()];
-        self.plan(self.root, &mut plan, &mut seen);
-        plan
-    }
-
-    fn plan(&self, index: u32, plan: &mut ColumnarPlan, seen: &mut [bool]) {
-        let (Some(node), Some(seen_before)) = (self.node(index), seen.get_mut(index as usize))
-        else {
-            return;
-        };
-        if std::mem::replace(seen_before, true) {
-            return;
-        }
-        let constant_read = matches!(
-            node.operation,
-            Operation::Fact { read: Some(_), .. }
-                | Operation::Present { read: Some(_), .. }
-                | Operation::Constant(_)
-                | Operation::Error(_)
-        );
-        if machine::has_kernel(self, node) {
-            node.args.iter().for_each(|arg| self.plan(*arg, plan, seen));
-        } else if !constant_read {
-            match reads_below(self, index) {
-                Some(reads) if reads.is_empty() => {}
-                Some(reads) => plan.classed.push((node.origin, reads)),
-                None => plan.by_lane.push(node.origin),
-            }
-        }
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum Vector<'a> {
         values: Cow<'a, [i64]>,
         error: Option<Bits>,
     },
+    /// Integers held as doubles, see [`Column::Whole`]; no lane is in error.
+    Whole(Cow<'a, [f64]>),
     Double {
         values: Cow<'a, [f64]>,
         error: Option<Bits>,
@@ -64,6 +66,7 @@ impl<'a> Vector<'a> {
                 error: Bits::zeros(lanes),
             },
             Column::Int(values) => Self::Int { values: cut(values, lanes)?, error: None },
+            Column::Whole(values) => Self::Whole(cut(values, lanes)?),
             Column::Double(values) => Self::Double { values: cut(values, lanes)?, error: None },
             Column::Text { ids, dictionary } => {
                 let ids = ids.get(..lanes)?;
@@ -82,6 +85,7 @@ impl<'a> Vector<'a> {
             Column::Constant(Answer::Known(_))
             | Column::Bool(_)
             | Column::Int(_)
+            | Column::Whole(_)
             | Column::Double(_) => Bits::ones(lanes),
             Column::Constant(Answer::Absent) => Bits::zeros(lanes),
             Column::Text { ids, .. } => absent(ids.get(..lanes)?).not(),
@@ -133,6 +137,7 @@ impl<'a> Vector<'a> {
             Self::Bool { truth, .. } => Some(Ok(Value::Bool(truth.get(lane)))),
             Self::Int { error, .. } | Self::Double { error, .. } if erring(error) => Some(failed()),
             Self::Int { values, .. } => values.get(lane).map(|value| Ok(Value::Int(*value))),
+            Self::Whole(values) => values.get(lane).map(|value| Ok(Value::Int(integer(*value)))),
             Self::Double { values, .. } => values.get(lane).map(|value| Ok(Value::Double(*value))),
             Self::Text { ids, dictionary, .. } => ids.get(lane).map(|id| match id {
                 0 => failed(),
@@ -164,6 +169,7 @@ impl<'a> Vector<'a> {
         let lanes = selected.lanes();
         let (mut values, error) = match self {
             Self::Int { values, error } => (ScoreValues::Int(values.into_owned()), error),
+            Self::Whole(values) => (ScoreValues::Int(integers(&values)), None),
             Self::Double { values, error } => (ScoreValues::Double(values.into_owned()), error),
             Self::Same(Ok(Value::Int(value))) => (ScoreValues::Int(vec![value; lanes]), None),
             Self::Same(Ok(Value::Double(value))) => (ScoreValues::Double(vec![value; lanes]), None),
@@ -176,6 +182,17 @@ impl<'a> Vector<'a> {
         }
         Score { values, error }
     }
+}
+
+/// The integer that a double of [`Column::Whole`] holds: with this added, the lowest bits of the sum
+/// are the integer, in steps that a processor does for several lanes at once.
+fn integer(value: f64) -> i64 {
+    const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
+    (value + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits()).cast_signed()
+}
+
+pub(super) fn integers(values: &[f64]) -> Vec<i64> {
+    values.iter().map(|value| integer(*value)).collect()
 }
 
 /// Numbers of both kinds, as doubles.

@@ -21,7 +21,6 @@ use core::net::IpAddr;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use compare::integer_to_double;
 pub use compare::{equal, order};
 pub use duration::Duration;
 pub(crate) use json::{decode_base64, encode_base64};

@@ -165,10 +165,11 @@ impl Maker<'_> {
     fn test(&mut self, depth: usize) -> usize {
         let orders = ["less", "less_equals", "greater", "greater_equals"];
         let order = *self.chance.pick(&orders);
-        match self.chance.below(17) {
+        match self.chance.below(18) {
             14 => self.of_text("is_ip_string", "is_cidr_string", depth),
             15 => self.of_text("is_semver_string", "is_url_string", depth),
             16 => self.versions(depth),
+            17 => self.asked_of_the_pod(depth),
             0 | 1 => self.joined("and", depth),
             2 | 3 => self.joined("or", depth),
             4 => self.call("bool", "not_bool", &["bool"], depth),
@@ -202,6 +203,12 @@ impl Maker<'_> {
         let constant = self.constant("string", json!("1.20.0"));
         let wanted = self.made("semver", "semver_string", &[constant]);
         self.made("bool", "is_less_than_semver", &[have, wanted])
+    }
+
+    /// A fact that all lanes share, with an argument that they may not.
+    fn asked_of_the_pod(&mut self, depth: usize) -> usize {
+        let name = self.node("string", depth);
+        self.push(json!({"op": "fact", "type": "bool", "fact": "pod.bears[]", "args": [name]}))
     }
 
     fn made(&mut self, kind: &str, overload: &str, args: &[usize]) -> usize {

@@ -21,6 +21,8 @@ pub struct Columns {
     pub live: Vec<bool>,
     pub allocatable: [Vec<f64>; 3],
     pub requested: [Vec<f64>; 3],
+    /// What is allocatable and not requested; negative where pods hold more than the node has.
+    pub free: [Vec<f64>; 3],
     /// CPU and memory with defaults.
     pub nonzero: [Vec<f64>; 2],
     pub pods_allowed: Vec<f64>,
@@ -50,16 +52,18 @@ impl Columns {
         for column in self.numbers() {
             column.push(0.0);
         }
-        self.used_share.iter_mut().for_each(|column| column.push(0.0));
+        self.derived().into_iter().for_each(|column| column.push(0.0));
     }
 
     pub(super) fn clear(&mut self, index: usize) {
         self.mark(index, false, false);
-        for column in self.numbers() {
+        let empty = |column: &mut Vec<f64>| {
             if let Some(cell) = column.get_mut(index) {
                 *cell = 0.0;
             }
-        }
+        };
+        self.numbers().into_iter().for_each(empty);
+        self.derived().into_iter().for_each(empty);
     }
 
     pub(super) fn set(&mut self, index: usize, node: &Node, load: &Load) {
@@ -89,10 +93,18 @@ impl Columns {
         let share = |held: i64, has: i64| {
             if has == 0 { 0.0 } else { (approximate(held) / approximate(has)).min(1.0) }
         };
-        let shares = [share(held.cpu_milli, offered.cpu_milli), share(held.memory, offered.memory)];
-        for (column, share) in self.used_share.iter_mut().zip(shares) {
+        let free = |held: i64, has: i64| approximate(has) - approximate(held);
+        // In the order of `derived`.
+        let values = [
+            free(held.cpu_milli, offered.cpu_milli),
+            free(held.memory, offered.memory),
+            free(held.ephemeral_storage, offered.ephemeral_storage),
+            share(held.cpu_milli, offered.cpu_milli),
+            share(held.memory, offered.memory),
+        ];
+        for (column, value) in self.derived().into_iter().zip(values) {
             if let Some(cell) = column.get_mut(index) {
-                *cell = share;
+                *cell = value;
             }
         }
         self.mark(index, true, !is_exact);
@@ -114,6 +126,13 @@ impl Columns {
             &mut self.pods_allowed,
             &mut self.pods,
         ]
+    }
+
+    /// Those that follow from other numbers.
+    fn derived(&mut self) -> [&mut Vec<f64>; 5] {
+        let [cpu, memory, ephemeral] = &mut self.free;
+        let [cpu_share, memory_share] = &mut self.used_share;
+        [cpu, memory, ephemeral, cpu_share, memory_share]
     }
 
     fn mark(&mut self, index: usize, is_live: bool, is_inexact: bool) {

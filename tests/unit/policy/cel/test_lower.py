@@ -59,6 +59,56 @@ def test_members_of_loop_variables_are_asked_of_the_object() -> None:
     assert members == ["labels[]", "request"]
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "direct"),
+    [
+        (
+            "node.domain('rack')",
+            "variables.v.pods.count(selector('app=a')) < 3",
+            "node.domain('rack').pods.count(selector('app=a')) < 3",
+        ),
+        ("node.domain('rack')", "variables.v.name == 'r1'", "node.domain('rack').name == 'r1'"),
+        ("node.pods", "variables.v.size() < 3", "node.pods.size() < 3"),
+        ("node.labels", "'a' in variables.v", "'a' in node.labels"),
+        ("node.labels", "variables.v['a'] == 'b'", "node.labels['a'] == 'b'"),
+        ("node.labels", "variables.v.?a.orValue('') == 'b'", "node.labels.?a.orValue('') == 'b'"),
+        ("node", "label(variables.v, 'a') == 'b'", "label(node, 'a') == 'b'"),
+        (
+            "node.domain(label(pod, 'spread'))",
+            "variables.v.nodeCount > 1",
+            "node.domain(label(pod, 'spread')).nodeCount > 1",
+        ),
+    ],
+)
+def test_a_path_goes_on_through_a_variable_and_a_bound_name(
+    variable: str, text: str, direct: str
+) -> None:
+    environment = Environment(variables={"v": compile_expression(variable)})
+    used = compile_expression(text, environment=environment)
+    bound = compile_expression(f"cel.bind(v, {variable}, {text.replace('variables.v', 'v')})")
+    expected = compile_expression(direct)
+    assert expected.ir is not None
+    assert used.ir is not None
+    assert used.diagnostics == expected.diagnostics
+    assert used.ir["nodes"] == expected.ir["nodes"]
+    assert used.reads == expected.reads
+    # What was written in the variable is cited where the variable is used.
+    assert all(len(span) == 2 and span[1] <= len(text) for span in used.ir["spans"])
+    # A map is a value too, which a bound name holds; the others are only steps of a path.
+    if variable != "node.labels":
+        assert bound.ir is not None
+        assert bound.reads == expected.reads
+        assert bound.ir["nodes"] == expected.ir["nodes"]
+
+
+def test_a_variable_whose_path_has_a_loop_inside_keeps_its_own_slots() -> None:
+    variable = compile_expression("node.domain(['a', 'b'].filter(k, k != 'b')[0])")
+    environment = Environment(variables={"v": variable})
+    ir = compile_expression("variables.v.nodeCount > 1", environment=environment).ir
+    assert ir is not None
+    assert "member" in [node["op"] for node in ir["nodes"]]
+
+
 def test_parameters_with_values_are_constants_of_their_type() -> None:
     pools = Parameter(map_of(STRING, list_of(Type("double"))), {"ml": [1, 2.5]})
     environment = Environment(params={"pools": pools})

@@ -9,14 +9,13 @@ use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Expression, Facts, 
 use rustc_hash::FxHashMap;
 
 use crate::resources::names;
-use crate::snapshot::columns;
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, Domains, NodeView};
+use crate::snapshot::{Cluster, Domains, NodeView, Pod, columns};
 
 use super::api_path::kept_path;
 use super::pod_set::{Asked, requested};
 use super::world::{
-    ClusterWorld, NodeWorld, by_slot, condition, fits, free, has_image, is_ready, offered,
+    ClusterWorld, NodeWorld, by_slot, condition, fits, free, has_image, is_ready, offered, share,
     utilization,
 };
 
@@ -26,6 +25,13 @@ enum Held {
     Texts { ids: Vec<u32>, texts: Vec<Arc<str>> },
     Classes(Vec<u32>),
     None,
+}
+
+/// What nodes have of a resource, what pods hold of it, and what is left.
+struct Amounts<'a> {
+    has: &'a [f64],
+    held: &'a [f64],
+    free: &'a [f64],
 }
 
 pub struct NodeColumns<'a> {
@@ -79,34 +85,40 @@ impl<'a> NodeColumns<'a> {
         match (path, args) {
             ("unschedulable", []) => self.bools(|view| view.node.object.unschedulable),
             ("ready", []) => self.bools(is_ready),
-            ("fits", []) => self.bools(|view| fits(pod, view)),
+            ("fits", []) => match roomy(pod, self.cluster().nodes().columns()) {
+                Some(fits) => Column::Bool(Cow::Owned(fits.words().to_vec())),
+                None => self.bools(|view| fits(pod, view)),
+            },
             ("hasImage", [Value::String(image)]) => self.bools(|view| has_image(view, image)),
-            ("podLimit", []) => match self.counts() {
-                Some((allowed, _)) => whole(allowed.iter().copied()),
+            ("podLimit", []) => match self.exact() {
+                Some(columns) => whole(&columns.pods_allowed),
                 None => self.ints(|view| view.node.allocatable.pods),
             },
-            ("podCount", []) => match self.counts() {
-                Some((_, held)) => whole(held.iter().copied()),
+            ("podCount", []) => match self.exact() {
+                Some(columns) => whole(&columns.pods),
                 None => self.ints(|view| requested(view.load, "pods")),
             },
             ("allocatable", [Value::String(name)]) => match self.amounts(name) {
-                Some((has, _)) => whole(has.iter().copied()),
+                Some(amounts) => whole(amounts.has),
                 None => self.ints(|view| offered(&view.node.allocatable, name)),
             },
             ("capacity", [Value::String(name)]) => {
                 self.ints(|view| offered(&view.node.capacity, name))
             }
             ("requested", [Value::String(name)]) => match self.amounts(name) {
-                Some((_, held)) => whole(held.iter().copied()),
+                Some(amounts) => whole(amounts.held),
                 None => self.ints(|view| requested(view.load, name)),
             },
             ("free", [Value::String(name)]) => match self.amounts(name) {
-                Some((has, held)) => whole(has.iter().zip(held).map(|(has, held)| has - held)),
+                Some(amounts) => whole(amounts.free),
                 None => self.ints(|view| free(view, name)),
             },
-            ("utilization", [Value::String(name)]) => {
-                Column::Double(Cow::Owned(self.each(0.0, |view| utilization(view, name))))
-            }
+            ("utilization", [Value::String(name)]) => Column::Double(match self.amounts(name) {
+                Some(Amounts { has, held, .. }) => {
+                    held.iter().zip(has).map(|(held, has)| share(*held, *has)).collect()
+                }
+                None => Cow::Owned(self.each(0.0, |view| utilization(view, name))),
+            }),
             _ => match path.strip_prefix("pods.").map(|what| Asked::of(what, args)) {
                 Some(Ok(asked)) => Column::Int(Cow::Owned(asked.by_slot(self.cluster()))),
                 _ => Column::Unavailable,
@@ -114,24 +126,25 @@ impl<'a> NodeColumns<'a> {
         }
     }
 
-    /// What nodes have of a resource and what pods hold of it, where the snapshot has both side by
-    /// side.
-    fn amounts(&self, name: &str) -> Option<(&'a [f64], &'a [f64])> {
+    /// The numbers that the snapshot has side by side, where they are exact.
+    fn exact(&self) -> Option<&'a columns::Columns> {
         let columns = self.cluster().nodes().columns();
-        let position = match name {
+        columns.is_exact().then_some(columns)
+    }
+
+    fn amounts(&self, name: &str) -> Option<Amounts<'a>> {
+        let at = match name {
             names::CPU => columns::CPU,
             names::MEMORY => columns::MEMORY,
             names::EPHEMERAL_STORAGE => columns::EPHEMERAL_STORAGE,
             _ => return None,
         };
-        let both = (columns.allocatable.get(position)?, columns.requested.get(position)?);
-        columns.is_exact().then_some((both.0, both.1))
-    }
-
-    /// How many pods nodes allow and how many they hold, where the snapshot has both side by side.
-    fn counts(&self) -> Option<(&'a [f64], &'a [f64])> {
-        let columns = self.cluster().nodes().columns();
-        columns.is_exact().then_some((columns.pods_allowed.as_slice(), columns.pods.as_slice()))
+        let columns = self.exact()?;
+        Some(Amounts {
+            has: columns.allocatable.get(at)?,
+            held: columns.requested.get(at)?,
+            free: columns.free.get(at)?,
+        })
     }
 
     fn of_domain(&self, path: &str, args: &[Value]) -> Column<'_> {
@@ -157,9 +170,29 @@ impl<'a> NodeColumns<'a> {
 }
 
 /// Exact numbers as integers.
-#[expect(clippy::cast_possible_truncation, reason = "exact columns hold integers below 2^53")]
-fn whole<'c>(values: impl Iterator<Item = f64>) -> Column<'c> {
-    Column::Int(Cow::Owned(values.map(|value| value as i64).collect()))
+fn whole(values: &[f64]) -> Column<'_> {
+    Column::Whole(Cow::Borrowed(values))
+}
+
+/// The nodes with room for the pod, as [`fits`] says of one; `None` where numbers are not exact or
+/// the pod asks for more than columns tell.
+fn roomy(pod: &Pod, columns: &columns::Columns) -> Option<Bits> {
+    let asked = &pod.requests().fit;
+    if !columns.is_exact() || asked.scalars.iter().any(|(_, amount)| *amount > 0) {
+        return None;
+    }
+    let mut roomy = Bits::of_slices(&columns.pods, &columns.pods_allowed, |held, most| held < most);
+    let amounts = [asked.cpu_milli, asked.memory, asked.ephemeral_storage];
+    for (amount, free) in amounts.into_iter().zip(&columns.free).filter(|(amount, _)| *amount > 0) {
+        let amount = columns::approximate(amount);
+        roomy = roomy.and(&Bits::of_slice(free, |free| amount <= free));
+    }
+    Some(roomy)
+}
+
+/// Whether a fact rests on no node: all nodes get the same answer to the same arguments.
+pub fn is_shared(fact: &str) -> bool {
+    !fact.starts_with("node.")
 }
 
 /// What a read's column must keep, if it is one of texts or classes.
@@ -276,6 +309,10 @@ impl Columns for NodeColumns<'_> {
             Some(path) => self.of_domain(path, &read.args),
             None => self.numbers(path, &read.args),
         }
+    }
+
+    fn is_shared(&self, fact: &str) -> bool {
+        is_shared(fact)
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {

@@ -14,6 +14,7 @@ mod conditions;
 mod filter;
 mod load;
 mod needs;
+mod plan;
 mod pod_facts;
 mod pod_set;
 mod score;
@@ -38,6 +39,7 @@ pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
 pub use conditions::Conditions;
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
+pub use plan::manner;
 pub use witness::Witness;
 pub use world::{ClusterWorld, NodeWorld, PodWorld};
 

@@ -207,8 +207,12 @@ pub fn free(view: NodeView<'_>, name: &str) -> i64 {
 
 #[allow(clippy::cast_precision_loss)]
 pub fn utilization(view: NodeView<'_>, name: &str) -> f64 {
-    let has = offered(&view.node.allocatable, name);
-    if has == 0 { 0.0 } else { requested(view.load, name) as f64 / has as f64 }
+    share(requested(view.load, name) as f64, offered(&view.node.allocatable, name) as f64)
+}
+
+/// Which part of what there is is held; 0 of nothing.
+pub fn share(held: f64, has: f64) -> f64 {
+    if has == 0.0 { 0.0 } else { held / has }
 }
 
 pub fn condition<'a>(view: NodeView<'a>, kind: &str) -> Option<&'a str> {
