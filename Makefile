@@ -39,11 +39,11 @@ test: dev ## Run the tests (Rust and Python; no real cluster)
 
 .PHONY: e2e
 e2e: dev control-plane ## Test against a real kube-apiserver and etcd
-	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests/cluster tests/e2e tests/unit/testing
+	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
 
 .PHONY: e2e-full
 e2e-full: dev control-plane ## The same with the scenarios and nemeses that take long
-	$(BIN)/pytest -q -m "cluster or peer" tests/cluster tests/e2e tests/unit/testing
+	$(BIN)/pytest -q -m "cluster or peer" tests
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when cold, cached after)

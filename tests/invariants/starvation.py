@@ -6,10 +6,10 @@ Judged only in runs without trouble: an outage is no fault of the queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tests.invariants.history import SECOND_NS, History, Object, Violation
-from tests.invariants.pods_and_nodes import is_gated, node_of
+from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of
 from tests.invariants.reference import Forbids, covers, fits
 from tests.invariants.timeline import Timeline
 
@@ -40,7 +40,21 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
 def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
         return False
+    claims = claims_before(pod, timeline.pods(version))
+    names = {node["metadata"]["name"]: node for node in timeline.nodes(version)}
     return any(
-        fits(pod, node, timeline.on_node(node["metadata"]["name"], version), forbids)
-        for node in timeline.nodes(version)
+        fits(pod, node, timeline.on_node(name, version), forbids)
+        and fits(pod, node, [*timeline.on_node(name, version), *claims.get(name, ())], forbids)
+        for name, node in names.items()
     )
+
+
+def claims_before(pod: Object, others: Iterable[Object]) -> dict[str, list[Object]]:
+    """Clause: room that preemption makes is held for its pod, against equals and lesser."""
+    claims: dict[str, list[Object]] = {}
+    for other in others:
+        node = (other.get("status") or {}).get("nominatedNodeName")
+        is_another = other["metadata"]["uid"] != pod["metadata"]["uid"]
+        if node and is_another and not node_of(other) and priority_of(other) >= priority_of(pod):
+            claims.setdefault(node, []).append(other)
+    return claims

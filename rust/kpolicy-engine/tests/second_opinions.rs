@@ -24,7 +24,9 @@ fn pod(name: &str, scheduler: &str) -> Value {
 
 /// A large node and two equal ones, one that is too small, and pods of 1 cpu.
 fn cluster() -> Engine {
-    let mut engine = support::loaded(7, &support::default_program());
+    let mut program = support::default_program();
+    program["profiles"][0]["schedulerName"] = json!("default-scheduler");
+    let mut engine = support::loaded(7, &program);
     let nodes = [("large", "8"), ("one", "2"), ("other", "2"), ("small", "500m")];
     let pods = ["p", "q", "r"].map(|name| pod(name, "default-scheduler"));
     for object in nodes.map(|(name, cpu)| node(name, cpu)).into_iter().chain(pods) {
