@@ -78,6 +78,10 @@ fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine f
 bench-peer: dev ## Compare with kube-scheduler's own cycle, in one run (Go; about ten minutes)
 	$(BIN)/python -m benches peer
 
+.PHONY: bench-cluster
+bench-cluster: dev control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
+	$(BIN)/python -m benches cluster
+
 .PHONY: lint
 lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
 	cargo fmt --all --check

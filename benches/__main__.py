@@ -1,4 +1,4 @@
-"""`python -m benches [NAME…]` and `python -m benches peer`: the driver.
+"""`python -m benches [NAME…]`; `… peer` and `… cluster` have flags of their own: the driver.
 
 Owns the names, the flags and the exit code. Assumes an optimised build of the engine (`make dev`).
 Must not measure.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from benches import boundary, expressions, footprint, loading, matrix, plot, policy_tests, startup
+from benches.cluster import command as cluster
 from benches.peer import command as peer
 
 _FAILED: Final = 1
@@ -74,6 +75,11 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "load": _load,
     "plot": _plot,
 }
+# With flags of their own.
+_COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
+    "peer": peer.main,
+    "cluster": cluster.main,
+}
 _USUAL: Final = ("boundary", "workloads", "tests", "startup")
 
 
@@ -83,7 +89,8 @@ def parser() -> argparse.ArgumentParser:
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
         "tests of policies, how long the command line takes to start, expressions, memory, and "
         "loading; plot cost by nodes. Without a name: boundary, workloads, tests and startup. "
-        "`peer --help` is the comparison with kube-scheduler.",
+        "`peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` that "
+        "of both as processes on a real API server.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])
@@ -102,8 +109,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
-    if words[:1] == ["peer"]:  # which has flags of its own
-        return peer.main(words[1:])
+    if words and words[0] in _COMMANDS:
+        return _COMMANDS[words[0]](words[1:])
     flags = parser()
     arguments = flags.parse_args(words)
     names = arguments.names or _USUAL

@@ -1,0 +1,1 @@
+"""Schedulers as processes, side by side on a real API server."""

@@ -1,0 +1,140 @@
+"""`python -m benches cluster`: kube-scheduler and `kpolicy run` on one real API server, in one run.
+
+Owns the flags, what is printed and the exit code. Assumes an optimised build of the engine (`make
+dev`) and the control plane's binary. Must not measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from benches.cluster import contenders, stage
+from benches.cluster import round as rounds
+from benches.cluster.collector import Collector
+from benches.cluster.comparison import Comparison, in_turns
+from benches.cluster.contenders import Contender
+from benches.cluster.round import Round
+from benches.cluster.table import table
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.errors import ControlPlaneError
+
+NODES: Final = 5_000
+PODS: Final = 10_000
+ROUNDS: Final = 2
+PODS_A_NODE_MAX: Final = 100
+TRACED_SHARE: Final = 0.05
+_INCOMPLETE: Final = 1
+_CANNOT: Final = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser(
+        prog="python -m benches cluster",
+        description="Run kube-scheduler and `kpolicy run` in turns on a real kube-apiserver, over "
+        "the same nodes and as many waiting pods, and compare bound pods a second and processor "
+        "time a pod. docs/internals/bench-cluster.md says how to read the table.",
+        epilog="exit: 0 compared, 1 a pod was not bound or not told of, 2 could not work",
+    )
+    flags.add_argument("--nodes", type=_at_least_one, default=NODES, metavar="N")
+    flags.add_argument("--pods", type=_at_least_two, default=PODS, metavar="N", help="a round")
+    flags.add_argument(
+        "--rounds", type=_at_least_one, default=ROUNDS, metavar="N",
+        help="of each contender, in turns (default: %(default)s)",
+    )  # fmt: skip
+    flags.add_argument(
+        "--tracing", action="store_true",
+        help=f"compare kpolicy with {TRACED_SHARE:.0%} of its attempts traced to a collector, "
+        "instead, with kpolicy without",
+    )  # fmt: skip
+    flags.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
+    )
+    flags.add_argument("--json", action="store_true", help="figures for programs")
+    return flags
+
+
+def main(words: Sequence[str]) -> int:
+    arguments = parser().parse_args(words)
+    if arguments.pods > PODS_A_NODE_MAX * arguments.nodes:
+        parser().error(f"at most {PODS_A_NODE_MAX} pods a node, so that all find a place")
+    try:
+        with ExitStack() as stack:
+            folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            folder.mkdir(parents=True, exist_ok=True)
+            return _compared(arguments, folder, stack)
+    except (ControlPlaneError, OSError) as error:
+        _say(str(error))
+        return _CANNOT
+
+
+def _compared(arguments: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
+    plane = stack.enter_context(stage.control_plane(folder))
+    compared = contenders.peers()
+    collector = None
+    if arguments.tracing:
+        collector = stack.enter_context(Collector())
+        compared = contenders.traced(collector.url, TRACED_SHARE)
+    _say(f"creating {arguments.nodes:,} nodes")
+    stage.make_nodes(plane, arguments.nodes)
+    comparison = in_turns(compared, arguments.rounds, _runner(plane, arguments.pods, folder))
+    failures = comparison.failures()
+    if collector is not None and not collector.requests:
+        failures.append("the collector was sent no traces")
+    _show(comparison, plane, arguments)
+    for failure in failures:
+        _say(failure)
+    return _INCOMPLETE if failures else 0
+
+
+def _runner(plane: ControlPlane, pods: int, folder: Path) -> Callable[[Contender, int], Round]:
+    def run(contender: Contender, turn: int) -> Round:
+        _say(f"round {turn + 1}, {contender.name}: creating {pods:,} pods")
+        letters = contender.name.replace(", ", "-")
+        return rounds.run(plane, contender, pods, f"{letters}-{turn + 1}", folder)
+
+    return run
+
+
+def _show(comparison: Comparison, plane: ControlPlane, arguments: argparse.Namespace) -> None:
+    host = {"processors": os.cpu_count(), "python": platform.python_version()}
+    about = {
+        "kubernetes": plane.harness.version,
+        "nodes": arguments.nodes,
+        "pods": arguments.pods,
+        **host,
+    }
+    if arguments.json:
+        print(json.dumps({**about, **comparison.line()}))
+        return
+    print(
+        f"{plane.harness.version}; {arguments.nodes:,} nodes, {arguments.pods:,} waiting pods a "
+        f"round, {os.cpu_count()} processors for everything"
+    )
+    print("\n".join(table(comparison)))
+
+
+def _at_least_one(text: str) -> int:
+    return _at_least(1, text)
+
+
+def _at_least_two(text: str) -> int:
+    return _at_least(2, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} on")
+    return int(text)
+
+
+def _say(line: str) -> None:
+    print(f"cluster: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,93 @@
+"""The schedulers that are compared, each as the command an operator would start.
+
+Owns flags and configuration. kube-scheduler gets client limits that cannot be what is measured
+(its own of 50 requests a second would be). Must not start anything.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.cluster import components
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.readiness import free_ports
+from tests.cluster.users import KUBE_SCHEDULER, NORMAL
+
+OURS: Final = "kpolicy"
+THEIRS: Final = "kube-scheduler"
+TRACED: Final = "kpolicy, traced"
+_REQUESTS_PER_SECOND: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """`command` for a folder in which it may leave its configuration."""
+
+    name: str
+    scheduler_name: str
+    command: Callable[[ControlPlane, Path], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kpolicy:
+    """The shipped policy, all nodes scored. `environment` is laid over ours."""
+
+    flags: tuple[str, ...] = ("--no-leader-elect",)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, plane: ControlPlane, folder: Path) -> tuple[str, ...]:
+        (port,) = free_ports(1)
+        variables = (f"{name}={value}" for name, value in self.environment.items())
+        return (
+            "env", *variables, sys.executable, "-m", "kpolicy", "run",
+            f"--kubeconfig={plane.kubeconfig(NORMAL)}", f"--port={port}", *self.flags,
+        )  # fmt: skip
+
+
+def kube_scheduler(plane: ControlPlane, folder: Path) -> tuple[str, ...]:
+    (port,) = free_ports(1)
+    kubeconfig = plane.kubeconfig(KUBE_SCHEDULER)
+    configuration = folder / "kube-scheduler.json"
+    configuration.write_text(
+        json.dumps(
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "clientConnection": {
+                    "kubeconfig": str(kubeconfig),
+                    "qps": _REQUESTS_PER_SECOND,
+                    "burst": _REQUESTS_PER_SECOND,
+                },
+                "leaderElection": {"leaderElect": False},
+            }
+        )
+    )
+    flags = (f"--config={configuration}",)
+    words = components.scheduler(kubeconfig, port, plane.harness.minor, flags)
+    return (str(plane.binary.path), *words)
+
+
+def peers() -> tuple[Contender, ...]:
+    return (
+        Contender(THEIRS, "default-scheduler", kube_scheduler),
+        Contender(OURS, "kpolicy", Kpolicy()),
+    )
+
+
+def traced(collector: str, share: float) -> tuple[Contender, ...]:
+    """Without traces, and with that share of them sent to the collector at that URL."""
+    environment = {
+        "OTEL_TRACES_EXPORTER": "otlp",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector,
+        "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+        "OTEL_TRACES_SAMPLER_ARG": str(share),
+    }
+    return (
+        Contender(OURS, "kpolicy", Kpolicy()),
+        Contender(TRACED, "kpolicy", Kpolicy(environment=environment)),
+    )

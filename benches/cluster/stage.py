@@ -1,0 +1,89 @@
+"""The control plane that the contenders share, and what is put on it.
+
+Owns the audit policy of a measurement (names and times only, so that the API server is not busy
+with its own log), the nodes, the namespace of each round and its removal. Must not know schedulers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.client import wait_for
+from tests.cluster.connection import ApiError
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.rights import DEFAULT_READS, RULES
+
+ZONES: Final = 10
+_REMOVED_WITHIN_S: Final = 600
+# Written whole by the tests' own policy; here a line is the least that tells who did what when.
+_AUDIT_POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived", "ResponseStarted"],
+    "rules": [
+        {
+            "level": "Metadata",
+            "verbs": ["create"],
+            "resources": [
+                {"group": "", "resources": ["pods/binding"]},
+                {"group": "events.k8s.io", "resources": ["events"]},
+            ],
+        },
+        {"level": "None"},
+    ],
+}
+
+
+@contextmanager
+def control_plane(folder: Path) -> Iterator[ControlPlane]:
+    policy = folder / "audit-policy.json"
+    policy.write_text(json.dumps(_AUDIT_POLICY))
+    flags = (f"--audit-policy-file={policy}", "--delete-collection-workers=8")
+    with ControlPlane(api_server_flags=flags) as plane:
+        plane.grant(NORMAL, (*RULES, *DEFAULT_READS))
+        yield plane
+
+
+def make_nodes(plane: ControlPlane, count: int) -> None:
+    """As in the other benchmarks: 32 cpu, 128 Gi, 110 pods, ten zones."""
+    plane.admin.create_nodes(
+        count,
+        each=lambda index: {"labels": {"topology.kubernetes.io/zone": f"zone-{index % ZONES}"}},
+    )
+
+
+@contextmanager
+def waiting_pods(
+    plane: ControlPlane, namespace: str, count: int, scheduler_name: str
+) -> Iterator[None]:
+    """Pods of 100m and 256Mi that wait in a namespace of their own, and are gone afterwards."""
+    plane.admin.create_namespace(namespace)
+    plane.admin.create_pods(count, namespace=namespace, scheduler_name=scheduler_name)
+    try:
+        yield
+    finally:
+        wait_for(
+            lambda: _removed(plane, namespace), "the pods of a round to be gone",
+            timeout_s=_REMOVED_WITHIN_S, every_s=1,
+        )  # fmt: skip
+
+
+def _removed(plane: ControlPlane, namespace: str) -> bool:
+    """A deletion that the client gave up on goes on in the API server; it is asked for again."""
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    try:
+        plane.admin.delete(path)
+    except (ApiError, OSError):
+        return False
+    return not plane.admin.get(path, limit="1")["items"]
+
+
+def scheduled_events(plane: ControlPlane, namespace: str) -> int:
+    """How many pods have their Scheduled event."""
+    events = plane.admin.list(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
+    return len({event["regarding"]["uid"] for event in events if event["reason"] == "Scheduled"})

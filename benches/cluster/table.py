@@ -1,0 +1,55 @@
+"""The comparison for people.
+
+Owns headings, rounding and the sentence below. Must not compute figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from benches.cluster.comparison import Comparison
+from benches.cluster.contenders import OURS, THEIRS
+from benches.cluster.round import Round
+from kpolicy.offline.report.columns import columns
+
+_HEADINGS: Final = (
+    "round", "scheduler", "bound", "events", "pods/s", "cpu ms/pod", "with start", "start s",
+    "API server ms/pod", "resident MiB",
+)  # fmt: skip
+
+
+def table(comparison: Comparison) -> list[str]:
+    cells: list[Sequence[str]] = [_HEADINGS]
+    cells += [_cells(position // 2 + 1, one) for position, one in enumerate(comparison.rounds)]
+    right = tuple(position for position in range(len(_HEADINGS)) if position != 1)
+    return [*columns(cells, right=right), "", sentence(comparison)]
+
+
+def sentence(comparison: Comparison) -> str:
+    """Medians of the rounds."""
+    if (comparison.first, comparison.second) == (THEIRS, OURS):
+        return (
+            f"kpolicy binds {comparison.throughput:.2f}x as many pods a second, "
+            f"with 1/{1 / comparison.cpu:.1f} of the processor time a pod "
+            f"(1/{1 / comparison.cpu_with_start:.1f} with the start)"
+        )
+    return (
+        f"{comparison.second} beside {comparison.first}: {comparison.throughput - 1:+.1%} pods a "
+        f"second, {comparison.cpu - 1:+.1%} processor time a pod"
+    )
+
+
+def _cells(turn: int, one: Round) -> list[str]:
+    return [
+        str(turn),
+        one.contender,
+        f"{one.bound:,}",
+        f"{one.events:,}",
+        f"{one.pods_per_second:,.0f}",
+        f"{one.cpu_ms:.2f}",
+        f"{one.cpu_with_start_ms:.2f}",
+        f"{one.start_s:.2f}",
+        f"{one.api_server_ms:.2f}",
+        f"{one.resident_mib:.0f}",
+    ]
