@@ -35,8 +35,8 @@ def test_a_run_is_recorded_whole(control_plane: ControlPlane, namespace: str) ->
     assert binds == [(201, "recorded-node"), (409, "elsewhere")]
     assert {write.what for write in history.ours()} >= {BINDING, "pods", "nodes"}
     assert list(again.changes[: len(history.changes)]) == list(history.changes)
-    # An administrator does what a scheduler may not. Whether the second bind was asked for a pod that
-    # was known to be on a node (I10, I3) depends on when the watch told of the first.
+    # An administrator does what a scheduler may not. Whether the second bind was for a pod known to
+    # be on a node (I10, I3) depends on when the watch told of the first.
     found = {one.invariant for one in violations(history)}
     assert "I12" in found
     assert found <= {"I12", "I10", "I3"}
