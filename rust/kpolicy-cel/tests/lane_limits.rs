@@ -1,5 +1,7 @@
 //! A cost limit bites in the same lanes, whichever way they are evaluated.
 
+#![allow(clippy::expect_used, reason = "a test may end with a panic")]
+
 #[path = "support/random_ir.rs"]
 mod random_ir;
 mod support;
@@ -15,7 +17,8 @@ fn round(seed: u64, kind: &'static str) -> (World, Expression, u64) {
     let world = World::random(&mut chance);
     let ir = random_ir::expression(&mut chance, kind);
     let limit = LIMITS[chance.below(LIMITS.len())];
-    let folded = Expression::verify(&ir).unwrap().fold(&Pod, &mut Budget::new(u64::MAX));
+    let verified = Expression::verify(&ir).expect("what is drawn is of the right types");
+    let folded = verified.fold(&Pod, &mut Budget::new(u64::MAX));
     (world, folded, limit)
 }
 
