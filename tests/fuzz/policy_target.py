@@ -1,8 +1,8 @@
 """What must hold of any input that is meant to be a policy.
 
 Owns the promises: no exception, every place is in the text, every format can be written, a program
-exactly where there is no error, mending keeps the meaning and ends. Must not know where inputs come
-from.
+exactly where there is no error, the engine loads it, mending keeps the meaning and ends. Must not
+know where inputs come from.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from kpolicy.cli.render import Findings, render
 from kpolicy.diagnostics import Diagnostic, has_errors
+from kpolicy.engine import Engine
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.fixes import fixed, meaning
 from kpolicy.policy.source import Source
@@ -27,6 +28,9 @@ def check(data: bytes) -> frozenset[str]:
     source = Source("input.yaml", data)
     compiled = compile_policy([source])
     assert (compiled.program is None) == has_errors(compiled.diagnostics)
+    if compiled.program is not None:
+        refusals = Engine(0).load(compiled.program.bytes)
+        assert not refusals, refusals
     findings = Findings.of(compiled.diagnostics, [source])
     for one in compiled.diagnostics:
         _placed(one, findings)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from . import ast
+from . import ast, pattern
 from .catalogue_rows import Time
 from .rows import Family
 from .scope import Scope
@@ -43,35 +43,6 @@ _SEMVER: Final = re.compile(
     rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+{_PART}(?:\.{_PART})*)?",
     re.ASCII,
 )
-# Of Python's syntax, what RE2 does not have.
-_NOT_RE2: Final = re.compile(r"\(\?(?:[=!]|<[=!]|>|\(|P=|#)|\\[1-9]|[*+?}]\+")
-_PATTERN_CHARACTERS_MAX: Final = 1024
-# The engine's bound is 64; what repeats counts there too.
-_PATTERN_NESTING_MAX: Final = 30
-
-
-def _pattern(text: str) -> str:
-    if len(text) > _PATTERN_CHARACTERS_MAX:
-        return f"a pattern has at most {_PATTERN_CHARACTERS_MAX} characters"
-    bare = re.sub(r"\\\\|\[\^?\]?[^\]]*\]", "", text)
-    if _NOT_RE2.search(bare):
-        return "look-around, back references and possessive repeats are not part of RE2"
-    if _nesting(bare) > _PATTERN_NESTING_MAX:
-        return f"groups are nested more than {_PATTERN_NESTING_MAX} deep"
-    try:
-        re.compile(_as_python(text))
-    except (re.error, OverflowError, RecursionError) as error:
-        return str(error)
-    return ""
-
-
-def _nesting(pattern: str) -> int:
-    """The most groups that are open at a time, an escaped bracket counted like a group."""
-    depth = deepest = 0
-    for mark in pattern:
-        depth = depth + 1 if mark == "(" else max(0, depth - 1) if mark == ")" else depth
-        deepest = max(depth, deepest)
-    return deepest
 
 
 def _ip(text: str) -> str:
@@ -102,17 +73,8 @@ def _cidr(text: str) -> str:
     )
 
 
-def _as_python(text: str) -> str:
-    """RE2's Unicode classes and end marks, which Python spells differently or lacks."""
-    text = re.sub(r"\\[pP](?:\{\^?\w+\}|\w)", "a", text)
-    text = re.sub(r"\[:\^?\w+:\]", "a", text)
-    text = text.replace(r"\z", r"\Z").replace(r"\C", ".")
-    flags = re.match(r"\(\?[imsU]+\)", text)
-    return text[flags.end() :] if flags else text.replace("(?U", "(?")
-
-
 _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
-    "pattern": (_pattern, "a regular expression of RE2 syntax"),
+    "pattern": (pattern.refusal, "a regular expression of RE2 syntax"),
     "quantity": (lambda text: "" if _QUANTITY.fullmatch(text) else " ", "a quantity such as 500m"),
     "duration": (lambda text: "" if _DURATION.fullmatch(text) else " ", "a duration such as 1h30m"),
     "timestamp": (
@@ -139,12 +101,12 @@ _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
 def check_constant(scope: Scope, family: Family, tree: Tree, node: ast.Call) -> Tree:
     """The call, or an error if its constant operand can never be read."""
     if family.pattern is not None:
-        pattern = tree.args[family.pattern]
-        if scope.environment.constant_patterns and pattern.time > Time.PARAMS:
+        written = tree.args[family.pattern]
+        if scope.environment.constant_patterns and written.time > Time.PARAMS:
             return scope.report(
                 "KP402",
                 "a regular expression must be constant",
-                pattern.span,
+                written.span,
                 "`startsWith`, or list the patterns in params",
             )
     if not family.checked or not tree.args:
