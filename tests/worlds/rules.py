@@ -30,5 +30,5 @@ def compiled() -> str:
         rules = [rule for rule in profile[part] if "expression" in rule]
         lines = ",\n".join(json.dumps(rule, sort_keys=True) for rule in rules)
         parts.append(f'"{part}": [\n{lines}\n]')
-    parts.append(f'"policies": {json.dumps(program["policies"])}')
+    parts += [f'"{name}": {json.dumps(program[name])}' for name in ("policies", "limits")]
     return "{" + ",\n".join(parts) + "}\n"

@@ -128,6 +128,7 @@ fn every_decision_equals_one_from_scratch() {
         ("in two steps", seen.in_two_steps, 5),
         ("promised", seen.promised, 1),
         ("rebuilt", seen.rebuilt, 10),
+        ("listed for paths", seen.listed_for_paths, 1),
     ] {
         let wanted = at_least_in_ten_worlds * worlds / 10;
         assert!(worlds < 100 || count >= wanted, "{what}: {count}, wanted {wanted}");

@@ -9,6 +9,8 @@ pub const NODES: usize = 10;
 pub const NAMESPACES: [&str; 2] = ["red", "blue"];
 const ZONES: [&str; 3] = ["za", "zb", "zc"];
 const APPS: [&str; 4] = ["web", "db", "cache", "job"];
+/// Only named in annotations.
+const OWNERS: [&str; 2] = ["ann", "bob"];
 const KEYS: [&str; 2] = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"];
 
 pub fn node_name(index: usize) -> String {
@@ -37,10 +39,14 @@ pub fn node(lots: &mut Lots, index: usize) -> Value {
     if lots.one_in(6) {
         annotations["closed"] = json!(lots.pick(&APPS));
     }
+    if lots.one_in(3) {
+        annotations["owner"] = json!(lots.pick(&OWNERS));
+    }
     json!({"apiVersion": "v1", "kind": "Node",
         "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations},
-        "spec": {"taints": taints, "unschedulable": lots.one_in(10)},
-        "status": {"images": images,
+        "spec": {"taints": taints, "unschedulable": lots.one_in(10),
+                 "providerID": lots.pick(&["", "a", "b"])},
+        "status": {"images": images, "nodeInfo": {"kernelVersion": lots.pick(&["5.4", "6.1"])},
             "conditions": [{"type": "Ready", "status": lots.pick(&["True", "True", "False"])}],
             "allocatable": {
                 "cpu": format!("{}", 1 + lots.below(6)), "memory": format!("{}Gi", 2 + lots.below(12)),
@@ -160,6 +166,12 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     if lots.one_in(12) {
         spec["preemptionPolicy"] = json!("Never");
     }
+    if lots.one_in(2) {
+        spec["dnsPolicy"] = json!(lots.pick(&["ClusterFirst", "None"]));
+    }
+    if lots.one_in(4) {
+        spec["hostname"] = json!(lots.pick(&["rooted", "other"]));
+    }
     if lots.one_in(12) {
         spec["initContainers"] = json!([{"name": "i", "image": "img/web:1",
             "restartPolicy": "Always", "resources": {"requests": {"cpu": "300m"}}}]);
@@ -212,6 +224,9 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     let mut meta = json!({"name": format!("p{index}"), "namespace": namespace,
         "uid": format!("u{index}"), "labels": labels,
         "creationTimestamp": format!("2026-01-01T00:{:02}:00Z", index % 60)});
+    if lots.one_in(3) {
+        meta["annotations"] = json!({"owner": lots.pick(&OWNERS)});
+    }
     if lots.one_in(2) {
         meta["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet",
             "name": app, "uid": app, "controller": true}]);
@@ -240,8 +255,13 @@ pub fn selecting(lots: &mut Lots) -> Value {
     match lots.below(6) {
         0 => {
             let labels = if lots.one_in(3) { json!({}) } else { json!({"team": lots.pick(&APPS)}) };
+            let annotations = if lots.one_in(3) {
+                json!({})
+            } else {
+                json!({"provider": lots.pick(&["a", "b"])})
+            };
             json!({"apiVersion": "v1", "kind": "Namespace",
-                   "metadata": {"name": namespace, "labels": labels}})
+                   "metadata": {"name": namespace, "labels": labels, "annotations": annotations}})
         }
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
                     "spec": {"selector": {"app": lots.pick(&APPS)}}}),

@@ -164,5 +164,6 @@ pub fn program(lots: &mut Lots) -> Value {
                                        "minCandidateNodesAbsolute": absolute});
     }
     json!({"format": 1, "hash": "sha256:test", "policies": expressions()["policies"],
+           "limits": expressions()["limits"],
            "tieBreak": lots.pick(&["random", "random", "name", "leastPods"]), "profiles": [profile]})
 }

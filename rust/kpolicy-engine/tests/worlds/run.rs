@@ -32,6 +32,7 @@ pub struct Seen {
     pub in_batches: usize,
     pub promised: usize,
     pub rebuilt: usize,
+    pub listed_for_paths: usize,
 }
 
 impl Seen {
@@ -48,6 +49,7 @@ impl Seen {
         self.in_batches += other.in_batches;
         self.promised += other.promised;
         self.rebuilt += other.rebuilt;
+        self.listed_for_paths += other.listed_for_paths;
     }
 }
 
@@ -155,7 +157,7 @@ impl Run<'_> {
             Step::Settle(uid, outcome) => self.settle(uid, *outcome),
             Step::Confirm(uid) => self.confirm(uid),
             Step::Evict(uid, at_once) => self.evict(uid, *at_once),
-            Step::Load(program) => self.load(*program),
+            Step::Load(program) => self.load(*program)?,
             Step::Flood(changes) => self.flood(*changes),
         }
         Ok(())
@@ -196,6 +198,10 @@ impl Run<'_> {
     fn relist(&mut self, kind: Kind, missing: &str) {
         let missing = if kind == Kind::Pod { missing.to_owned() } else { format!("/{missing}") };
         self.shown.remove(&(kind, missing));
+        self.list(kind);
+    }
+
+    fn list(&mut self, kind: Kind) {
         let listed = self.shown.iter().filter(|((have, _), _)| *have == kind);
         let listed: Vec<Value> = listed.map(|(_, object)| object.clone()).collect();
         self.both(|engine, applied| {
@@ -238,12 +244,20 @@ impl Run<'_> {
         }
     }
 
-    fn load(&mut self, program: usize) {
-        let Some(document) = self.world.programs.get(program) else { return };
+    fn load(&mut self, program: usize) -> Agreed {
+        let Some(document) = self.world.programs.get(program) else { return Ok(()) };
         for engine in [&mut self.engine, &mut self.twin] {
             // Shrinking also makes some that are refused; of drawn ones none is.
             let _ = engine.load(document);
         }
+        // As the scheduler does: what the new program reads by API path was not kept so far.
+        for resource in self.engine.stale() {
+            if let Some(kind) = Kind::of_resource(resource) {
+                self.seen.listed_for_paths += 1;
+                self.list(kind);
+            }
+        }
+        same("listed anew, and still stale", &self.engine.stale(), &Vec::new())
     }
 
     fn flood(&mut self, changes: usize) {

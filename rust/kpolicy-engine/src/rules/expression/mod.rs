@@ -107,9 +107,9 @@ impl Written {
         Reads { node, load: self.needs.load }
     }
 
-    /// Whether a node's answer rests on no other node.
+    /// Whether a node's answer rests on no other node; on how many there are neither.
     fn is_local(&self) -> bool {
-        !self.needs.other_pods && !self.needs.other_nodes
+        !self.needs.other_pods && !self.needs.other_nodes && !self.allowance.is_bounded()
     }
 
     /// What it may spend on a node.
