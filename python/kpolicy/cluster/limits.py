@@ -143,5 +143,8 @@ LEASE_DURATION_S: Final = 15.0
 LEASE_RENEW_DEADLINE_S: Final = 10.0
 LEASE_RETRY_S: Final = 2.0
 LEASE_JITTER: Final = 1.2  # as client-go: retry periods are stretched by up to this much
+# Whoever waits looks so often in a retry period: as late as the last renewal was seen, so late is
+# the take-over. With 1 s of 2 s that is 16 s after the renewal, plus three round trips.
+LEASE_LOOKS_PER_RETRY: Final = 2
 LEASE_REQUEST_TIMEOUT_S: Final = 5.0  # half the renew deadline: one lost answer leaves one more try
 LEASE_RELEASE_TIMEOUT_S: Final = 2.0  # the way out must not wait on the API server
