@@ -78,6 +78,12 @@ REFUSED_RETRY_S: Final = 30.0
 # A server that asks for more patience than this is asked again anyway.
 RETRY_AFTER_S_MAX: Final = 60.0
 
+# --- start ---------------------------------------------------------------------------------------
+# An API server that restarts, or is overrun for a moment, is back within this; then whoever started
+# us is told, and starts us again. It is asked again after 0.8 s, and at least so often.
+START_PATIENCE_S: Final = 30.0
+START_RETRY_S_MAX: Final = 3.0
+
 # --- binds ---------------------------------------------------------------------------------------
 # The lease's grace (15 s - 10 s): a bind sent in the last moment of leadership ends within it.
 BIND_TIMEOUT_S: Final = 5.0
