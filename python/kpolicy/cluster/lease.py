@@ -27,7 +27,12 @@ from kpolicy.cluster.lease_record import (
     read_lease,
     released_lease,
 )
-from kpolicy.cluster.limits import LEASE_JITTER, LEASE_RELEASE_TIMEOUT_S, LEASE_REQUEST_TIMEOUT_S
+from kpolicy.cluster.limits import (
+    LEASE_JITTER,
+    LEASE_LOOKS_PER_RETRY,
+    LEASE_RELEASE_TIMEOUT_S,
+    LEASE_REQUEST_TIMEOUT_S,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +106,7 @@ class Elector:
     async def run(self) -> None:
         """Acquire, then renew until that fails for too long; returns when the lease is lost."""
         while not await self._try():
-            await self._clock.sleep(self._retry_s())
+            await self._clock.sleep(self._look_again_s())
         _log.info("leading: %s holds %s/%s", self._identity, self._namespace, self._name)
         _complete(self._acquired)
         while self.fence():
@@ -207,8 +212,14 @@ class Elector:
         self._last_error = text
         return False
 
-    def _retry_s(self) -> float:
-        return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
+    def _look_again_s(self) -> float:
+        """Never later than the moment when what we see of another's lease is over."""
+        wait_ns = 0
+        if self._observed is not None:
+            wait_ns = self._observed.wait_ns(self._identity, self._clock.monotonic_ns())
+        if wait_ns == 0:  # nobody is in the way, so that something else failed
+            return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
+        return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)
 
     def _collection(self) -> str:
         namespace = quote(self._namespace, safe="")

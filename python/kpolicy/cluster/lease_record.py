@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from kpolicy.clock import NANOSECONDS
@@ -78,12 +79,12 @@ def read_lease(body: bytes) -> LeaseRecord | None:
         spec = document.get("spec") or {}
         return LeaseRecord(
             holder=str(spec.get("holderIdentity") or ""),
-            duration_s=float(spec.get("leaseDurationSeconds") or 0),
+            duration_s=float(int(spec.get("leaseDurationSeconds") or 0)),
             transitions=int(spec.get("leaseTransitions") or 0),
             resource_version=str(document["metadata"].get("resourceVersion") or ""),
             document=document,
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -100,9 +101,14 @@ class Observation:
 
     def may_take(self, identity: str, monotonic_ns: int) -> bool:
         """Nobody holds it, we do, or its holder has not renewed for as long as it promised to."""
+        return self.wait_ns(identity, monotonic_ns) == 0
+
+    def wait_ns(self, identity: str, monotonic_ns: int) -> int:
+        """How long it may not be taken yet, unless it is renewed meanwhile."""
         if self.record.holder in {"", identity}:
-            return True
-        return monotonic_ns - self.since_ns >= self.record.duration_s * NANOSECONDS
+            return 0
+        promised_ns = ceil(self.record.duration_s * NANOSECONDS)
+        return max(0, self.since_ns + promised_ns - monotonic_ns)
 
 
 def new_lease(namespace: str, name: str, identity: str, terms: LeaseTerms, now_ns: int) -> bytes:

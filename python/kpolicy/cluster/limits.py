@@ -78,6 +78,12 @@ REFUSED_RETRY_S: Final = 30.0
 # A server that asks for more patience than this is asked again anyway.
 RETRY_AFTER_S_MAX: Final = 60.0
 
+# --- start ---------------------------------------------------------------------------------------
+# An API server that restarts, or is overrun for a moment, is back within this; then whoever started
+# us is told, and starts us again. It is asked again after 0.8 s, and at least so often.
+START_PATIENCE_S: Final = 30.0
+START_RETRY_S_MAX: Final = 3.0
+
 # --- binds ---------------------------------------------------------------------------------------
 # The lease's grace (15 s - 10 s): a bind sent in the last moment of leadership ends within it.
 BIND_TIMEOUT_S: Final = 5.0
@@ -143,5 +149,8 @@ LEASE_DURATION_S: Final = 15.0
 LEASE_RENEW_DEADLINE_S: Final = 10.0
 LEASE_RETRY_S: Final = 2.0
 LEASE_JITTER: Final = 1.2  # as client-go: retry periods are stretched by up to this much
+# Whoever waits looks so often in a retry period: as late as the last renewal was seen, so late is
+# the take-over. With 1 s of 2 s that is 16 s after the renewal, plus three round trips.
+LEASE_LOOKS_PER_RETRY: Final = 2
 LEASE_REQUEST_TIMEOUT_S: Final = 5.0  # half the renew deadline: one lost answer leaves one more try
 LEASE_RELEASE_TIMEOUT_S: Final = 2.0  # the way out must not wait on the API server

@@ -78,6 +78,9 @@ class PodStatusWriter:
         self._cache_max = cache_max
         # By uid. Hashes, for the messages of 100,000 pods are 100 MB.
         self._last: OrderedDict[str, _Asked] = OrderedDict()
+        # By uid, from when it is said that a nomination is void until the API server has it; what
+        # is said of the pod meanwhile says so too. At most what the outbox holds.
+        self._releasing: set[str] = set()
         self._unchanged = 0
         self._outbox: Outbox[_Patch | _Release] = Outbox(
             self._send, capacity=CONDITION_QUEUE_MAX, workers=CONDITION_WORKERS
@@ -90,6 +93,10 @@ class PodStatusWriter:
 
     def set(self, condition: PodCondition, *, urgent: bool = False) -> None:
         """Write it unless it says what was written last; never waits."""
+        if condition.nominated_node:
+            self._releasing.discard(condition.uid)
+        elif condition.uid in self._releasing:
+            condition = replace(condition, nominated_node="")
         digest = hash((condition.reason, condition.message, condition.nominated_node))
         before = self._last.get(condition.uid)
         if before is not None and before.digest == digest:
@@ -113,17 +120,20 @@ class PodStatusWriter:
 
     def release(self, namespace: str, name: str, uid: str) -> None:
         """The pod's nomination is void; never waits. What waits to be told of it goes along."""
+        self._releasing.add(uid)
         before, waiting = self._last.get(uid), self._outbox.waiting(uid)
         if before is not None:
-            self._last[uid] = replace(before, digest=None)
+            before = self._last[uid] = replace(before, digest=None)
         item: _Patch | _Release = _Release(namespace, name, uid)
         if isinstance(waiting, _Patch):
-            item = replace(waiting, condition=replace(waiting.condition, nominated_node=""))
-        self._outbox.offer(uid, item, urgent=True)
+            item = _with_release(waiting, before)
+        if not self._outbox.offer(uid, item, urgent=True):
+            self._releasing.discard(uid)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or on a node: what waits for it is not written any more."""
         self._last.pop(uid, None)
+        self._releasing.discard(uid)
         self._outbox.withdraw(uid)
 
     def statistics(self) -> OutboxStatistics:
@@ -137,8 +147,7 @@ class PodStatusWriter:
 
     async def _send(self, patch: _Patch | _Release) -> bool:
         if isinstance(patch, _Release):
-            answer = await self._write(patch.namespace, patch.name, release_body(patch.uid))
-            return isinstance(answer, Response)
+            return await self._send_release(patch)
         condition = patch.condition
         body = condition_body(condition, patch.asked.transition_ns)
         answer = await self._write(condition.namespace, condition.name, body)
@@ -146,18 +155,48 @@ class PodStatusWriter:
         if isinstance(answer, Response):
             if last is not None:
                 self._last[condition.uid] = replace(last, transition_ns=None)
+            if condition.nominated_node == "":
+                self._released(condition.uid)
             return True
-        if last == patch.asked and not (
-            _passes(answer) and self._outbox.offer(condition.uid, patch)
-        ):
+        kept = _passes(answer) and self._keep(patch, last)
+        if last == patch.asked and not kept:
             del self._last[condition.uid]
+            self._released(condition.uid)
         return False
+
+    def _keep(self, patch: _Patch, last: _Asked | None) -> bool:
+        """What could not be written yet waits again, with the release that came meanwhile."""
+        uid = patch.condition.uid
+        if isinstance(self._outbox.waiting(uid), _Release):
+            return self._outbox.offer(uid, _with_release(patch, last))
+        return last == patch.asked and self._outbox.offer(uid, patch)
+
+    async def _send_release(self, release: _Release) -> bool:
+        answer = await self._write(release.namespace, release.name, release_body(release.uid))
+        if isinstance(answer, Response):
+            self._released(release.uid)
+            return True
+        # What waits, if anything does, was said later and releases too, or nominates anew.
+        if release.uid in self._releasing and self._outbox.waiting(release.uid) is None:
+            kept = _passes(answer) and self._outbox.offer(release.uid, release)
+            if not kept:
+                self._releasing.discard(release.uid)
+        return False
+
+    def _released(self, uid: str) -> None:
+        """Written or given up; unless it was said again, of a later nomination."""
+        if not isinstance(self._outbox.waiting(uid), _Release):
+            self._releasing.discard(uid)
 
     async def _write(self, namespace: str, name: str, body: bytes) -> Response | Failure:
         path = f"{pod_path(namespace, name)}/status"
         return await write(
             self._client, self._clock, "PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH
         )
+
+
+def _with_release(patch: _Patch, last: _Asked | None) -> _Patch:
+    return _Patch(replace(patch.condition, nominated_node=""), last or patch.asked)
 
 
 def _passes(failure: Failure) -> bool:

@@ -6,7 +6,7 @@ Owns the words for what is wrong and what to do. Assumes that a person reads the
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kpolicy.cluster import problem as code
@@ -14,6 +14,7 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.limits import CONNECT_TIMEOUT_S
+from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.problem import ConnectionProblem, problem
 from kpolicy.cluster.resource import Resource
 
@@ -26,10 +27,21 @@ class ServerVersion:
 
 
 async def probe(
-    client: ApiClient, needs: Sequence[Resource] = (), *, timeout_s: float = CONNECT_TIMEOUT_S
+    client: ApiClient,
+    needs: Sequence[Resource] = (),
+    *,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    patience: Patience | None = None,
 ) -> ServerVersion | ConnectionProblem:
     """The server's version, after every resource in `needs` could be listed."""
-    answer = await client.request("GET", "/version", timeout_s=timeout_s)
+
+    async def get(path: str, query: Mapping[str, str] | None = None) -> Response | Failure:
+        async def once() -> Response | Failure:
+            return await client.request("GET", path, query, timeout_s=timeout_s)
+
+        return await (patience.ask(once) if patience is not None else once())
+
+    answer = await get("/version")
     if not isinstance(answer, Response):
         return explain_failure(client.connection, answer, "read /version")
     version = _version(answer.body)
@@ -41,7 +53,7 @@ async def probe(
         )
     for resource in needs:
         query = resource.query() | {"limit": "1"}
-        answer = await client.request("GET", resource.path, query, timeout_s=timeout_s)
+        answer = await get(resource.path, query)
         if not isinstance(answer, Response):
             return explain_failure(client.connection, answer, f"list {resource.name}")
     return version
@@ -96,7 +108,7 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
             )
         case Status():
             return problem(
-                code.NOT_AN_API_SERVER if failure.code < 500 else code.UNREACHABLE,
+                code.UNREACHABLE if failure.transient else code.NOT_AN_API_SERVER,
                 f"cannot {what}: {server} answered {failure}",
                 "look at the API server's health: /readyz?verbose",
             )

@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
@@ -152,9 +152,11 @@ class Binds:
         binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
         context = self._reporter.traces.begin(times.decided_ns)
         traceparent = context.traceparent if context is not None else None
-        end = await self._pre_bind(pod, decision) if decision.volumes else None
-        if end is None:
-            unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
+        unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
+        end = await self._pre_bind(pod, decision, unsent) if decision.volumes else None
+        if end is not None:
+            del self._unsent[pod.uid]
+        else:
             async with self._window:
                 del self._unsent[pod.uid]
                 times.started_ns = self._clock.now_ns()
@@ -171,13 +173,20 @@ class Binds:
         if end.settle is not Outcome.BOUND:
             self._urgent.set()
 
-    async def _pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
-        """Outside of the window: a slow one takes no other pod's place."""
+    async def _pre_bind(
+        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+    ) -> BindEnd | None:
+        """Outside of the window: a slow one takes no other pod's place. What is written for it by
+        the time when it is withdrawn stands, as by kube-scheduler."""
         self._waiting += 1
         self._on_work()
+        work = asyncio.ensure_future(self._pre_binder.pre_bind(pod, decision))
+        waits: tuple[asyncio.Future[Any], ...] = (work, withdrawn)
         try:
-            return await self._pre_binder.pre_bind(pod, decision)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else WITHDRAWN
         finally:
+            work.cancel()
             self._waiting -= 1
 
     async def _ask(self, binding: Binding, traceparent: str | None) -> BindEnd:

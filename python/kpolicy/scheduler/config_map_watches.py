@@ -17,6 +17,7 @@ from typing import Any
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import Informer
+from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
 from kpolicy.cluster.problem import ConnectionProblem
 from kpolicy.cluster.resource import Resource
@@ -37,9 +38,16 @@ class _Watched:
 
 class ConfigMapWatches:
     def __init__(
-        self, client: ApiClient, clock: Clock, random: Random, group: asyncio.TaskGroup
+        self,
+        client: ApiClient,
+        clock: Clock,
+        random: Random,
+        group: asyncio.TaskGroup,
+        *,
+        patience: Patience | None = None,
     ) -> None:
         self._client = client
+        self._patience = patience
         self._clock = clock
         self._random = random
         self._group = group
@@ -96,7 +104,7 @@ class ConfigMapWatches:
         resource = Resource(
             f"configmaps {name}", name.collection, field_selector=f"metadata.name={name.name}"
         )
-        answer = await probe(self._client, [resource])
+        answer = await probe(self._client, [resource], patience=self._patience)
         if isinstance(answer, ConnectionProblem):
             # Of two who came at once, the first has started it.
             return self._watched.get(name) or Problem(answer.code, answer.message, answer.hint)

@@ -13,6 +13,7 @@ from random import Random
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import Informer, InformerStatistics
+from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
 from kpolicy.cluster.problem import NOT_SERVED, ConnectionProblem
 from kpolicy.cluster.resource import Resource
@@ -34,8 +35,11 @@ class Informers:
         clock: Clock,
         random: Random,
         group: asyncio.TaskGroup,
+        *,
+        patience: Patience,
     ) -> None:
         self._client = client
+        self._patience = patience
         self._sink = sink
         self._clock = clock
         self._random = random
@@ -60,7 +64,7 @@ class Informers:
         known = self._running.keys() | self._absent
         added = [resource for resource in watched(names) if resource.name not in known]
         readable: list[Resource] = []
-        probes = (probe(self._client, [resource]) for resource in added)
+        probes = (probe(self._client, [resource], patience=self._patience) for resource in added)
         for resource, answer in zip(added, await asyncio.gather(*probes), strict=True):
             if not isinstance(answer, ConnectionProblem):
                 readable.append(resource)

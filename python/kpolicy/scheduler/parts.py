@@ -15,6 +15,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.binder import Binder
 from kpolicy.cluster.events import EventRecorder
 from kpolicy.cluster.evictor import Evictor
+from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.scheduler.binds import Binds
@@ -75,6 +76,7 @@ class Given:
     metrics: SchedulerMetrics
     traces: Traces
     fence: Callable[[], bool]
+    patience: Patience
 
 
 def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
@@ -100,7 +102,8 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         thread, queue, clock,
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
-    informers = Informers(client, sink, clock, given.machine.random, group)
+    random = given.machine.random
+    informers = Informers(client, sink, clock, random, group, patience=given.patience)
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,

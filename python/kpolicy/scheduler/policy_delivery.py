@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.events import EventRecorder
+from kpolicy.cluster.patience import Patience
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_source import ConfigMapSource
@@ -62,11 +63,12 @@ class Delivery:
         group: asyncio.TaskGroup,
         by: str,
         leads: Callable[[], bool],
+        patience: Patience,
     ) -> None:
         self._reloader = reloader
         self._clock = clock
         self._group = group
-        self._watches = ConfigMapWatches(client, clock, random, group)
+        self._watches = ConfigMapWatches(client, clock, random, group, patience=patience)
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
         self.source = self.source_of(given)

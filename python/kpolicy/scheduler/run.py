@@ -18,6 +18,8 @@ from kpolicy.clock import NANOSECONDS, Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.limits import START_PATIENCE_S
+from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
@@ -101,6 +103,7 @@ class Scheduler:
             self._shadow = ShadowPolicy(self._compile, self._clock)
             self._engine = self._shadow.beside(self._engine)
             self._shadow.observe(self.metrics)
+        self._patience = Patience(self._clock, self._machine.random, START_PATIENCE_S)
         self._leadership: Leadership | None = None
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
@@ -119,6 +122,11 @@ class Scheduler:
     async def wait_ready(self) -> None:
         """Until the first lists are in the engine (a replica that does not lead is ready too)."""
         await self._ready.wait()
+
+    @property
+    def waits_for(self) -> str:
+        """What the API server last said, while a start waits for it."""
+        return self._patience.waits_for
 
     @property
     def url(self) -> str:
@@ -193,6 +201,7 @@ class Scheduler:
             return problem
         delivery = self._delivery = self._deliver(parts, client, group)
         problem = await self._or_stopped(delivery.start())
+        self._patience.end()
         if problem is not None or self._stop.is_set():
             return problem
         shadow_source = None
@@ -254,7 +263,7 @@ class Scheduler:
         fence = leadership.fence if leadership is not None else lambda: True
         given = Given(
             client, self._engine, self._compile, self.options, self._clock, self._machine,
-            self.metrics, traces, fence,
+            self.metrics, traces, fence, self._patience,
         )  # fmt: skip
         return wire(given, group)
 
@@ -281,7 +290,8 @@ class Scheduler:
             return f"a call takes {busy_s:.0f} s" if busy_s > limits.ENGINE_CALL_S_MAX else ""
 
         def synced() -> str:
-            return "" if self.ready else "handlers are not fully synchronized"
+            why = f": waiting for the API server: {self.waits_for}" if self.waits_for else ""
+            return "" if self.ready else f"handlers are not fully synchronized{why}"
 
         def stopping() -> str:
             return "process is shutting down" if self._stop.is_set() else ""
@@ -313,6 +323,7 @@ class Scheduler:
             random=Random(self._random.getrandbits(64)), events=parts.reporter.events, group=group,
             by=self._machine.host_name,
             leads=leadership.fence if leadership is not None else lambda: True,
+            patience=self._patience,
         )  # fmt: skip
 
     async def _lead(self) -> None:

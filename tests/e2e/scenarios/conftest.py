@@ -12,6 +12,7 @@ import pytest
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import judge, recording
 from tests.e2e.nemeses.proxy import Proxy
 from tests.e2e.rights import SCENARIO_RULES
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -88,12 +89,14 @@ def play(
 ) -> Iterator[Stage]:
     """A stage, and at its end what must hold after every scenario."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower())[:36].strip("-")
-    stage = Stage(plane, scheduler, f"{words}-{next(_numbers)}", profile)
-    try:
-        yield stage
-        assert scheduler.alive, scheduler.tail()
-        stage.settled()
-        stage.check()
-        stage.clear()
-    finally:
-        stage.remove()  # whatever failed: the next test finds no nodes
+    with recording(plane, profile) as recorded:
+        stage = Stage(plane, scheduler, f"{words}-{next(_numbers)}", profile)
+        try:
+            yield stage
+            assert scheduler.alive, scheduler.tail()
+            stage.settled()
+            stage.check()
+            judge(stage, recorded)
+            stage.clear()
+        finally:
+            stage.remove()  # whatever failed: the next test finds no nodes

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import ManualClock
+from kpolicy.clock import NANOSECONDS, ManualClock
 from kpolicy.cluster.failure import Status
 from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseTerms
@@ -103,6 +103,60 @@ async def test_when_the_first_cannot_renew_it_stops_before_the_second_begins(
         assert lost.done()
         assert tasks[0].done()
         assert two.statistics().transitions == 1
+
+
+@pytest.mark.parametrize("answer_after_s", [0.0, 0.1])
+@pytest.mark.parametrize("killed_after_s", [0.0, 0.4, 0.9, 1.3, 1.99])
+@pytest.mark.parametrize("phase_s", [0.0, 0.3, 0.5, 0.7, 1.0, 1.5])
+async def test_after_a_kill_the_other_leads_within_17_s_and_never_within_the_leases_15(
+    clock: ManualClock,
+    server: LeaseServer,
+    phase_s: float,
+    killed_after_s: float,
+    answer_after_s: float,
+) -> None:
+    """`killed_after_s` the last renewal, which the other may see when it looks next."""
+    first, second = LeaseClient(server), LeaseClient(server)
+    one, two = elector(first, "one"), elector(second, "two", seed=2)
+    async with running(one) as tasks:
+        await clock.advance(20 + phase_s)
+        async with running(two):
+            await clock.advance(10 - phase_s)
+            second.answer_after_s = answer_after_s
+            assert clock.monotonic_ns() % (2 * NANOSECONDS) == 0, "just renewed"
+            await clock.advance(killed_after_s)
+            tasks[0].cancel()
+            renewed = len(server.writes)
+            since_renewal_s = killed_after_s
+            while not two.fence():
+                assert since_renewal_s < 30
+                await clock.advance(0.05)
+                since_renewal_s += 0.05
+            assert server.writes[renewed:] == [("PUT", "two")]
+            assert since_renewal_s >= 15
+            # Half a second is left for the bind.
+            assert since_renewal_s - killed_after_s <= 16.5
+
+
+async def test_a_holder_that_renews_late_is_not_overtaken(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    """What counts is the last change that was seen, also when the wait was all but over."""
+    api = LeaseClient(server)
+    one, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(one, two) as tasks:
+        await clock.advance(20)
+        tasks[0].cancel()
+        for late_s in (9.0, 14.0, 14.9, 14.9):
+            await clock.advance(late_s)
+            assert not two.fence()
+            assert server.document is not None
+            server.version += 1
+            server.document["metadata"]["resourceVersion"] = str(server.version)
+        await clock.advance(14.9)
+        assert not two.fence()
+        await clock.advance(2)
+        assert two.fence()
 
 
 async def test_an_answer_that_never_comes_does_not_hold_up_the_loss(

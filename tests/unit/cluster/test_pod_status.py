@@ -152,6 +152,79 @@ async def test_what_is_kept_for_later_is_not_written_of_a_pod_that_left() -> Non
         assert it.writer.statistics().written == 0
 
 
+def away(it: Statuses, rounds: int | None) -> None:
+    times = None if rounds is None else rounds * WRITE_TRIES_MAX
+    fault = FaultRule(RequestFault(status=503), subresource="status", times=times)
+    it.control_plane.faults = ScriptedFaults([fault])
+
+
+async def nominated(it: Statuses) -> PodCondition:
+    """Written, and then void."""
+    condition = it.condition(nominated_node="n1")
+    it.writer.set(condition)
+    await it.settled(1)
+    assert it.pod()["status"]["nominatedNodeName"] == "n1"
+    return condition
+
+
+async def test_a_release_that_could_not_be_written_is_written_later() -> None:
+    async with writing() as it:
+        condition = await nominated(it)
+        away(it, rounds=2)
+        it.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
+        assert it.writer.statistics().failed == 2
+        assert "nominatedNodeName" not in it.pod()["status"]
+        await eventually(it.rests)
+
+
+async def test_a_release_goes_along_with_what_is_said_meanwhile() -> None:
+    async with writing() as it:
+        condition = await nominated(it)
+        away(it, rounds=1)
+        it.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually(lambda: it.clock.sleepers > 0)
+        it.writer.set(it.condition("another reason"))
+        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
+        assert it.scheduled()["message"] == "another reason"
+        assert "nominatedNodeName" not in it.pod()["status"]
+
+
+async def test_a_condition_under_way_is_kept_with_the_release_that_overtakes_it() -> None:
+    async with writing() as it:
+        condition = await nominated(it)
+        away(it, rounds=2)
+        it.writer.set(it.condition("another reason"))
+        await eventually(lambda: it.clock.sleepers > 0)
+        it.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
+        assert it.scheduled()["message"] == "another reason"
+        assert "nominatedNodeName" not in it.pod()["status"]
+
+
+async def test_a_release_that_waits_does_not_undo_a_later_nomination() -> None:
+    async with writing() as it:
+        condition = await nominated(it)
+        away(it, rounds=1)
+        it.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually(lambda: it.clock.sleepers > 0)
+        it.writer.set(it.condition("again", nominated_node="n2"))
+        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
+        await eventually(it.rests)
+        assert it.pod()["status"]["nominatedNodeName"] == "n2"
+
+
+async def test_a_release_of_a_pod_that_left_is_not_kept() -> None:
+    async with writing() as it:
+        condition = await nominated(it)
+        away(it, rounds=None)
+        it.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(it, lambda: it.writer.statistics().failed >= 1)
+        it.writer.forget(condition.uid)
+        await eventually_in_time(it, it.rests)
+        assert it.writer.statistics().written == 1
+
+
 async def eventually_in_time(it: Statuses, true: Callable[[], bool]) -> None:
     """Each time somebody sleeps, until his sleep is over."""
     while not true():

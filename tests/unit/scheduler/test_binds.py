@@ -290,6 +290,38 @@ async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
         assert pod.errors == 1
 
 
+async def test_a_pod_that_waits_for_its_volumes_can_be_withdrawn() -> None:
+    """Nobody deletes it: its room is free, what waited for its volumes ends, and it is queued."""
+    async with rig() as one:
+        one.start("a", volumes=[VOLUME])
+        await one.rest()
+        assert one.binds.withdraw("a")
+        await one.rest()
+        assert one.pre_binder.ends["a"].cancelled()
+        assert one.settled() == {"a": Outcome.FAILED}
+        assert (one.binds.awaiting_volumes, one.binds.under_way) == (0, 0)
+        assert one.binder.bindings == []
+        assert one.queue.statistics().backoff == 1
+        assert not one.binds.withdraw("a")
+
+
+async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_sent() -> None:
+    async with rig(window=1) as one:
+        one.binder.answer.clear()
+        one.start("sent")
+        await one.rest()
+        one.start("a", volumes=[VOLUME])
+        await one.rest()
+        one.pre_binder.ends["a"].set_result(None)
+        await one.rest()
+        assert not one.binds.withdraw("sent")
+        assert one.binds.withdraw("a")
+        one.binder.answer.set()
+        await one.rest()
+        assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
+        assert [binding.name for binding in one.binder.bindings] == ["sent"]
+
+
 async def test_the_way_out_does_not_wait_for_volumes() -> None:
     async with rig() as one:
         one.start("a", volumes=[VOLUME])

@@ -114,14 +114,25 @@ async def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
     assert "there is no kubeconfig at" in lines[0]
 
 
-async def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+async def test_a_cluster_that_is_not_there_yet_is_waited_for_and_said(tmp_path: Path) -> None:
     async with ControlPlane() as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
-    status, lines = await finished(
-        "--kubeconfig", str(config), "--port", "0", "--log-level", "error"
-    )
+    async with process("--kubeconfig", str(config), "--port", "0") as started:
+        line = await said(started, "waiting for the API server")
+        assert line["level"] == "warning"
+        started.terminate()
+        assert await asyncio.wait_for(started.wait(), WAIT_S) == 0
+
+
+async def test_credentials_that_are_refused_are_told_at_once(tmp_path: Path) -> None:
+    refused = ScriptedFaults([FaultRule(RequestFault(status=401), times=None)])
+    async with ControlPlane(faults=refused) as control_plane:
+        config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
+        status, lines = await finished(
+            "--kubeconfig", str(config), "--port", "0", "--log-level", "error"
+        )
     assert (status, len(lines)) == (2, 1)
-    assert lines[0].startswith("kpolicy: KPC201: cannot read /version: nothing answers at http://")
+    assert lines[0].startswith("kpolicy: KPC204: cannot ")
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:

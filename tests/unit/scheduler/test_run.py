@@ -9,14 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 import aiohttp
+import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.problem import ADDRESS_UNUSABLE, LEADERSHIP_LOST, POLICY_INVALID, TASK_DIED
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
+from kpolicy.testing.calls import Call
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import Drop, FaultRule, RequestFault, ScriptedFaults
+from kpolicy.testing.faults import (
+    Drop,
+    FaultRule,
+    RequestFault,
+    ScriptedFaults,
+    WatchFault,
+)
 from tests.unit.scheduler.small_engine import SmallEngine
 from tests.unit.scheduler.world import QUIET, free_port, on_port, running
 from tests.unit.telemetry.exposition import parsed
@@ -401,7 +409,41 @@ async def test_a_part_that_dies_ends_the_run_with_its_reason() -> None:
     assert "the engine fell over" in problem.message
 
 
-async def test_what_the_user_can_mend_is_a_problem_with_a_hint() -> None:
+class Away:
+    """Refuses everything until it is back."""
+
+    def __init__(self) -> None:
+        self.back = False
+
+    def on_request(self, call: Call) -> RequestFault | None:
+        return None if self.back else RequestFault(status=503)
+
+    def on_watch_event(self, call: Call) -> WatchFault:
+        return WatchFault.NONE
+
+
+async def test_an_api_server_that_is_not_there_yet_is_waited_for() -> None:
+    away, port = Away(), free_port()
+    async with (
+        ControlPlane(faults=away) as control_plane,
+        running(control_plane, options=on_port(port), ready=False) as world,
+    ):
+        control_plane.add(node("n"), pod("p"))
+        await world.until(lambda: bool(world.scheduler.waits_for))
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/readyz") as answer,
+        ):
+            assert answer.status == 500
+            assert "waiting for the API server: 503" in await answer.text()
+        away.back = True
+        await world.until(lambda: "p" in world.placed())
+
+
+async def test_what_the_user_can_mend_is_a_problem_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kpolicy.scheduler.run.START_PATIENCE_S", 0.1)
     port = free_port()
     listening = await asyncio.start_server(lambda r, w: None, "127.0.0.1", port)
     async with (
