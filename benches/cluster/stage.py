@@ -16,7 +16,7 @@ from tests.cluster.client import wait_for
 from tests.cluster.connection import ApiError
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.rights import DEFAULT_READS, RULES
+from tests.e2e.rights import RULES
 
 ZONES: Final = 10
 _REMOVED_WITHIN_S: Final = 600
@@ -45,7 +45,7 @@ def control_plane(folder: Path) -> Iterator[ControlPlane]:
     policy.write_text(json.dumps(_AUDIT_POLICY))
     flags = (f"--audit-policy-file={policy}", "--delete-collection-workers=8")
     with ControlPlane(api_server_flags=flags) as plane:
-        plane.grant(NORMAL, (*RULES, *DEFAULT_READS))
+        plane.grant(NORMAL, RULES)
         yield plane
 
 

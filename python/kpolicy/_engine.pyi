@@ -178,6 +178,9 @@ class Engine:
     def pending(self) -> list[_PodChange]:
         """All pending pods, in the order of creation and name."""
 
+    def holdings(self) -> bytes:
+        """Who is in the snapshot, as JSON lines: the nodes in the first, then a pod each."""
+
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
 

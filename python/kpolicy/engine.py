@@ -386,6 +386,12 @@ class Engine:
         """All pending pods, in the order of creation and name."""
         return list(map(PodChange._make, self._engine.pending()))
 
+    def holdings(self) -> bytes:
+        """Who is in the snapshot, as JSON lines: the nodes' names in the first, then for each pod
+        `[uid, "namespace/name", node, assumed, nominated, scheduler]`; a pending pod has no node
+        but may have one nominated, where room is kept for it."""
+        return self._engine.holdings()
+
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object."""
         return self._engine.statistics()

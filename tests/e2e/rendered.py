@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy" / "kustomize"
 # How many objects each has: a file that a kustomization forgets is missed.
-OVERLAYS: Final = {"second-scheduler": 19, "otel": 19, "replacement": 21}
+OVERLAYS: Final = {"second-scheduler": 19, "otel": 19, "monitored": 22, "replacement": 21}
 NAMESPACE: Final = "kpolicy-system"
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:kpolicy"
 

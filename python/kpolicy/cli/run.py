@@ -39,7 +39,8 @@ policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PA
 And in a file (--config): a SchedulerConfiguration, whose keys are the flags in camelCase, logFormat
 and so on; paths in it are relative to it. Flags come before variables, before the file.
 Traces go where the standard OTEL_* variables say. SIGHUP reads the policies again, and ConfigMaps
-that they take params from; so does a change of their content. SIGTERM and SIGINT stop."""
+that they take params from; so does a change of their content. SIGTERM and SIGINT stop. SIGUSR2
+compares what is held with what the API server says, and writes that and the queue to the log."""
 # The whole way out is promised to take less than eight seconds, whatever hangs.
 EXIT_S_MAX: Final = 7.8
 
@@ -138,6 +139,10 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
     return Options(
         bind_address=settings.bind_address,
         port=settings.port,
+        auth=settings.auth,
+        auth_token_file=str(settings.auth_token_file or ""),
+        tls_cert_file=str(settings.tls_cert_file or ""),
+        tls_private_key_file=str(settings.tls_private_key_file or ""),
         leader_elect=settings.leader_elect,
         # A namespace that is ours needs no rights in kube-system, which managed clusters guard.
         lease_namespace=settings.lease_namespace or own_namespace or LEASE_NAMESPACE_OUTSIDE,
@@ -185,6 +190,7 @@ def _handle_signals(scheduler: Scheduler) -> set[asyncio.Task[object]]:
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, stop)
     loop.add_signal_handler(signal.SIGHUP, reload)
+    loop.add_signal_handler(signal.SIGUSR2, scheduler.dump)
     return reloads
 
 

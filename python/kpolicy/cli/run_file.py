@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from kpolicy.scheduler.configuration import SchedulerConfiguration
 
 _BYTES_MAX: Final = 1 << 20
-_PATHS: Final = ("kubeconfig", "policy_cache")
+_PATHS: Final = (
+    "kubeconfig", "policy_cache", "tls_cert_file", "tls_private_key_file", "auth_token_file",
+)  # fmt: skip
 _PATH_LISTS: Final = ("policy", "shadow_policy")
 
 

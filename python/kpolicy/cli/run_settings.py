@@ -110,6 +110,26 @@ class RunSettings:
         metadata=_flag(str, "where /metrics and /healthz are served", metavar="ADDRESS"),
     )
     port: int = field(default=10259, metadata=_flag(_whole, "its port; 0 for none"))
+    tls_cert_file: Path | None = field(
+        default=None,
+        metadata=_flag(Path, "its certificate, PEM; read again when it changes", metavar="FILE"),
+    )
+    tls_private_key_file: Path | None = field(
+        default=None, metadata=_flag(Path, "and the key of it", metavar="FILE")
+    )
+    auth: str = field(
+        default="none",
+        metadata=_flag(
+            str,
+            "who may read all but health: none (all of this machine, nobody else), token (of"
+            " --auth-token-file), delegated (tokens of the cluster, by its RBAC)",
+            choices=("none", "token", "delegated"),
+        ),
+    )
+    auth_token_file: Path | None = field(
+        default=None,
+        metadata=_flag(Path, "the token to ask for; read again each time", metavar="FILE"),
+    )
     leader_elect: bool = field(
         default=True,
         metadata=_flag(_yes_or_no, "act only while holding a Lease, so that replicas take turns"),

@@ -131,6 +131,10 @@ WRITE_TRIES_MAX: Final = 3
 WRITE_TIMEOUT_S: Final = 10.0
 WRITE_RETRY_S: Final = 1.0
 
+# --- reviews -------------------------------------------------------------------------------------
+# Whoever scrapes us waits for this, ten seconds by default; twice is asked.
+REVIEW_TIMEOUT_S: Final = 4.0
+
 # --- credentials ---------------------------------------------------------------------------------
 CREDENTIAL_FILE_BYTES_MAX: Final = 1 * MIB
 # Projected service account tokens change well before they end; client-go reads them every minute.

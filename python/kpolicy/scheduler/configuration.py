@@ -58,6 +58,10 @@ class SchedulerConfiguration(Edge):
     once: bool | None = None
     bind_address: NonEmpty | None = None
     port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    tls_cert_file: NonEmpty | None = None
+    tls_private_key_file: NonEmpty | None = None
+    auth: Literal["none", "token", "delegated"] | None = None
+    auth_token_file: NonEmpty | None = None
     leader_elect: bool | None = None
     lease_namespace: NonEmpty | None = None
     lease_name: NonEmpty | None = None

@@ -130,6 +130,25 @@ SHADOW_LOG_LINES_MAX: Final = 10
 SHADOW_LOG_PERIOD_S: Final = 10.0
 SHADOW_NICENESS: Final = 10
 
+# --- looked at from outside ----------------------------------------------------------------------
+# What a comparison finds once may be the time between two answers; what it finds again after this
+# is none.
+COMPARE_AGAIN_S: Final = 2.0
+DIFFERENCES_LOGGED_MAX: Final = 20
+# Between two explanations, and between two comparisons that were asked for: what they cost, others
+# wait for.
+PAGE_PERIOD_NS: Final = 1 * SECOND_NS
+# Names among which one that was perhaps meant is looked for.
+NAMES_COMPARED_MAX: Final = 1000
+# A right that was taken away ends so late; kube-apiserver's own components remember for 10 s too.
+REVIEW_REMEMBERED_NS: Final = 10 * SECOND_NS
+REVIEWS_REMEMBERED_MAX: Final = 512
+REVIEWS_IN_FLIGHT_MAX: Final = 4
+REVIEWS_WAITING_MAX: Final = 64
+DIFFERENCES_SHOWN_MAX: Final = 200
+# Lines of the queue's dump: far below what the log's own queue holds.
+QUEUE_DUMPED_MAX: Final = 1000
+
 # --- process -------------------------------------------------------------------------------------
 # The whole way out stays below 8 s: binds, then lease and last events within the same time, then
 # the telemetry's 2 s.

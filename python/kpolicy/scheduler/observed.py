@@ -14,6 +14,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import InformerStatistics
 from kpolicy.cluster.outbox import OutboxStatistics
 from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.informers import Informers
@@ -152,6 +153,22 @@ def observe_preemptions(metrics: SchedulerMetrics, preemptions: Preemptions) -> 
         "kpolicy_evictions_total", "counter", "Evictions of victims, by what came of them.",
         lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
         ("outcome",),
+    )  # fmt: skip
+
+
+def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
+    metrics.watch(
+        "kpolicy_comparer_differences", "gauge",
+        "What the last comparison with the API server found, of those asked for.",
+        comparer.differences, ("what", "side"),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_comparer_runs_total", "counter", "Comparisons, by whether they came to their end.",
+        comparer.runs, ("result",),
+    )  # fmt: skip
+    metrics.watch(
+        "kpolicy_comparer_last_timestamp_seconds", "gauge", "When the last comparison ended.",
+        comparer.ended_seconds,
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.cluster.problem import ConnectionProblem
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.problem import OPTION_INVALID, Problem
+from kpolicy.scheduler.problem import OPTION_INVALID, TOKENS_IN_THE_CLEAR, Problem
+from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 
 PORT_DEFAULT: Final = 10259  # kube-scheduler's
 PORT_MAX: Final = 65535
@@ -34,14 +35,35 @@ class Options:
     seed: int | None = None
     once: bool = False
     binds_in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX
+    auth: str = NONE
+    auth_token_file: str = ""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
 
     def checked(self) -> Problem | None:
         if not 0 <= self.port <= PORT_MAX:
             return _invalid(f"port {self.port} is not between 0 and {PORT_MAX}")
         if self.binds_in_flight_max < 1:
             return _invalid("binds in flight must be at least 1")
+        wrong = self._serving_checked()
+        if wrong is not None:
+            return wrong
         terms = self.lease_terms()
         return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
+
+    def _serving_checked(self) -> Problem | None:
+        if self.auth not in KINDS:
+            return _invalid(f"--auth={self.auth} is none of {', '.join(KINDS)}")
+        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
+            return _invalid("--tls-cert-file and --tls-private-key-file go together")
+        if (self.auth == TOKEN) != bool(self.auth_token_file):
+            return _invalid("--auth=token and --auth-token-file go together")
+        is_clear = not self.tls_cert_file and not is_loopback(self.bind_address)
+        if self.auth != NONE and is_clear and self.port:
+            text = f"--auth={self.auth} on {self.bind_address} needs TLS"
+            hint = "give --tls-cert-file and --tls-private-key-file, or --bind-address=127.0.0.1"
+            return Problem(TOKENS_IN_THE_CLEAR, text, hint)
+        return None
 
     def lease_terms(self) -> LeaseTerms | ConnectionProblem:
         return LeaseTerms.checked(

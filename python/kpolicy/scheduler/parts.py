@@ -19,6 +19,7 @@ from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
@@ -29,6 +30,7 @@ from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.observed import (
     EngineSizes,
+    observe_comparer,
     observe_engine,
     observe_extenders,
     observe_informers,
@@ -61,6 +63,7 @@ class Parts:
     cycle: Cycle
     reloader: Reloader
     sizes: EngineSizes
+    comparer: Comparer
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,9 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     observe_preemptions(metrics, preemptions)
     observe_engine(metrics, sizes)
     observe_extenders(metrics, in_force, extended)
+    comparer = Comparer(client, thread, queue, sink, clock)
+    observe_comparer(metrics, comparer)
     return Parts(
         queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, extended, cycle,
-        reloader, sizes,
+        reloader, sizes, comparer,
     )  # fmt: skip

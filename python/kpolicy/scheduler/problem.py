@@ -20,8 +20,13 @@ ADDRESS_UNUSABLE: Final = "KPS201"
 OPTION_INVALID: Final = "KPS202"
 CONFIGURATION_INVALID: Final = "KPS203"
 EXTENDER_UNUSABLE: Final = "KPS204"
+CERTIFICATE_UNUSABLE: Final = "KPS205"
+TOKEN_FILE_UNUSABLE: Final = "KPS206"  # noqa: S105 - a code, no token
+TOKENS_IN_THE_CLEAR: Final = "KPS207"
 LEADERSHIP_LOST: Final = "KPS301"
 TASK_DIED: Final = "KPS302"
+HOLDINGS_DIFFER: Final = "KPS303"
+COMPARISON_FAILED: Final = "KPS304"
 
 # What each code means, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
@@ -34,8 +39,13 @@ CATALOGUE: Final = {
     OPTION_INVALID: "an option has a value that is not allowed",
     CONFIGURATION_INVALID: "the file that --config names has errors",
     EXTENDER_UNUSABLE: "the certificates of an extender cannot be read or do not match",
+    CERTIFICATE_UNUSABLE: "the certificate or key for metrics and health cannot be read or used",
+    TOKEN_FILE_UNUSABLE: "the file of --auth-token-file cannot be read, or holds no token",
+    TOKENS_IN_THE_CLEAR: "--auth wants tokens, and they would cross a network without TLS",
     LEADERSHIP_LOST: "the lease could not be renewed in time; another may lead now",
     TASK_DIED: "a part of the scheduler ended unexpectedly; a restart is safe",
+    HOLDINGS_DIFFER: "what the scheduler holds is not what the API server says; please report it",
+    COMPARISON_FAILED: "the API server could not be asked for what the scheduler is compared with",
 }
 
 FINDINGS: Final = 1  # the exit status for policies with errors, and for a process to be restarted

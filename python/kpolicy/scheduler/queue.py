@@ -234,6 +234,10 @@ class Queue:
         ends = self._error_backoff.first_key()
         return None if ends is None else ends[0]
 
+    def entries(self) -> list[QueuedPod]:
+        """Every pod, to look at."""
+        return list(self._pods.values())
+
     def statistics(self) -> QueueStatistics:
         waiting = (
             len(self._active),

@@ -24,10 +24,12 @@ from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.comparer import Compared
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.pages import Pages
 from kpolicy.scheduler.parts import Given, Parts, wire
 from kpolicy.scheduler.policy_delivery import Delivery, GivenPolicies, Keeping
 from kpolicy.scheduler.policy_source import FixedSource
@@ -41,6 +43,7 @@ from kpolicy.scheduler.problem import (
 )
 from kpolicy.scheduler.queue import QueueStatistics
 from kpolicy.scheduler.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.serving import serving_of
 from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
 from kpolicy.telemetry.health import Check, Checks, ping
@@ -153,6 +156,15 @@ class Scheduler:
         assert self._delivery is not None, "it is there as long as the scheduler runs"
         return await self._delivery.reload(sources)
 
+    async def compare(self) -> Compared:
+        """What of nodes, pods, nominations and the queue is not as the API server says."""
+        return await self._running().comparer.compare()
+
+    def dump(self) -> None:
+        """Compare, and write that and the queue to the log, as soon as there is something."""
+        if self._parts is not None and self.ready:
+            self._parts.comparer.begin_dump()
+
     def stop(self) -> None:
         """End the run in an orderly way, in less than eight seconds."""
         self._stop_began_ns = self._stop_began_ns or self._clock.monotonic_ns()
@@ -196,7 +208,7 @@ class Scheduler:
         if problem is not None:
             return problem
         parts = self._parts = self._wire(client, group)
-        problem = await self._listen(parts)
+        problem = await self._listen(parts, client, group)
         if problem is not None:
             return problem
         delivery = self._delivery = self._deliver(parts, client, group)
@@ -267,19 +279,27 @@ class Scheduler:
         )  # fmt: skip
         return wire(given, group)
 
-    async def _listen(self, parts: Parts) -> Problem | None:
+    async def _listen(
+        self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup
+    ) -> Problem | None:
         if self.options.port == 0:
             return None
 
         async def refresh() -> None:
             parts.sizes.take(await parts.thread.call(self._engine.statistics))
 
+        serving = serving_of(self.options, client, self._clock)
+        if isinstance(serving, Problem):
+            return serving
         self._http = HttpServer(
             self.options.bind_address, self.options.port, self.metrics.registry,
             self._checks(parts), self._configuration, before_scrape=refresh,
+            pages=Pages(parts, self._clock).served(), guard=serving.guard, tls=serving.tls,
         )  # fmt: skip
         why = await self._http.start()
         if not why:
+            if serving.certificate is not None:
+                group.create_task(serving.certificate.follow(self._clock), name="certificate")
             return None
         self._http = None
         return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")

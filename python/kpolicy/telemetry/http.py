@@ -1,7 +1,7 @@
-"""The small server for probes and scrapes: /healthz /livez /readyz /metrics /configz.
+"""The small server for probes and scrapes: /healthz /livez /readyz /metrics /configz, and /debug.
 
-Owns routes and the listening socket. Assumes whoever reaches the address may read all of it: there
-are no secrets in it, and nothing can be changed. Must not know what the checks mean.
+Owns routes and the listening socket. Health is open to all; the rest asks its guard. There are no
+secrets in it, and nothing can be changed. Must not know what the checks mean.
 """
 
 from __future__ import annotations
@@ -9,16 +9,32 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from aiohttp import web
 
 from kpolicy.telemetry import limits
+from kpolicy.telemetry.access import Guard, Open, Refusal
 from kpolicy.telemetry.health import Check, Checks, judge
 from kpolicy.telemetry.metrics import CONTENT_TYPE, Registry
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page of /debug answers; `retry_after_s` 0: no such header."""
+
+    text: str
+    status: int = 200
+    content_type: str = "text/plain"
+    retry_after_s: int = 0
+
+
+Serve: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Page]]
 
 
 class HttpServer:
@@ -33,19 +49,26 @@ class HttpServer:
         configuration: Callable[[], Mapping[str, Any]],
         *,
         before_scrape: Callable[[], Awaitable[None]] | None = None,
+        pages: Mapping[str, Serve] | None = None,
+        guard: Guard | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._address = address
         self._port = port
         self._registry = registry
         self._configuration = configuration
         self._before_scrape = before_scrape
+        self._guard = guard or Open()
+        self._tls = tls
         application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
         for name in ("healthz", "livez", "readyz"):
             group: Sequence[Check] = getattr(checks, name)
             application.router.add_get(f"/{name}", _health(name, group))
             application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
-        application.router.add_get("/metrics", self._metrics)
-        application.router.add_get("/configz", self._configz)
+        application.router.add_get("/metrics", self._guarded(self._metrics))
+        application.router.add_get("/configz", self._guarded(self._configz))
+        for path, serve in (pages or {}).items():
+            application.router.add_get(path, self._guarded(_page(serve)))
         self._runner = web.AppRunner(
             application,
             access_log=None,
@@ -58,12 +81,14 @@ class HttpServer:
     @property
     def url(self) -> str:
         host = f"[{self._address}]" if ":" in self._address else self._address
-        return f"http://{host}:{self._port}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{host}:{self._port}"
 
     async def start(self) -> str:
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._address, self._port).start()
+            site = web.TCPSite(self._runner, self._address, self._port, ssl_context=self._tls)
+            await site.start()
         except OSError as error:
             await self._runner.cleanup()
             return _why(error, self._address, self._port)
@@ -72,6 +97,14 @@ class HttpServer:
 
     async def stop(self) -> None:
         await self._runner.cleanup()
+
+    def _guarded(self, answer: _Handler) -> _Handler:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            header = request.headers.get("Authorization", "")
+            refusal = await self._guard.refuse(header, request.method.lower(), request.path)
+            return await answer(request) if refusal is None else _refused(refusal)
+
+        return guarded
 
     async def _metrics(self, _: web.Request) -> web.Response:
         if self._before_scrape is not None:
@@ -83,6 +116,25 @@ class HttpServer:
     async def _configz(self, _: web.Request) -> web.Response:
         text = json.dumps(self._configuration(), indent=1, sort_keys=True)
         return web.Response(text=text + "\n", content_type="application/json")
+
+
+_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+    return web.Response(status=refusal.status, text=refusal.text, headers=headers)
+
+
+def _page(serve: Serve) -> _Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        page = await serve(request.query)
+        headers = {"Retry-After": str(page.retry_after_s)} if page.retry_after_s else {}
+        return web.Response(
+            status=page.status, text=page.text, content_type=page.content_type, headers=headers
+        )
+
+    return answer
 
 
 def _health(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:

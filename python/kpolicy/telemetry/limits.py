@@ -32,3 +32,10 @@ TRACE_EXPORT_S: Final = 5.0
 HTTP_HEADER_BYTES_MAX: Final = 8 * 1024
 HTTP_BODY_BYTES_MAX: Final = 4 * 1024
 HTTP_STOP_S: Final = 0.5
+
+# A shared secret shorter than this can be guessed; a service account's token has about 1 KiB.
+TOKEN_BYTES_MIN: Final = 16
+TOKEN_BYTES_MAX: Final = 16 * 1024
+# Certificates are renewed days before they end; kubelet takes up to a minute to write them.
+CERTIFICATE_PERIOD_S: Final = 10.0
+CERTIFICATE_BYTES_MAX: Final = 1024 * 1024

@@ -326,6 +326,12 @@ impl Engine {
         tuples::pod_changes(py, &pods)
     }
 
+    /// Who is in the snapshot, as JSON lines: the nodes in the first, then a pod each.
+    fn holdings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let lines = self.ask(py, |held| held.core.holdings())?;
+        Ok(PyBytes::new(py, &lines))
+    }
+
     /// Sizes of everything held, as a JSON object.
     fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let statistics = self.ask(py, |held| held.core.statistics())?;

@@ -66,7 +66,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     assert set(parsed) == set(names) - {"params"}
     assert set(parsed.values()) == {None}, "what is not given is left to the others"
     for name in set(names) - {"params", "port", "seed", "once", "leader_elect"}:
-        word = {"log_format": "json", "log_level": "error"}.get(name, "word")
+        word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
         assert origins == {name: "variable"}
         assert word in str(getattr(settings, name))

@@ -195,6 +195,24 @@ class SmallEngine:
             if not pod["spec"].get("nodeName")
         ]
 
+    def holdings(self) -> bytes:
+        lines: list[object] = [
+            sorted(str(node["metadata"]["name"]) for node in self.nodes.values())
+        ]
+        for uid, pod in self.pods.items():
+            metadata, spec = pod["metadata"], pod["spec"]
+            key, node = f"{metadata['namespace']}/{metadata['name']}", spec.get("nodeName")
+            place = node or self.assumed.get(uid, "")
+            is_assumed = not node and uid in self.assumed
+            lines.append([uid, key, place, is_assumed, "", spec["schedulerName"]])
+        return "\n".join(map(json.dumps, lines)).encode()
+
+    def explain(self, request: bytes, now_ns: int) -> bytes:
+        asked = json.loads(request)["pods"]
+        keys = [f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in self.pods.values()]
+        lines = [{"pod": key, "nodes": []} for key in keys if key in asked]
+        return "\n".join(map(json.dumps, lines)).encode()
+
     def statistics(self) -> bytes:
         return json.dumps(
             {

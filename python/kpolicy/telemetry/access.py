@@ -1,0 +1,103 @@
+"""Who may read what is served, besides health.
+
+Owns the rules: by whom (`none`, `token`, `delegated`), what a refusal says, and that whatever
+cannot be decided is refused. Health is open, so that kubelet can probe. Must not know sockets, or
+how reviews are asked for.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from kpolicy.telemetry import limits
+
+NONE: Final = "none"
+TOKEN: Final = "token"  # noqa: S105 - a word for the user, no token
+DELEGATED: Final = "delegated"
+KINDS: Final = (NONE, TOKEN, DELEGATED)
+
+_NOT_CONFIGURED: Final = """\
+Only health is served here without authentication, as this is no loopback address.
+Give --auth=token with --auth-token-file=FILE, or --auth=delegated for tokens of the cluster, and
+--tls-cert-file=FILE with --tls-private-key-file=FILE; or --bind-address=127.0.0.1.
+"""
+_NO_TOKEN: Final = "a bearer token is needed: Authorization: Bearer …\n"  # noqa: S105
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    status: int
+    text: str
+
+
+class Guard(Protocol):
+    async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
+        """None: may be read. `authorization` is the header, or empty."""
+
+
+class Open:
+    """Everybody on this machine may read."""
+
+    async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
+        return None
+
+
+class NotConfigured:
+    """Others may reach the address, and nobody said who may read."""
+
+    async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
+        return Refusal(403, _NOT_CONFIGURED)
+
+
+class TokenFile:
+    """One token for all, read anew with each request: the file may change under us."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def problem(self) -> str:
+        """Why nobody could be let in; empty when the file is good."""
+        token = self._token()
+        return token if isinstance(token, str) else ""
+
+    async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
+        given = bearer_token(authorization)
+        if not given:
+            return Refusal(401, _NO_TOKEN)
+        token = self._token()
+        if isinstance(token, str):
+            return Refusal(403, f"nobody can be let in: {token}\n")
+        if hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token):
+            return None
+        return Refusal(401, "the token is not the one of --auth-token-file\n")
+
+    def _token(self) -> bytes | str:
+        try:
+            with self._path.open("rb") as file:
+                content = file.read(limits.TOKEN_BYTES_MAX + 1)
+        except OSError as error:
+            return f"cannot read {self._path}: {error.strerror}"
+        token = content.strip()
+        if len(content) > limits.TOKEN_BYTES_MAX:
+            return f"{self._path} is larger than {limits.TOKEN_BYTES_MAX} bytes"
+        if len(token) < limits.TOKEN_BYTES_MIN:
+            return f"{self._path} holds less than {limits.TOKEN_BYTES_MIN} bytes"
+        return token
+
+
+def bearer_token(authorization: str) -> str:
+    """The token of the header, or an empty string."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only processes of this machine reach it; a name other than localhost may be any."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

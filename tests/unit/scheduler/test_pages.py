@@ -1,0 +1,103 @@
+"""The pages of /debug over a socket, and what the comparer says of a cache that is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+
+from kpolicy.testing import node, pod
+from kpolicy.testing.control_plane import ControlPlane
+from tests.unit.scheduler.world import World, free_port, on_port, running
+from tests.unit.telemetry.exposition import parsed
+
+
+def is_parked(world: World) -> bool:
+    statistics = world.scheduler.queue_statistics()
+    return statistics is not None and statistics.parked > 0
+
+
+async def get(world: World, path: str) -> tuple[int, str]:
+    """Asked again while it is another's turn."""
+    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        while True:
+            async with session.get(world.scheduler.url + path) as answer:
+                if answer.status != 429:
+                    return answer.status, await answer.text()
+                assert answer.headers["Retry-After"] == "1"
+            await asyncio.sleep(0.05)
+
+
+async def test_a_parked_pod_says_where_it_waits_and_who_is_unknown_is_not_found() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", pods=1), pod("first", priority=1), pod("second"))
+        async with running(control_plane, options=on_port(free_port())) as world:
+            await world.until(lambda: "first" in world.placed())
+            await world.until(lambda: is_parked(world))
+            status, text = await get(world, "/debug/explain?pod=default/second")
+            assert status == 200
+            assert text.startswith("default/second: ")
+            assert "is parked since " in text
+            assert "tried once" in text
+            assert "tried again within " in text
+            status, text = await get(world, "/debug/explain?pod=second&output=json")
+            shown = json.loads(text)
+            assert shown["pod"] == "default/second"
+            assert shown["queue"]["lane"] == "unschedulable"
+            assert shown["queue"]["attempts"] == 1
+            status, text = await get(world, "/debug/explain?pod=default/secnd")
+            assert status == 404
+            assert "did you mean `default/second`?" in text
+            assert (await get(world, "/debug/explain"))[0] == 400
+            assert (await get(world, "/debug/explain?pod=second&output=xml"))[0] == 400
+
+
+async def test_a_right_cache_compares_clean_and_a_wrong_one_does_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", pods=2), *(pod(f"p{number}") for number in range(4)))
+        async with running(control_plane, options=on_port(free_port())) as world:
+            await world.until(lambda: len(world.placed()) == 2)
+            await world.until(lambda: not world.engine.assumed)
+            status, text = await get(world, "/debug/compare")
+            assert status == 200
+            shown = json.loads(text)
+            assert (shown["nodes"], shown["pods"], shown["queued"]) == (1, 4, 2)
+            assert (shown["differences"], shown["listed"]) == (0, [])
+            (lost,) = [uid for uid, one in world.engine.pods.items()
+                       if one["metadata"]["name"] == min(world.placed())]  # fmt: skip
+            del world.engine.pods[lost]
+            world.engine.nodes["ghost"] = node("ghost")
+            shown = json.loads((await get(world, "/debug/compare"))[1])
+            assert shown["differences"] == 2
+            assert {(one["what"], one["side"]) for one in shown["listed"]} == {
+                ("pods", "missed"), ("nodes", "redundant"),
+            }  # fmt: skip
+            assert shown["passes"] == 2
+            codes = [vars(record).get("code") for record in caplog.records]
+            assert codes.count("KPS303") == 3
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(world.scheduler.url + "/metrics") as answer,
+            ):
+                samples = parsed(await answer.text())["kpolicy_comparer_differences"].samples
+            assert samples[frozenset({("what", "pods"), ("side", "missed")})] == 1
+            assert sum(samples.values()) == 2
+            assert len(samples) == 15
+
+
+async def test_the_dump_names_every_pod_of_the_queue(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="kpolicy")
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", pods=1), *(pod(f"p{number}") for number in range(4)))
+        async with running(control_plane) as world:
+            await world.until(lambda: len(world.placed()) == 1)
+            await world.until(lambda: len(world.engine.parked) == 3)
+            await world.until(lambda: not world.engine.assumed)
+            world.scheduler.dump()
+            await world.until(lambda: "the queue holds 3 pods" in caplog.messages)
+        queued = {message for message in caplog.messages if message.startswith("queued: ")}
+        assert len(queued) == 3
