@@ -20,6 +20,7 @@ import aiohttp
 from yarl import URL
 
 from kpolicy.clock import Clock
+from kpolicy.cluster.answer_reader import AnswerReader
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable, status_of
 from kpolicy.cluster.limits import (
@@ -31,6 +32,7 @@ from kpolicy.cluster.limits import (
 )
 from kpolicy.cluster.sessions import Sessions
 from kpolicy.cluster.transport import error_text, transport_failure
+from kpolicy.cluster.write_connections import WriteConnections
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +84,9 @@ class ApiClient:
         self._sessions = Sessions(
             connection, clock, user_agent=user_agent, connections_max=connections_max
         )
+        self._writes = WriteConnections(
+            connection, headers=self._sessions.headers, connections_max=connections_max
+        )
         self._counts: dict[tuple[str, int], int] = {}
 
     async def __aenter__(self) -> ApiClient:
@@ -116,23 +121,23 @@ class ApiClient:
         headers = {} if body is None else {"Content-Type": content_type}
         if traceparent is not None:
             headers["traceparent"] = traceparent
-        url = self._url(path, query)
+        target = f"{path}?{urlencode(query)}" if query else path
         answer = await self._attempt(
-            verb, url, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+            verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
         )
         if isinstance(answer, Status) and answer.code == _UNAUTHORIZED:
             used = headers.get("Authorization")
             self.connection.authorization.refused()
             if await self.connection.authorization.header() not in {used, ""}:
                 answer = await self._attempt(
-                    verb, url, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+                    verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
                 )
         return answer
 
     async def _attempt(
         self,
         verb: str,
-        url: URL,
+        target: str,
         body: bytes | None,
         headers: dict[str, str],
         *,
@@ -142,9 +147,13 @@ class ApiClient:
         session = await self._sessions.ready(headers)
         if isinstance(session, Unreachable):
             return session
+        if body is not None and self.connection.proxy is None:
+            return await self._write(
+                verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+            )
         try:
             async with session.request(
-                verb, url, data=body, headers=headers, timeout=_timeout(timeout_s),
+                verb, self._url(target), data=body, headers=headers, timeout=_timeout(timeout_s),
                 proxy=self.connection.proxy, server_hostname=self.connection.server_name,
                 allow_redirects=False,
             ) as response:  # fmt: skip
@@ -161,12 +170,34 @@ class ApiClient:
             self._count(verb, 0)
             return transport_failure(error, timeout_s)
 
+    async def _write(
+        self,
+        verb: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        timeout_s: float,
+        body_bytes_max: int,
+    ) -> Response | Failure:
+        answer = await self._writes.ask(
+            verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+        )
+        if not isinstance(answer, AnswerReader):
+            self._count(verb, 0)
+            return answer
+        self._count(verb, answer.status)
+        if answer.status not in _SUCCESS:
+            return status_of(answer.status, answer.body, answer.headers.get("retry-after"))
+        return Response(answer.status, answer.headers, answer.body)
+
     @asynccontextmanager
     async def stream(
         self, path: str, query: Mapping[str, str], *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> AsyncIterator[Stream | Failure]:
         """A watch: the timeout is that of the head; how long the body may take is the caller's."""
         headers: dict[str, str] = {}
+        url = self._url(f"{path}?{urlencode(query)}")
         session = await self._sessions.ready(headers)
         if isinstance(session, Unreachable):
             yield session
@@ -177,7 +208,7 @@ class ApiClient:
             try:
                 async with asyncio.timeout(timeout_s):
                     response = await session.get(
-                        self._url(path, query), headers=headers, timeout=_timeout(None),
+                        url, headers=headers, timeout=_timeout(None),
                         proxy=self.connection.proxy,
                         server_hostname=self.connection.server_name,
                         allow_redirects=False, read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
@@ -199,11 +230,11 @@ class ApiClient:
                 response.close()
 
     async def close(self) -> None:
+        self._writes.close()
         await self._sessions.close()
 
-    def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
-        text = f"{self.connection.server}{path}"
-        return URL(f"{text}?{urlencode(query)}" if query else text, encoded=True)
+    def _url(self, target: str) -> URL:
+        return URL(f"{self.connection.server}{target}", encoded=True)
 
     def _count(self, verb: str, status: int) -> None:
         key = (verb, status)

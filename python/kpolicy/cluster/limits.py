@@ -30,6 +30,10 @@ RETIRED_SESSIONS_MAX: Final = 4
 # Answers to writes and errors: a Status, or the written object (etcd refuses over 1.5 MiB; JSON of
 # it may be longer).
 BODY_BYTES_MAX: Final = 4 * MIB
+# The head of an answer: aiohttp's limit for all of it is of this order.
+HEAD_BYTES_MAX: Final = 64 * KIB
+# The line before a chunk: a size, and extensions that nobody sends.
+CHUNK_LINE_BYTES_MAX: Final = 4 * KIB
 # A page of a list: 500 objects of 128 KiB. A page that is larger is asked for again in halves.
 PAGE_BYTES_MAX: Final = 64 * MIB
 # Text of a failure that we carry along, log and show.

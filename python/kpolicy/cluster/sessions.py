@@ -94,22 +94,26 @@ class Sessions:
         self._retired.pop(session, None)
         await session.close()
 
-    def _new_session(self) -> aiohttp.ClientSession:
-        context = self._connection.ssl_context
-        headers = [
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Those of every request."""
+        return (
             ("User-Agent", self._user_agent),
             ("Accept", "application/json"),
             # Compressing lists costs both sides more than the bytes cost a cluster's network.
             ("Accept-Encoding", "identity"),
             *self._connection.headers,
-        ]
+        )
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        context = self._connection.ssl_context
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._connections_max,
                 keepalive_timeout=KEEPALIVE_S,
                 ssl=True if context is None else context,
             ),
-            headers=headers,
+            headers=self.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
