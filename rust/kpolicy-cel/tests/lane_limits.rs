@@ -75,15 +75,6 @@ fn a_score_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does() 
                         "seed {seed} lane {lane}"
                     );
                 }
-                // A choice between an int and a double is columns of doubles.
-                (Ok(Value::Int(value)), ScoreValues::Double(values)) => {
-                    #[allow(
-                        clippy::cast_precision_loss,
-                        reason = "the numbers of these worlds are small"
-                    )]
-                    let value = value as f64;
-                    assert_eq!(values[lane].to_bits(), value.to_bits(), "seed {seed} lane {lane}");
-                }
                 (Ok(other), values) => panic!("seed {seed} lane {lane}: {other:?} in {values:?}"),
                 (Err(error), _) => stopped += usize::from(error.kind == Kind::CostExceeded),
             }

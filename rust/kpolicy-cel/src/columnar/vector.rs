@@ -195,7 +195,7 @@ pub(super) fn integers(values: &[f64]) -> Vec<i64> {
     values.iter().map(|value| integer(*value)).collect()
 }
 
-/// Numbers of both kinds, as doubles.
+/// Numbers of both kinds, as doubles; zeros of the narrower kind where no lane has a number.
 #[expect(clippy::cast_precision_loss)]
 fn mixed(vector: &Vector<'_>, selected: &Bits) -> (ScoreValues, Option<Bits>) {
     let mut values = vec![0.0; selected.lanes()];
@@ -211,6 +211,9 @@ fn mixed(vector: &Vector<'_>, selected: &Bits) -> (ScoreValues, Option<Bits>) {
             (Some(number), Some(place)) => *place = number,
             _ => error.set(lane),
         }
+    }
+    if error.count() == selected.count() {
+        return (ScoreValues::Int(vec![0; selected.lanes()]), Some(error));
     }
     (ScoreValues::Double(values), Some(error))
 }
