@@ -226,9 +226,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.Protocol], *args: Any, **options: Any
     ) -> tuple[asyncio.Transport, asyncio.Protocol]:
-        sock = options["sock"]
-        address = self.network.tickets.pop(sock)
-        sock.close()
+        """By a ticket, or by host and port."""
+        sock = options.get("sock")
+        if sock is not None:
+            address = self.network.tickets.pop(sock)
+            sock.close()
+        else:
+            address = (args[0], args[1])
+            await self.network.reach(self, address)
         connected: tuple[asyncio.Transport, asyncio.Protocol] = self.network.connect(
             self, protocol_factory, address
         )
