@@ -34,10 +34,12 @@ def _role(path: str) -> tuple[Rule, ...]:
 _NAMESPACED: Final = _role("base/role.yaml")
 _LEASES: Final = tuple(rule for rule in _NAMESPACED if rule.resources == ("leases",))
 
-# A scheduler whose policy never preempts; one that does; with volumes; and with extenders.
+# A scheduler whose policy never preempts; one that does; with volumes; whose
+# metrics are read with tokens of the cluster; and with extenders.
 SCENARIO_RULES: Final = (*_role("base/cluster-role.yaml"), *_LEASES)
 RULES: Final = (*SCENARIO_RULES, *_role("components/preemption/cluster-role.yaml"))
 VOLUME_RULES: Final = (*RULES, *_role("components/volumes/cluster-role.yaml"))
+METRICS_RULES: Final = (*RULES, *_role("components/metrics-auth/cluster-role.yaml"))
 EXTENDER_RULES: Final = (*VOLUME_RULES, *_role("components/extenders/cluster-role.yaml"))
 
 

@@ -9,6 +9,7 @@ been tried by then. Must not import kpolicy.
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -181,6 +182,20 @@ class Stage:
         assert self.attempts() == attempts, f"it was tried again: {self.moves()}"
 
     # The end --------------------------------------------------------------------------------
+
+    def compared(self) -> Json:
+        """What the scheduler finds when it compares itself with the API server; asked again while
+        it says that it is too soon."""
+        answers: list[str] = []
+
+        def answered() -> bool:
+            status, text = self.scheduler.status("/debug/compare")
+            answers.append(text)
+            assert status in (200, 429), (status, text)
+            return status == 200
+
+        wait_for(answered, "a comparison", timeout_s=WITHIN_S)
+        return dict(json.loads(answers[-1]))
 
     def settled(self, *, timeout_s: float = WITHIN_S) -> None:
         """Every reservation has ended, and nothing is being tried (I7)."""

@@ -5,6 +5,8 @@ that a dashboard's queries give the numbers that the API server knows."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 import ssl
 import subprocess
 import urllib.error
@@ -20,9 +22,9 @@ import pytest
 
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.rights import API_GROUP, RBAC, Rule
+from tests.cluster.rights import API_GROUP, RBAC
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
-from tests.e2e.rights import RULES
+from tests.e2e.rights import METRICS_RULES
 from tests.e2e.scheduler_process import KPOLICY, SchedulerProcess
 from tests.unit.cluster import certificates as pem
 from tests.unit.telemetry.exposition import Family, parsed
@@ -31,10 +33,6 @@ pytestmark = pytest.mark.cluster
 
 POLICY = Path(__file__).parent / "policies" / "thin.yaml"
 PLACED, TOO_LARGE, EVENTS = 40, 3, 400
-REVIEWS = (
-    Rule(("create",), ("tokenreviews",), ("authentication.k8s.io",)),
-    Rule(("create",), ("subjectaccessreviews",), ("authorization.k8s.io",)),
-)
 READER = KUBE_SCHEDULER  # has a token, and no right to our paths until it is given one
 
 
@@ -95,7 +93,7 @@ def asked(
     control_plane_binary: object, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Asked]:
     with ControlPlane() as plane:
-        plane.grant(NORMAL, (*RULES, *REVIEWS))
+        plane.grant(NORMAL, METRICS_RULES)
         with TlsProcess(plane, tmp_path_factory.mktemp("seen")) as process:
             yield Asked(process, plane)
 
@@ -278,6 +276,21 @@ def test_the_cache_is_the_clusters_after_many_random_events(
     assert len(differences.samples) == 15
     assert total(differences) == 0
     assert total(family(asked, token, "kpolicy_comparer_runs_total"), result="compared") >= 1
+
+
+def test_a_signal_compares_and_writes_the_queue_to_the_log(
+    asked: Asked, played: dict[str, Any]
+) -> None:
+    os.kill(asked.process.pid, signal.SIGUSR2)
+    wait_for(lambda: "the queue holds " in asked.process.log(), "the dump", timeout_s=60)
+    records = [json.loads(line) for line in asked.process.log().splitlines() if line[:1] == "{"]
+    queued = {one["msg"]: one for one in records if one["msg"].startswith("queued: ")}
+    large = queued["queued: seen/large-0"]
+    assert (large["lane"], large["profile"]) == ("unschedulable", "kpolicy")
+    assert large["rejected_by"] == ["NodeResourcesFit"]
+    assert queued["queued: seen/gated"]["lane"] == "gated"
+    assert [one["msg"] for one in records if one.get("code") == "KPS303"] == []
+    assert "compared with the API server: 0 differences" in {one["msg"] for one in records}
 
 
 def test_a_token_over_a_network_without_tls_is_refused_at_start(tmp_path: Path) -> None:

@@ -131,6 +131,9 @@ def compare(stage: Stage) -> None:
     stage.prove_seen()
     nodes = {node["metadata"]["name"]: node for node in admin.list("/api/v1/nodes")}
     pods = admin.pods()
+    compared = stage.compared()
+    assert (compared["nodes"], compared["pods"]) == (len(nodes), len(pods))
+    assert compared["differences"] == 0, compared
 
     def counted() -> bool:
         assigned = [pod for pod in admin.pods() if pod["spec"].get("nodeName")]

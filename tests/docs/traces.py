@@ -1,0 +1,124 @@
+"""The traces on the page about observability: of a pod that was placed and of one that was parked.
+
+Owns the little cluster, the run and the layout of the trees. A real scheduler with the real engine
+runs against the embedded control plane, so that durations and ids differ each time; `shape` is what
+does not. `python -m tests.docs.traces` writes the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import FixedSource
+from kpolicy.scheduler.run import Scheduler
+from kpolicy.telemetry.traces import Traces
+from kpolicy.testing import node, pod
+from kpolicy.testing.control_plane import ControlPlane
+from tests.tree.sources import ROOT
+from tests.unit.scheduler.world import connection
+
+PAGE: Final = ROOT / "docs" / "guides" / "observability.md"
+POLICY: Final = Source(
+    "policy.yaml",
+    """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata:
+  name: shop
+spec:
+  extends: kube-scheduler-default
+  profiles:
+    - schedulerName: kpolicy
+""",
+)
+_BLOCK: Final = re.compile(r"(?<=<!-- traces -->\n```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_WAIT_S: Final = 60.0
+_VARIES: Final = (
+    (re.compile(r"\d+\.\d{3} ms"), "- ms"),
+    (re.compile(r"(?<=wait_ms: )\d+"), "-"),
+    (re.compile(r"(?<=resource_version: )\S+"), "-"),
+    (re.compile(r"(?<=k8s.pod.uid: )\S+"), "-"),
+    (re.compile(r"(?<=policy.hash: )\S+"), "-"),
+    (re.compile(r"(?<=decision.id: )\S+"), "-"),
+)
+
+
+async def run() -> str:
+    """The two trees."""
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,))
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("small-1", cpu="4"), node("small-2", cpu="2"))
+        control_plane.add(pod("web", cpu="500m"), pod("report", cpu="16"))
+        scheduler = Scheduler(
+            connection(control_plane.url), FixedSource([POLICY]),
+            Options(port=0, leader_elect=False, seed=1), traces=traces,
+        )  # fmt: skip
+        running = asyncio.create_task(scheduler.run())
+
+        def placed_and_told() -> bool:
+            reasons = {event["reason"] for event in control_plane.objects("Event")}
+            assert not running.done(), running.result()
+            return reasons >= {"Scheduled", "FailedScheduling"}
+
+        async with asyncio.timeout(_WAIT_S):
+            while not placed_and_told():  # noqa: ASYNC110  it tells nobody
+                await asyncio.sleep(0.01)
+        scheduler.stop()
+        problem = await running
+        assert problem is None, problem
+    assert traces.stop(_WAIT_S)
+    spans = exporter.get_finished_spans()
+    roots = [span for span in spans if span.parent is None]
+    first = {str((root.attributes or {})["k8s.pod.name"]): root for root in reversed(roots)}
+    return "\n".join("\n".join(tree(first[name], spans)) for name in ("web", "report")) + "\n"
+
+
+def tree(root: ReadableSpan, spans: Sequence[ReadableSpan]) -> list[str]:
+    """A span a line with its duration, its attributes below it, its children last."""
+    lines = [f"{root.name:<16} {milliseconds(root)}"]
+    lines += [
+        f"    {key}: {plain(value)}" for key, value in sorted((root.attributes or {}).items())
+    ]
+    for span in spans:
+        parent = span.parent
+        if parent is not None and root.context and parent.span_id == root.context.span_id:
+            lines.append(f"  {span.name:<14} {milliseconds(span)}")
+            for key, value in sorted((span.attributes or {}).items()):
+                lines.append(f"      {key}: {plain(value)}")
+    return lines
+
+
+def milliseconds(span: ReadableSpan) -> str:
+    assert span.start_time is not None
+    assert span.end_time is not None
+    return f"{(span.end_time - span.start_time) / 1e6:.3f} ms"
+
+
+def plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def shape(text: str) -> str:
+    for varying, fixed in _VARIES:
+        text = varying.sub(fixed, text)
+    return re.sub(r" +- ms", " - ms", text)
+
+
+def on_page() -> str:
+    (block,) = _BLOCK.findall(PAGE.read_text("utf-8"))
+    return str(block)
+
+
+if __name__ == "__main__":
+    found = asyncio.run(run())
+    PAGE.write_text(_BLOCK.sub(lambda _: found, PAGE.read_text("utf-8")), "utf-8")
+    print(found, end="")
