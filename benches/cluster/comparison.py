@@ -45,7 +45,7 @@ class Comparison:
         return [
             f"{one.contender}: {done:,} {what} for {one.pods:,} pods"
             for one in self.rounds
-            for done, what in ((one.bound, "binds"), (one.events, "Scheduled events"))
+            for done, what in ((one.bound, "bound"), (one.events, "Scheduled events"))
             if done != one.pods
         ]
 
