@@ -61,6 +61,9 @@ class Run:
 
 
 def run(plan: Plan) -> Run:
+    lag_period_s, disabled = limits.LAG_PERIOD_S, logging.root.manager.disable
+    limits.LAG_PERIOD_S = LAG_PERIOD_S  # type: ignore[misc]
+    logging.disable(logging.CRITICAL)
     world = World(plan)
     gc.disable()  # what it finds closes connections, and when it runs nobody can say
     try:
@@ -68,12 +71,12 @@ def run(plan: Plan) -> Run:
     finally:
         world.unwind()
         gc.enable()
+        logging.disable(disabled)
+        limits.LAG_PERIOD_S = lag_period_s  # type: ignore[misc]
 
 
 class World:
     def __init__(self, plan: Plan) -> None:
-        limits.LAG_PERIOD_S = LAG_PERIOD_S  # type: ignore[misc]
-        logging.disable(logging.CRITICAL)
         gc.freeze()
         self._plan = plan
         self._random = Random(plan.seed)
