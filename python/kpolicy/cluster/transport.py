@@ -5,6 +5,8 @@ Owns the only place that knows its exceptions. Pure.
 
 from __future__ import annotations
 
+import os
+
 import aiohttp
 
 from kpolicy.cluster.failure import Cause, Failure, TimedOut, Unreachable
@@ -23,8 +25,9 @@ def transport_failure(error: Exception, timeout_s: float) -> Failure:
             return Unreachable(Cause.NAME, error_text(error, "no such name"), sent=False)
         case aiohttp.ClientSSLError() | aiohttp.ServerFingerprintMismatch():
             return Unreachable(Cause.TLS, error_text(error, "the TLS handshake failed"), sent=False)
-        case aiohttp.ClientConnectorError():
-            return Unreachable(Cause.REFUSED, error_text(error, "connection refused"), sent=False)
+        case aiohttp.ClientConnectorError(host=host, port=port, os_error=cause):
+            why = os.strerror(cause.errno).lower() if cause.errno else "connection refused"
+            return Unreachable(Cause.REFUSED, one_line(f"{host}:{port}: {why}"), sent=False)
         case aiohttp.InvalidURL():
             return Unreachable(Cause.NAME, f"not a URL: {error}", sent=False)
         case _:
@@ -32,4 +35,7 @@ def transport_failure(error: Exception, timeout_s: float) -> Failure:
 
 
 def error_text(error: Exception, otherwise: str) -> str:
+    """In words for people; aiohttp's own where they say more."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the connection broke in the middle of an answer"
     return one_line(str(error)) or otherwise
