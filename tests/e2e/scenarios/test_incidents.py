@@ -77,6 +77,7 @@ def test_q03_every_popped_pod_is_done_on_every_path(proxied: Stage, proxy: Proxy
     assert +waiting == {("unschedulable",): 1, ("gated",): 1}
 
 
+@pytest.mark.timeout(300)
 def test_q04_after_many_random_events_the_cache_is_the_clusters(stage: Stage) -> None:
     """Compared from outside, by what can be placed: on each node exactly as much as is free."""
     events = churn(stage, Random(4), 1_500)
