@@ -52,8 +52,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     flags.add_argument(
         "--tracing", action="store_true",
-        help=f"compare kpolicy with {TRACED_SHARE:.0%} of its attempts traced to a collector, "
-        "instead, with kpolicy without",
+        help=f"compare kpolicy with {100 * TRACED_SHARE:.0f} %% of its attempts traced to a "
+        "collector, instead, with kpolicy without",
     )  # fmt: skip
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"

@@ -121,7 +121,8 @@ EVENT_NOTE_BYTES_MAX: Final = 1024
 # Limits of events.k8s.io/v1 for action, reason and reportingInstance.
 EVENT_WORD_BYTES_MAX: Final = 128
 NAME_BYTES_MAX: Final = 253  # RFC 1123 subdomain
-EVENT_QUEUE_MAX: Final = 8192  # about 5 s of binds at full speed; more would only be older
+# Binds come first, so events of a burst wait: for this many pods none is lost.
+EVENT_QUEUE_MAX: Final = 32_768
 EVENT_WORKERS: Final = 8
 EVENT_SERIES_S: Final = 360.0  # identical ones within 6 min are one series, as in client-go
 EVENT_SERIES_MAX: Final = 4096  # series remembered, as client-go's LRU
