@@ -145,6 +145,34 @@ class Engine:
         sum of score times weight, scores from 0 to 10); refused: (node, reason, whether evicting
         pods cannot help)."""
 
+    def candidates(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[tuple[str, int]],
+        refused: Sequence[tuple[str, str, bool]],
+        now_ns: int,
+    ) -> tuple[int, list[tuple[str, list[_Victim], int]]]:
+        """Between the steps, for those who ask others about preemption: (token, nodes on which room
+        can be made as (node, victims, how many of them go beyond a disruption budget)). Where there
+        are none, `choose` says why. Nothing comes of it."""
+
+    def preempt(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[tuple[str, int]],
+        refused: Sequence[tuple[str, str, bool]],
+        left: tuple[int, str, Sequence[tuple[str, Sequence[str], int]] | None],
+        now_ns: int,
+    ) -> _Decision:
+        """As `choose`, but room is made only on nodes that are left of the candidates. left: (their
+        token, why nobody can tell or empty, nodes as (node, uids of victims, violations), or None
+        where there were no candidates)."""
+
+    def located(self, uids: Sequence[str]) -> list[tuple[str, str, str, str]]:
+        """Those of these pods that are on nodes: (uid, namespace, name, node)."""
+
     def volumes(self, awaited: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[int, str]]:
         """How far claims of placed pods are, each given as (uid of the pod, its node, claim, volume
         or empty, version that was written or empty): (state, message). state: 0 not bound yet, 1

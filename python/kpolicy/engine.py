@@ -260,6 +260,47 @@ class RefusedNode(NamedTuple):
     is_unresolvable: bool = False
 
 
+class RoomNode(NamedTuple):
+    """A node on which room can be made; `violations`: victims beyond a disruption budget."""
+
+    node: str
+    victims: list[Victim]
+    violations: int = 0
+
+
+class Candidates(NamedTuple):
+    """Where room can be made. `token` goes into `LeftRoom`."""
+
+    token: int
+    nodes: list[RoomNode]
+
+
+class LeftNode(NamedTuple):
+    """A node that extenders left, with the uids of those who are to go."""
+
+    node: str
+    victims: list[str]
+    violations: int = 0
+
+
+class LeftRoom(NamedTuple):
+    """What extenders left of candidates; `failure`: one that may not fail did; `nodes` is
+    None where there were no candidates."""
+
+    token: int
+    failure: str
+    nodes: Sequence[LeftNode] | None
+
+
+class Located(NamedTuple):
+    """A pod on a node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+
+
 class Scheduled(NamedTuple):
     """Decisions of one call, the program they follow and the newest object they rest on."""
 
@@ -346,6 +387,38 @@ class Engine:
         """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
         passes any more and something changed since `filter`, so filter again."""
         return _decision(self._engine.choose(uid, token, kept, refused, now_ns))
+
+    def candidates(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Candidates:
+        """Where room can be made for a pod that none of the kept nodes will have, for those who ask
+        others before they `preempt`. Where there are none, `choose` says what comes of it."""
+        token, nodes = self._engine.candidates(uid, token, kept, refused, now_ns)
+        told = [RoomNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes]
+        return Candidates(token, told)
+
+    def preempt(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+        *,
+        left: LeftRoom,
+    ) -> Decision:
+        """As `choose`, but room is made only on nodes that are left of the candidates.
+        `Verdict.STALE`: also where none of them makes room any more and something changed."""
+        return _decision(self._engine.preempt(uid, token, kept, refused, left, now_ns))
+
+    def located(self, uids: Sequence[str]) -> list[Located]:
+        """Those of these pods that are on nodes, and on which."""
+        return list(map(Located._make, self._engine.located(uids)))
 
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
         """How far each claim is, by what the API server said last."""

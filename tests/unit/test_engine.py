@@ -16,6 +16,8 @@ from kpolicy.engine import (
     Decision,
     Engine,
     KeptNode,
+    LeftNode,
+    LeftRoom,
     Outcome,
     PodChange,
     PodState,
@@ -362,6 +364,38 @@ def test_a_decision_in_two_steps() -> None:
     engine.watch("nodes", line("DELETED", nodes[1]), NOW_NS)
     decision = engine.choose(c, token, [KeptNode("mid")], [], NOW_NS)
     assert (decision.verdict, decision.node) == (Verdict.STALE, "")
+
+
+def test_room_is_made_where_others_leave_it() -> None:
+    program = {**PROGRAM, "profiles": [{**PROGRAM["profiles"][0], "preemption": {}}]}
+    engine = Engine()
+    assert engine.load(encoded(program)) == []
+    there = [pod(name, cpu="900m", priority=0) for name in ("a", "b")]
+    for each, name in zip(there, ("n1", "n2"), strict=True):
+        each["spec"]["nodeName"] = name
+    high = pod("high", cpu="900m", priority=2)
+    engine.load_objects(encoded([node("n1", cpu="1"), node("n2", cpu="1"), *there, high]), "")
+    uid = "default/high"
+    token = engine.filter(uid, NOW_NS).token
+    found = engine.candidates(uid, token, [], [], NOW_NS)
+    assert sorted(found.nodes) == [  # the search begins anywhere
+        ("n1", [("default/a", "default", "a", False)], 0),
+        ("n2", [("default/b", "default", "b", False)], 0),
+    ]
+    assert engine.located([uid, "default/b"]) == [("default/b", "default", "b", "n2")]
+    for left, told in (
+        (LeftRoom(found.token, "it is down", []), "preemption: it is down"),
+        (LeftRoom(found.token, "", []), "preemption: no candidate node for preemption"),
+    ):
+        decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
+        assert (decision.verdict, decision.victims) == (Verdict.PARKED, [])
+        assert decision.message.endswith(told)
+    left = LeftRoom(found.token, "", [LeftNode("n2", ["default/b"])])
+    decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
+    assert (decision.nominated_node, [victim.name for victim in decision.victims]) == ("n2", ["b"])
+    engine.watch("nodes", line("DELETED", node("n2", cpu="1")), NOW_NS)
+    decision = engine.preempt(uid, token, [], [], NOW_NS, left=LeftRoom(found.token, "", None))
+    assert decision.verdict == Verdict.STALE
 
 
 def test_who_loses_a_nomination_to_another_pod_is_told() -> None:

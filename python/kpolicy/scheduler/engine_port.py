@@ -16,9 +16,12 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.engine import (
     Applied,
     AwaitedVolume,
+    Candidates,
     Decision,
     Filtered,
     KeptNode,
+    LeftRoom,
+    Located,
     PodChange,
     Refusal,
     RefusedNode,
@@ -54,6 +57,25 @@ class EnginePort(Protocol):
         refused: Sequence[RefusedNode],
         now_ns: int,
     ) -> Decision: ...
+    def candidates(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Candidates: ...
+    def preempt(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+        *,
+        left: LeftRoom,
+    ) -> Decision: ...
+    def located(self, uids: Sequence[str]) -> list[Located]: ...
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]: ...
     def settle_room(
         self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kpolicy.engine import Applied, Decision, Scheduled, Wake
+from kpolicy.engine import Applied, Decision, LeftRoom, Scheduled, Wake
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.shadow import Shadow
 
@@ -50,6 +50,11 @@ class ShadowedEngine:
 
     def choose(self, *arguments: Any) -> Decision:
         decision: Decision = self._engine.choose(*arguments)
+        self._shadow.decided([decision])
+        return decision
+
+    def preempt(self, *arguments: Any, left: LeftRoom) -> Decision:
+        decision: Decision = self._engine.preempt(*arguments, left=left)
         self._shadow.decided([decision])
         return decision
 

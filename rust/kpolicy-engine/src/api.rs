@@ -211,6 +211,52 @@ pub struct RefusedNode {
     pub is_unresolvable: bool,
 }
 
+/// Where room can be made for a pod, for others to choose from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Candidates {
+    /// To be given back with what they chose.
+    pub token: u64,
+    pub nodes: Vec<RoomNode>,
+}
+
+/// A node on which room can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomNode {
+    pub node: Arc<str>,
+    /// In order of importance.
+    pub victims: Vec<Victim>,
+    /// How many of them go beyond a disruption budget.
+    pub violations: usize,
+}
+
+/// What extenders left of candidates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftRoom {
+    /// Of the candidates.
+    pub token: u64,
+    /// Why one that may not fail gave no answer; empty where all did.
+    pub failure: String,
+    /// `None`: there were no candidates.
+    pub nodes: Option<Vec<LeftNode>>,
+}
+
+/// A node that they left, with the uids of those who are to go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftNode {
+    pub node: Arc<str>,
+    pub victims: Vec<Arc<str>>,
+    pub violations: usize,
+}
+
+/// A pod on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    pub uid: Arc<str>,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub node: Arc<str>,
+}
+
 /// Decisions of one call, and what they rest on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {

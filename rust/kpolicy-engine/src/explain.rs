@@ -148,7 +148,7 @@ fn preempted(attempt: &Attempt, cluster: &Cluster) -> Value {
         Attempt::NotFound { potential: 0, .. } => {
             object.insert("message".into(), NO_POTENTIAL_NODES.into());
         }
-        Attempt::NotFound { .. } => {}
+        Attempt::NotFound { .. } | Attempt::NoneLeft => {}
         Attempt::Found { candidates, .. } => {
             let by_node = |told: fn(&Candidate) -> Value| -> Value {
                 let named = candidates.iter().filter_map(|candidate| {

@@ -7,7 +7,9 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Decision, Filtered, KeptNode, RefusedNode, Verdict};
+use kpolicy_engine::api::{
+    Candidates, Decision, Filtered, KeptNode, LeftNode, LeftRoom, RefusedNode, Verdict,
+};
 use serde_json::{Value, json};
 
 fn node(name: &str, cpu: &str) -> Value {
@@ -199,4 +201,128 @@ fn what_a_pod_requests_in_any_container_is_told() {
         engine.requested(&uids, &resources),
         [vec!["example.com/gpu".to_owned()], none.clone(), none]
     );
+}
+
+/// Two nodes that are full, and a pod that matters more.
+fn crowded() -> Engine {
+    engine(&[
+        node("n1", "2"),
+        node("n2", "2"),
+        pod("a", 1, "n1"),
+        pod("b", 1, "n1"),
+        pod("c", 2, "n2"),
+        pod("d", 2, "n2"),
+        pod("p", 5, ""),
+    ])
+}
+
+fn candidates(engine: &mut Engine) -> (u64, Candidates) {
+    let token = filter(engine).token;
+    (token, engine.candidates(&Arc::from("p"), token, &[], &[]))
+}
+
+fn left(token: u64, nodes: &[(&str, &[&str])]) -> LeftRoom {
+    let nodes = nodes.iter().map(|(node, victims)| LeftNode {
+        node: (*node).into(),
+        victims: victims.iter().map(|uid| (*uid).into()).collect(),
+        violations: 0,
+    });
+    LeftRoom { token, failure: String::new(), nodes: Some(nodes.collect()) }
+}
+
+fn preempt(engine: &mut Engine, token: u64, left: &LeftRoom) -> Decision {
+    engine.preempt(&Arc::from("p"), token, &[], &[], left)
+}
+
+fn victims(decision: &Decision) -> (&str, Vec<&str>) {
+    let uids = decision.victims.iter().map(|victim| victim.uid.as_ref());
+    (decision.nominated_node.as_ref(), uids.collect())
+}
+
+#[test]
+fn room_is_made_only_where_others_leave_it() {
+    let mut engine = crowded();
+    let (token, found) = candidates(&mut engine);
+    let offered: Vec<(&str, usize, usize)> = found
+        .nodes
+        .iter()
+        .map(|node| (node.node.as_ref(), node.victims.len(), node.violations))
+        .collect();
+    assert_eq!(offered, [("n1", 1, 0), ("n2", 1, 0)]);
+    assert_eq!(engine.statistics().pods_parked, 0, "nothing comes of it");
+    // By our own criteria it would be n1; other victims than were offered will do.
+    let left = left(found.token, &[("n2", &["c"])]);
+    let decision = preempt(&mut engine, token, &left);
+    assert_eq!(decision.verdict, Verdict::Parked);
+    assert_eq!(victims(&decision), ("n2", vec!["c"]));
+    assert_eq!(engine.statistics().pods_parked, 1);
+}
+
+#[test]
+fn among_what_is_left_the_criteria_decide() {
+    let mut engine = crowded();
+    let (token, found) = candidates(&mut engine);
+    let both = left(found.token, &[("n2", &["d"]), ("n1", &["a"])]);
+    assert_eq!(victims(&preempt(&mut engine, token, &both)), ("n1", vec!["a"]));
+}
+
+#[test]
+fn where_nothing_is_left_or_nobody_can_tell_no_pod_goes() {
+    for (nodes, failure, told) in [
+        (&[][..], "", "preemption: no candidate node for preemption"),
+        (&[("n1", &["a"][..])][..], "it is down", "preemption: it is down"),
+        (&[("n1", &["z"][..])][..], "", "preemption: no candidate node for preemption"),
+        (&[("n3", &["a"][..])][..], "", "preemption: no candidate node for preemption"),
+    ] {
+        let mut engine = crowded();
+        let (token, found) = candidates(&mut engine);
+        let left = LeftRoom { failure: failure.to_owned(), ..left(found.token, nodes) };
+        let decision = preempt(&mut engine, token, &left);
+        assert_eq!(decision.verdict, Verdict::Parked);
+        assert_eq!(victims(&decision), ("", vec![]));
+        assert!(decision.message.ends_with(told), "{}", decision.message);
+    }
+}
+
+#[test]
+fn room_that_is_not_there_any_more_is_asked_about_again() {
+    let mut engine = crowded();
+    let (token, found) = candidates(&mut engine);
+    let left = left(found.token, &[("n1", &["a"])]);
+    // Somebody else comes to n1, and one victim is not enough any more.
+    support::apply(&mut engine, &node("n1", "1"));
+    let decision = preempt(&mut engine, token, &left);
+    assert_eq!((decision.verdict, victims(&decision)), (Verdict::Stale, ("", vec![])));
+    assert_eq!(engine.statistics().pods_parked, 0);
+    let (token, again) = candidates(&mut engine);
+    assert_eq!(again.nodes[0].victims.len(), 2);
+    let left = self::left(again.token, &[("n1", &["a", "b"])]);
+    assert_eq!(victims(&preempt(&mut engine, token, &left)), ("n1", vec!["a", "b"]));
+}
+
+#[test]
+fn room_that_nobody_was_asked_about_is_not_made() {
+    let mut engine = engine(&[node("n1", "500m"), pod("p", 5, "")]);
+    let (token, found) = candidates(&mut engine);
+    assert_eq!(found.nodes, []);
+    let none = LeftRoom { token: found.token, ..LeftRoom::default() };
+    support::apply(&mut engine, &node("n2", "1"));
+    support::apply(&mut engine, &pod("c", 1, "n2"));
+    assert_eq!(preempt(&mut engine, token, &none).verdict, Verdict::Stale);
+    let mut unchanged = self::engine(&[node("n1", "500m"), pod("p", 5, "")]);
+    let (token, found) = candidates(&mut unchanged);
+    let none = LeftRoom { token: found.token, ..LeftRoom::default() };
+    let plain = unchanged.decide_from_scratch(&Arc::from("p"));
+    assert_eq!(preempt(&mut unchanged, token, &none), plain);
+}
+
+#[test]
+fn pods_that_are_named_are_found_on_their_nodes() {
+    let engine = crowded();
+    let located = engine.located(&["c", "p", "z"].map(Arc::from));
+    let told: Vec<[&str; 4]> = located
+        .iter()
+        .map(|pod| [&pod.uid, &pod.namespace, &pod.name, &pod.node].map(AsRef::as_ref))
+        .collect();
+    assert_eq!(told, [["c", "d", "c", "n2"]]);
 }

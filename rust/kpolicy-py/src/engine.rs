@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, KeptNode, Kind, Outcome, RefusedNode};
+use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, Kind, Outcome};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -16,7 +16,7 @@ use crate::fault::{detached, poisoned};
 use crate::feeding::Feeder;
 use crate::held::Held;
 use crate::stopwatch::Monotonic;
-use crate::{expression, program, tuples};
+use crate::{expression, given, program, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
@@ -207,18 +207,51 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let kept = kept.into_iter().map(|(node, score)| KeptNode { node: node.into(), score });
-        let kept: Vec<KeptNode> = kept.collect();
-        let refused: Vec<RefusedNode> = refused
-            .into_iter()
-            .map(|(node, reason, is_unresolvable)| RefusedNode {
-                node: node.into(),
-                reason,
-                is_unresolvable,
-            })
-            .collect();
+        let (kept, refused) = (given::kept(kept), given::refused(refused));
         let decision = self.ask(py, |held| held.core.choose(&uid, token, &kept, &refused))?;
         tuples::decision(py, &decision)
+    }
+
+    /// Between the steps, for those who ask others about preemption: where room can be made.
+    fn candidates<'py>(
+        &self,
+        py: Python<'py>,
+        uid: &str,
+        token: u64,
+        kept: Vec<(String, i64)>,
+        refused: Vec<(String, String, bool)>,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let (kept, refused) = (given::kept(kept), given::refused(refused));
+        let found = self.ask(py, |held| held.core.candidates(&uid, token, &kept, &refused))?;
+        tuples::candidates(py, &found)
+    }
+
+    /// The second step where others were asked about preemption: what they left of the candidates.
+    #[allow(clippy::too_many_arguments, reason = "flat values cross, and each is one")]
+    fn preempt<'py>(
+        &self,
+        py: Python<'py>,
+        uid: &str,
+        token: u64,
+        kept: Vec<(String, i64)>,
+        refused: Vec<(String, String, bool)>,
+        left: given::Left,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let (kept, refused, left) = (given::kept(kept), given::refused(refused), given::left(left));
+        let decision =
+            self.ask(py, |held| held.core.preempt(&uid, token, &kept, &refused, &left))?;
+        tuples::decision(py, &decision)
+    }
+
+    /// (uid, namespace, name, node) of those of these pods that are on nodes.
+    fn located<'py>(&self, py: Python<'py>, uids: Vec<String>) -> PyResult<Bound<'py, PyList>> {
+        let uids: Vec<Arc<str>> = uids.into_iter().map(Arc::from).collect();
+        let located = self.ask(py, |held| held.core.located(&uids))?;
+        tuples::located(py, &located)
     }
 
     /// How far claims of placed pods are, of which (uid of the pod, its node, claim, volume or empty,

@@ -8,6 +8,7 @@ mod engine;
 mod expression;
 mod fault;
 mod feeding;
+mod given;
 mod held;
 mod program;
 mod stopwatch;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Decision, Filtered, Opinion, PodChange, PodState, Refusal, Verdict, Victim,
-    VolumeProgress, VolumeWork, Wake,
+    Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState, Refusal,
+    Verdict, Victim, VolumeProgress, VolumeWork, Wake,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -110,6 +110,17 @@ pub fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
             .into_pyobject(py)
     })?;
     (filtered.token, texts(py, &filtered.feasible)?, rejected).into_pyobject(py)
+}
+
+pub fn candidates<'py>(py: Python<'py>, candidates: &Candidates) -> Tuple<'py> {
+    let nodes = list(py, &candidates.nodes, |py, node| {
+        (&*node.node, list(py, &node.victims, victim)?, node.violations).into_pyobject(py)
+    })?;
+    (candidates.token, nodes).into_pyobject(py)
+}
+
+pub fn located<'py>(py: Python<'py>, pods: &[Located]) -> PyResult<Bound<'py, PyList>> {
+    list(py, pods, |py, pod| (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.node).into_pyobject(py))
 }
 
 fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {

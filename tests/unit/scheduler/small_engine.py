@@ -15,9 +15,12 @@ from typing import Any
 from kpolicy.engine import (
     Applied,
     AwaitedVolume,
+    Candidates,
     Decision,
     Filtered,
     KeptNode,
+    LeftRoom,
+    Located,
     PodChange,
     PodState,
     Refusal,
@@ -170,6 +173,31 @@ class SmallEngine:
         refused: Sequence[RefusedNode],
         now_ns: int,
     ) -> Decision:
+        raise NotImplementedError
+
+    def candidates(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Candidates:
+        raise NotImplementedError
+
+    def preempt(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+        *,
+        left: LeftRoom,
+    ) -> Decision:
+        raise NotImplementedError
+
+    def located(self, uids: Sequence[str]) -> list[Located]:
         raise NotImplementedError
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:

@@ -2,8 +2,8 @@
 
 Owns which pods of a batch these are, their order while they wait, and the way from the engine's
 filter over the extenders to its choice. Others are decided meanwhile: the choice judges again, and
-where nothing is left of what was asked about, it is asked again. A choice and a new program exclude
-each other, so that one decision follows one program.
+where nothing is left of what was asked about, it is asked again; so it is with who is to go.
+A choice and a new program exclude each other, so that one decision follows one program.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.binding import pod_path
 from kpolicy.cluster.failure import Status
-from kpolicy.engine import Decision, Filtered, Verdict
+from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.decide import Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
-from kpolicy.scheduler.extenders.client import ExtenderClient
+from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
 from kpolicy.scheduler.extenders.raw_nodes import bare
+from kpolicy.scheduler.extenders.trimming import Sources, Trimming
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import Lane, QueuedPod
 from kpolicy.scheduler.report import Basis
@@ -157,15 +158,18 @@ class ExtendedPods:
         if asked.error:
             await self._end(one, _failed(one.pod, asked.error))
             return True
+        left = None
+        if any(client.extender.preempt_verb for client in clients):
+            left = await self._trimmed(clients, one.pod, first.token, asked)
         async with self._between:
             if self.in_force.now is not extenders:
                 return False
             basis = await self._basis()
-            decision = await self._choose(uid, first.token, asked, basis)
+            decision = await self._choose(uid, first.token, asked, left, basis)
             if decision.verdict == Verdict.STALE:
                 again = await self._filter(uid)
                 if set(again.feasible) <= set(first.feasible):  # nothing that was not asked about
-                    decision = await self._choose(uid, again.token, asked, basis)
+                    decision = await self._choose(uid, again.token, asked, left, basis)
             if decision.verdict == Verdict.STALE:
                 return False
             if decision.verdict == Verdict.PLACED:
@@ -176,7 +180,14 @@ class ExtendedPods:
     async def _filter(self, uid: str) -> Filtered:
         return await self._thread.call(self._thread.engine.filter, uid, self._clock.now_ns())
 
-    async def _choose(self, uid: str, token: int, asked: Asked, basis: Basis) -> Decision:
+    async def _choose(
+        self, uid: str, token: int, asked: Asked, left: LeftRoom | None, basis: Basis
+    ) -> Decision:
+        if left is not None:
+            return await self._thread.call(
+                self._thread.engine.preempt,
+                uid, token, asked.kept, asked.refused, basis.started_ns, left=left,
+            )  # fmt: skip
         return await self._thread.call(
             self._thread.engine.choose, uid, token, asked.kept, asked.refused, basis.started_ns
         )
@@ -196,6 +207,37 @@ class ExtendedPods:
         if isinstance(whole, str):
             return Asked(error=whole)
         return await ask(clients, Subject(body, whole), nodes)
+
+    async def _trimmed(
+        self, clients: Sequence[ExtenderClient], pod: QueuedPod, token: int, asked: Asked
+    ) -> LeftRoom:
+        """What extenders leave of the candidates."""
+        engine = self._thread.engine
+        candidates = await self._thread.call(
+            engine.candidates, pod.uid, token, asked.kept, asked.refused, self._clock.now_ns()
+        )
+        if not candidates.nodes:
+            return LeftRoom(candidates.token, "", None)
+        body = await self._read(pod)
+        if not isinstance(body, bytes):  # who is gone is told so by the engine
+            return LeftRoom(candidates.token, body.error if body else "", [])
+
+        async def located(uids: list[str]) -> list[Located]:
+            return await self._thread.call(engine.located, uids)
+
+        trimming = Trimming(body, candidates, Sources(located, self._victim))
+        return await trimming.ask(clients)
+
+    async def _victim(self, victim: Located) -> bytes | Failed:
+        """A pod that is to go, as the API server has it now."""
+        path = pod_path(victim.namespace, victim.name)
+        answer = await self._client.request("GET", path)
+        if not isinstance(answer, Response):
+            return Failed(f"the pod {victim.namespace}/{victim.name} could not be read: {answer}")
+        document = json.loads(answer.body)
+        if document["metadata"]["uid"] != victim.uid:
+            return Failed(f"the pod {victim.namespace}/{victim.name} is another one by now")
+        return bare(document)
 
     async def _read(self, pod: QueuedPod) -> bytes | Asked | None:
         """The pod as the API server has it now."""

@@ -7,7 +7,6 @@ Assumes that a replacement comes between decisions. Must not ask any.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.asking import in_order
 from kpolicy.scheduler.extenders.client import ExtenderClient
 from kpolicy.scheduler.problem import Problem
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +44,6 @@ class Extenders:
                 client = ExtenderClient.of(extender, clock)
                 if isinstance(client, Problem):
                     return client
-                if extender.preempt_verb:
-                    _log.warning("extender %s is not asked about preemption", client.name)
                 clients.append(client)
             if clients:
                 by_profile[profile.scheduler_name] = in_order(clients)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from kpolicy.engine import LeftNode
 from kpolicy.scheduler.limits import EXTENDER_REASON_CHARACTERS_MAX
 
 _DECODER = json.JSONDecoder()
@@ -48,6 +49,33 @@ def whole_nodes(pod: bytes, nodes: Iterable[bytes]) -> bytes:
     """ExtenderArgs for one that does not."""
     listed = b",".join(nodes)
     return b'{"Pod":%b,"Nodes":{"metadata":{},"items":[%b]},"NodeNames":null}' % (pod, listed)
+
+
+def meta_victims(pod: bytes, nodes: Iterable[LeftNode]) -> bytes:
+    """ExtenderPreemptionArgs for an extender that knows the pods."""
+    named = {
+        node.node: {
+            "Pods": [{"UID": uid} for uid in node.victims],
+            "NumPDBViolations": node.violations,
+        }
+        for node in nodes
+    }
+    listed = json.dumps(named, separators=(",", ":"), sort_keys=True).encode()
+    return b'{"Pod":%b,"NodeNameToVictims":null,"NodeNameToMetaVictims":%b}' % (pod, listed)
+
+
+def whole_victims(pod: bytes, nodes: Iterable[LeftNode], pods: Mapping[str, bytes]) -> bytes:
+    """ExtenderPreemptionArgs for one that does not; `pods` by uid."""
+    listed = b",".join(
+        b'%b:{"Pods":[%b],"NumPDBViolations":%d}'
+        % (
+            encode_basestring_ascii(node.node).encode(),
+            b",".join(pods[uid] for uid in node.victims),
+            node.violations,
+        )
+        for node in sorted(nodes)
+    )
+    return b'{"Pod":%b,"NodeNameToVictims":{%b},"NodeNameToMetaVictims":null}' % (pod, listed)
 
 
 def binding_args(namespace: str, name: str, uid: str, node: str) -> bytes:
@@ -87,6 +115,28 @@ def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
     except (TypeError, ValueError) as error:
         return Unreadable(f"the answer is not a HostPriorityList: {error}")
     return scores
+
+
+def read_preemption(body: bytes) -> list[LeftNode] | Unreadable:
+    """ExtenderPreemptionResult: what it leaves of the candidates."""
+    result = _object(body)
+    if isinstance(result, Unreadable):
+        return result
+    try:
+        nodes = result.get("nodenametometavictims")
+        if nodes is not None and not isinstance(nodes, dict):
+            raise TypeError(f"{type(nodes).__name__} where a map is due")
+        return [_left(node, _fields(victims)) for node, victims in (nodes or {}).items()]
+    except (TypeError, ValueError) as error:
+        return Unreadable(f"the answer is not an ExtenderPreemptionResult: {error}")
+
+
+def _left(node: str, victims: dict[str, Any]) -> LeftNode:
+    uids = [_text(_fields(pod).get("uid")) for pod in _list(victims.get("pods"))]
+    # A pod goes once; no budget is overdrawn by less than nothing.
+    return LeftNode(
+        node, list(dict.fromkeys(uids)), max(0, _score(victims.get("numpdbviolations")))
+    )
 
 
 def read_binding(body: bytes) -> str | Unreadable:

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::Stopwatch;
+use crate::preemption::{Candidate, Trimmed};
 use crate::program::{Profile, Program};
 use crate::rules::{PreparedScore, Rejection, Status};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -41,7 +42,7 @@ pub use sampling::Sampling;
 pub use select::{Tie, choose};
 pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
 
-use refusal::Keep;
+use refusal::Say;
 use run::Run;
 use shapes::{ShapeKey, Shapes};
 
@@ -131,7 +132,7 @@ impl Cycle {
             let mut filtered = None;
             let found = run.decide(|| filtered = Some(stopwatch.elapsed_ns()));
             let end = stopwatch.elapsed_ns();
-            let outcome = run.told(found, Keep::Refusals);
+            let outcome = run.told(found, Say::Nothing);
             debug_assert!(
                 known.is_none_or(|known| {
                     matches!(&outcome, Outcome::Rejected(new) if *new == known)
@@ -166,19 +167,35 @@ impl Cycle {
         filtered.flatten().unwrap_or_default()
     }
 
-    /// The second half: chooses among those that extenders kept. `None`: ask them again. What
-    /// extenders refuse is not known of the next pod alike.
+    /// The second half: chooses among those that extenders kept, or else makes room, among what they
+    /// left of the candidates if they were asked. `None`: ask them again. What extenders say is not
+    /// known of the next pod alike.
     pub fn choose(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         extended: &Extended,
+        trimmed: Option<&Trimmed>,
     ) -> Option<Outcome> {
         let chosen = self.run(question, cluster, |run| {
             let found = run.choose_kept(extended)?;
-            Some(run.told(found, Keep::Nothing))
+            let outcome = run.told(found, trimmed.map_or(Say::Nodes, Say::Room));
+            let is_spent = matches!(&outcome, Outcome::Rejected(refusal) if refusal.room.is_spent);
+            let is_stale = trimmed.is_some_and(|trimmed| trimmed.is_stale);
+            (!(is_spent && is_stale)).then_some(outcome)
         });
         chosen.unwrap_or_else(|| Some(vanished()))
+    }
+
+    /// Between the halves, where extenders have a say in who is to go: nodes on which room can be
+    /// made. None where the second half does not come to that.
+    pub fn candidates(
+        &mut self,
+        question: Question<'_>,
+        cluster: &Cluster,
+        extended: &Extended,
+    ) -> Vec<Arc<Candidate>> {
+        self.run(question, cluster, |run| run.candidates(extended)).unwrap_or_default()
     }
 
     /// Where looking at only some of the nodes stands.

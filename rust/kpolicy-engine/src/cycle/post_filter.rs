@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::Victim;
-use crate::preemption::{self, Asked, Attempt, Rooms, Search};
+use crate::preemption::{self, Asked, Attempt, Candidate, Rooms, Search, Trimmed};
 use crate::program::Profile;
 use crate::rules::Rejection;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -31,6 +31,8 @@ pub struct Room {
     pub is_tried: bool,
     /// The same comes of it until something moves: no lot was drawn, and nothing failed.
     pub is_settled: bool,
+    /// None of what extenders left makes room, or there is room that they were not asked about.
+    pub is_spent: bool,
 }
 
 /// What `DynamicResources` says before preemption is asked.
@@ -44,8 +46,19 @@ enum Before {
     Fails,
 }
 
-/// Tries to make room for a pod that no node will have. `rooms` is what is known of single nodes.
-pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
+/// Nodes on which room can be made, for extenders to choose from.
+pub fn candidates(asked: Asked<'_>, rooms: &mut Rooms) -> Vec<Arc<Candidate>> {
+    match asked.profile.preemption {
+        Some(settings) if before_preemption(asked.profile, asked.rejected) != Before::Fails => {
+            preemption::candidates(asked, Search::Enough(settings), rooms)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Tries to make room for a pod that no node will have, among what extenders left if they were
+/// asked. `rooms` is what is known of single nodes.
+pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Room {
     let before = before_preemption(asked.profile, asked.rejected);
     if before == Before::Fails {
         let message = NOT_PREPARED.to_owned();
@@ -57,14 +70,21 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
         let message = message(before, "");
         return Room { message, is_tried, is_settled: true, ..Room::default() };
     };
-    let attempt = preemption::attempt(asked, Search::Enough(settings), rooms);
+    let left = trimmed.and_then(|trimmed| Some((trimmed.candidates.as_ref()?, &trimmed.failure)));
+    let attempt = match left {
+        Some((candidates, failure)) => preemption::among(asked, candidates, failure),
+        None => preemption::attempt(asked, Search::Enough(settings), rooms),
+    };
+    if trimmed.is_some() && left.is_none() && attempt.chosen().is_some() {
+        return Room { is_spent: true, ..Room::default() };
+    }
     if let Some(chosen) = attempt.chosen() {
         return Room {
             nominated: Some(chosen.slot),
             victims: chosen.victims.iter().map(|pod| victim(pod, asked.cluster)).collect(),
             message: String::new(),
             is_tried: true,
-            is_settled: false,
+            ..Room::default()
         };
     }
     let told = format!("{PREFIX}{}", attempt.message(asked.cluster.nodes().len()));
@@ -76,11 +96,12 @@ pub fn run(asked: Asked<'_>, rooms: &mut Rooms) -> Room {
         },
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
         is_settled: !matches!(attempt, Attempt::Failed(_)),
+        is_spent: matches!(attempt, Attempt::NoneLeft),
         ..Room::default()
     }
 }
 
-fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
+pub fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
     Victim {
         uid: Arc::clone(&pod.uid),
         namespace: Arc::clone(pod.namespace()),

@@ -13,7 +13,7 @@ use crate::rules::{
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
-use super::refusal::refuse;
+use super::refusal::{Say, refuse};
 use super::sampling::Sampling;
 use super::select::choose;
 use super::stage::{self, Left};
@@ -170,7 +170,7 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
         let asked = Asked { question, profile, rejected, prepared, cluster };
-        return Outcome::Rejected(Arc::new(refuse(asked, &mut Rooms::default())));
+        return Outcome::Rejected(Arc::new(refuse(asked, Say::Nothing, &mut Rooms::default())));
     }
     score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
     let total_of = |slot: &NodeSlot| {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::message::{self, Histogram, NO_NODES};
-use crate::preemption::{Asked, Rooms};
+use crate::preemption::{Asked, Rooms, Trimmed};
 use crate::snapshot::{Cluster, Pod};
 
 use super::post_filter::{self, Room};
@@ -21,12 +21,13 @@ pub struct Refusal {
     pub room: Room,
 }
 
-/// Whether what was worked out is to be known again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    Refusals,
-    /// It rests on more than the snapshot, as what extenders say does.
+/// In what extenders had a say. What rests on that is not to be known again.
+#[derive(Debug, Clone, Copy)]
+pub enum Say<'a> {
     Nothing,
+    Nodes,
+    /// And in who is to go.
+    Room(&'a Trimmed),
 }
 
 impl Refusal {
@@ -80,9 +81,13 @@ impl Remembered {
 
 /// Works out what the user reads of a pod that fits nowhere, and whether room can be made. `rooms` is
 /// up to date and good for the pod.
-pub fn refuse(asked: Asked<'_>, rooms: &mut Rooms) -> Refusal {
+pub fn refuse(asked: Asked<'_>, say: Say<'_>, rooms: &mut Rooms) -> Refusal {
     let Asked { profile, rejected, prepared, cluster, .. } = asked;
-    let room = post_filter::run(asked, rooms);
+    let trimmed = match say {
+        Say::Room(trimmed) => Some(trimmed),
+        Say::Nothing | Say::Nodes => None,
+    };
+    let room = post_filter::run(asked, trimmed, rooms);
     let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
     let histogram = match before {
         Some(_) => Histogram::default(),

@@ -1,10 +1,14 @@
 //! One decision: the stages in their order.
 
+use std::sync::Arc;
+
+use crate::preemption::{Asked, Candidate, Rooms};
 use crate::program::Profile;
 use crate::snapshot::{Cluster, NodeSlot};
 
 use super::nominated;
-use super::refusal::Keep;
+use super::post_filter;
+use super::refusal::{Say, refuse};
 use super::sampling::Sampling;
 use super::select::choose;
 use super::shape::{Shape, Stores};
@@ -250,18 +254,36 @@ impl Run<'_> {
     }
 
     /// What becomes of the pod; where no node will do, room is made for it.
-    pub fn told(&mut self, found: Found, keep: Keep) -> Outcome {
+    pub fn told(&mut self, found: Found, say: Say<'_>) -> Outcome {
         match found {
             Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
             Found::Failed(why) => Outcome::Failed(why),
             Found::Rejected(rejected) => {
-                let (question, profile) = (self.question, self.profile);
-                let (cluster, stores) = (self.cluster, &*self.stores);
-                let refusal =
-                    self.shape.refuse(question, profile, &rejected, cluster, stores, keep);
+                let refusal = self.with_rooms(&rejected, |asked, rooms| refuse(asked, say, rooms));
+                let refusal = Arc::new(refusal);
+                if matches!(say, Say::Nothing) {
+                    self.shape.know(&refusal, self.question.pod, self.cluster);
+                }
                 Outcome::Rejected(refusal)
             }
         }
+    }
+
+    /// Nodes on which room can be made, if none of those that extenders kept will do.
+    pub fn candidates(&mut self, extended: &Extended) -> Vec<Arc<Candidate>> {
+        match self.choose_kept(extended) {
+            Some(Found::Rejected(rejected)) => self.with_rooms(&rejected, post_filter::candidates),
+            _ => Vec::new(),
+        }
+    }
+
+    fn with_rooms<T>(
+        &mut self,
+        rejected: &Rejected,
+        work: impl FnOnce(Asked<'_>, &mut Rooms) -> T,
+    ) -> T {
+        let (question, profile) = (self.question, self.profile);
+        self.shape.with_rooms(question, profile, rejected, self.cluster, self.stores, work)
     }
 
     fn failed(&self, failure: &NodeRejection) -> Found {

@@ -13,7 +13,7 @@ use super::Question;
 use super::best::Best;
 use super::filter_column::FilterColumn;
 use super::nominated::{self, Crowds};
-use super::refusal::{Keep, Refusal, Remembered, refuse};
+use super::refusal::{Refusal, Remembered};
 use super::store::{ColumnId, Store};
 use super::totals::{Moved, ScoreStore, Totals, changes_since};
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
@@ -106,27 +106,29 @@ impl Shape {
         closed
     }
 
-    /// What the pod is told where no node will have it.
-    pub fn refuse(
+    /// Does `work` for a pod that no node will have, with what is known of making room.
+    pub fn with_rooms<T>(
         &mut self,
         question: Question<'_>,
         profile: &Profile,
         rejected: &Rejected,
         cluster: &Cluster,
         stores: &Stores,
-        keep: Keep,
-    ) -> Arc<Refusal> {
+        work: impl FnOnce(Asked<'_>, &mut Rooms) -> T,
+    ) -> T {
         let pod = question.pod;
         let mut rooms = std::mem::take(&mut self.known.rooms);
         let prepared = self.prepared(stores);
         rooms.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
         let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
-        let refusal = Arc::new(refuse(asked, &mut rooms));
+        let done = work(asked, &mut rooms);
         self.known.rooms = rooms;
-        if keep == Keep::Refusals {
-            self.known.refusal = Remembered::of(&refusal, pod, cluster);
-        }
-        refusal
+        done
+    }
+
+    /// Keeps what the pod was told.
+    pub fn know(&mut self, refusal: &Arc<Refusal>, pod: &Pod, cluster: &Cluster) {
+        self.known.refusal = Remembered::of(refusal, pod, cluster);
     }
 
     /// Whether more than the touched nodes may have changed since a generation.

@@ -4,6 +4,7 @@
 //! and a new program take force between calls, so every decision sees one of each.
 
 mod apply;
+mod candidates;
 mod holdings;
 mod schedule;
 mod second_opinion;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Still, Verdict};
 use crate::cycle::{EXTENDER, Extended, NodeRejection, Question};
+use crate::preemption::Trimmed;
 use crate::rules::{Code, Rejection, Status};
 
 use super::Engine;
@@ -73,6 +74,16 @@ impl Engine {
         kept: &[KeptNode],
         refused: &[RefusedNode],
     ) -> Decision {
+        self.second_step(uid, None, |engine| engine.extended(token, kept, refused))
+    }
+
+    /// `trimmed`: what extenders left of the candidates, where they were asked.
+    pub(super) fn second_step(
+        &mut self,
+        uid: &Arc<str>,
+        trimmed: Option<&Trimmed>,
+        extended: impl FnOnce(&Self) -> Extended,
+    ) -> Decision {
         self.cluster.settle_order();
         if self.cluster.nodes().is_empty() {
             return self.decide(uid, &Still);
@@ -82,9 +93,9 @@ impl Engine {
             Ok(ready) => ready,
             Err(answer) => return *answer,
         };
-        let extended = self.extended(token, kept, refused);
+        let extended = extended(self);
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
-        match self.cycle.choose(question, &self.cluster, &extended) {
+        match self.cycle.choose(question, &self.cluster, &extended, trimmed) {
             Some(outcome) => {
                 self.decisions += 1;
                 self.carried_out(&pod, profile, &outcome)
@@ -98,11 +109,16 @@ impl Engine {
     }
 
     /// Changes with everything that a decision rests on, and never comes back.
-    fn token(&self) -> u64 {
+    pub(super) fn token(&self) -> u64 {
         self.cluster.generation() + self.loads
     }
 
-    fn extended(&self, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Extended {
+    pub(super) fn extended(
+        &self,
+        token: u64,
+        kept: &[KeptNode],
+        refused: &[RefusedNode],
+    ) -> Extended {
         let find = |name: &str| self.cluster.nodes().find(name);
         let added =
             |kept: &KeptNode| Some((find(&kept.node)?, kept.score.saturating_mul(EXTENDER_SCALE)));

@@ -31,14 +31,20 @@ pub fn dry_run(
     forks: &mut Forks,
 ) -> Result<Candidate, Unhelpful> {
     let pod = asked.question.pod;
-    let gone: Vec<&Arc<Pod>> = node.load.pods.iter().filter(|other| may_go(other, pod)).collect();
-    if gone.is_empty() {
+    if !node.load.pods.iter().any(|other| may_go(other, pod)) {
         return Err(Unhelpful::NoVictims);
     }
-    let mut emptied = Emptied::of(asked, node, gone, std::mem::take(forks));
+    let goes = |other: &Pod| may_go(other, pod);
+    let mut emptied = Emptied::of(asked, node, goes, std::mem::take(forks));
     let found = emptied.reprieve(asked, node, budgets);
     *forks = emptied.restored();
     found
+}
+
+/// Whether the pod fits on the node once these are gone.
+pub fn makes_room(asked: Asked<'_>, node: NodeView<'_>, victims: &[Arc<Pod>]) -> bool {
+    let goes = |other: &Pod| victims.iter().any(|victim| victim.uid == other.uid);
+    Emptied::of(asked, node, goes, Forks::of(asked.prepared)).fits()
 }
 
 /// A node without the pods at stake, with and without the pods nominated to it.
@@ -54,9 +60,10 @@ struct Emptied<'a> {
 type Rejection = (usize, Code, Status);
 
 impl<'a> Emptied<'a> {
-    fn of(asked: Asked<'a>, node: NodeView<'a>, gone: Vec<&'a Arc<Pod>>, forks: Forks) -> Self {
+    fn of(asked: Asked<'a>, node: NodeView<'a>, goes: impl Fn(&Pod) -> bool, forks: Forks) -> Self {
         let (pod, program) = (asked.question.pod, asked.question.program);
-        let plain = Argued::without(node, |other| may_go(other, pod), forks, asked.cluster);
+        let gone = node.load.pods.iter().filter(|other| goes(other)).collect();
+        let plain = Argued::without(node, goes, forks, asked.cluster);
         let ahead = cycle::ahead_of(pod, &node.node.name, program, asked.cluster);
         let crowded = (!ahead.is_empty()).then(|| {
             let mut crowded = plain.fork();

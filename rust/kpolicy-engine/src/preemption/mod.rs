@@ -14,6 +14,7 @@ mod dry_run;
 mod eligibility;
 mod pick;
 mod potential;
+mod trimmed;
 mod victims;
 
 use std::sync::Arc;
@@ -28,9 +29,11 @@ use dry_run::dry_run;
 
 pub use dry_run::Unhelpful;
 pub use eligibility::NotEligible;
+pub use trimmed::{Trimmed, among};
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+const NO_CANDIDATE: &str = "no candidate node for preemption";
 
 /// For whom room is to be made, and why there is none.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +59,7 @@ pub enum Search {
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub slot: NodeSlot,
-    /// In order of importance; there is at least one.
+    /// In order of importance, or in an extender's; there is at least one.
     pub victims: Vec<Arc<Pod>>,
     /// How many of them go beyond a disruption budget.
     pub violations: usize,
@@ -91,7 +94,9 @@ pub enum Attempt {
         /// What kept nodes from being candidates.
         reasons: Histogram,
     },
-    /// A rule could not judge.
+    /// Extenders left none.
+    NoneLeft,
+    /// A rule could not judge, or an extender failed.
     Failed(String),
 }
 
@@ -109,6 +114,7 @@ impl Attempt {
             Self::NotEligible(why) => why.message().to_owned(),
             Self::Found { .. } => String::new(),
             Self::NotFound { reasons, .. } => message::fit_error(nodes_total, "", reasons, ""),
+            Self::NoneLeft => NO_CANDIDATE.to_owned(),
             Self::Failed(why) => why.clone(),
         }
     }
@@ -130,6 +136,14 @@ pub fn attempt(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Attempt {
             Attempt::NotFound { potential: potential.len(), reasons }
         }
     }
+}
+
+/// The nodes among which [`attempt`] would pick one.
+pub fn candidates(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Vec<Arc<Candidate>> {
+    if eligibility::refusal(asked).is_some() {
+        return Vec::new();
+    }
+    look(asked, search, &potential::nodes(asked), rooms).candidates
 }
 
 #[derive(Debug, Default)]

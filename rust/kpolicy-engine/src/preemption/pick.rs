@@ -1,7 +1,8 @@
 //! Which candidate is taken.
 //!
 //! Clauses, each among those that are best by the ones before it: fewest victims beyond a budget;
-//! the lowest priority of the most important victim; the smallest sum of priorities, each raised so
+//! the lowest priority of the first victim, which is the most important one unless an extender has
+//! another order; the smallest sum of priorities, each raised so
 //! that none is negative; fewest victims; the latest start of the one of highest priority that has
 //! run longest. What is left ties.
 
@@ -42,11 +43,12 @@ pub fn pick(candidates: &[Arc<Candidate>], tie: Tie, cluster: &Cluster) -> Optio
 /// Smaller is better.
 fn rank(candidate: &Candidate) -> Rank {
     let victims = &candidate.victims;
+    let first = victims.first().map_or(i32::MIN, |victim| victim.priority());
     let highest = victims.iter().map(|victim| victim.priority()).max().unwrap_or(i32::MIN);
     let sum = victims.iter().map(|victim| i64::from(victim.priority()) + PRIORITY_OFFSET).sum();
     let of_highest = victims.iter().filter(|victim| victim.priority() == highest);
     let earliest = of_highest.map(|victim| started(victim)).min().unwrap_or(i64::MAX);
-    (candidate.violations, highest, sum, victims.len(), Reverse(earliest))
+    (candidate.violations, first, sum, victims.len(), Reverse(earliest))
 }
 
 #[cfg(test)]
