@@ -40,7 +40,6 @@ SCENARIO_RULES: Final = (*_role("base/cluster-role.yaml"), *_LEASES)
 RULES: Final = (*SCENARIO_RULES, *_role("components/preemption/cluster-role.yaml"))
 VOLUME_RULES: Final = (*RULES, *_role("components/volumes/cluster-role.yaml"))
 METRICS_RULES: Final = (*RULES, *_role("components/metrics-auth/cluster-role.yaml"))
-EXTENDER_RULES: Final = (*VOLUME_RULES, *_role("components/extenders/cluster-role.yaml"))
 
 
 def of_config_maps(read: Sequence[str], written: Sequence[str]) -> tuple[Rule, ...]:

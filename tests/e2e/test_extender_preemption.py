@@ -16,7 +16,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
 from tests.e2e.preemption_stage import create_priorities
-from tests.e2e.rights import EXTENDER_RULES, WRITES_ALLOWED_EVICTING
+from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
@@ -63,7 +63,7 @@ def server() -> Iterator[ExtenderServer]:
 @pytest.fixture(scope="module")
 def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as control_plane:
-        control_plane.grant(NORMAL, EXTENDER_RULES)
+        control_plane.grant(NORMAL, VOLUME_RULES)
         create_priorities(control_plane)
         for name in NODES:
             control_plane.admin.create_node(name, cpu="500m")

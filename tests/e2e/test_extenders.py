@@ -23,7 +23,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.readiness import free_ports
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
-from tests.e2e.rights import EXTENDER_RULES, WRITES_ALLOWED
+from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.unit.cluster import certificates
 
@@ -106,7 +106,7 @@ def secure_server() -> Iterator[ExtenderServer]:
 @pytest.fixture(scope="module")
 def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as control_plane:
-        control_plane.grant(NORMAL, EXTENDER_RULES)
+        control_plane.grant(NORMAL, VOLUME_RULES)
         control_plane.admin.create_nodes(len(NODES))
         control_plane.admin.create_namespace("load")
         yield control_plane
