@@ -160,10 +160,10 @@ class SmallEngine:
         return [self.progress.get(volume.claim, waits) for volume in awaited]
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
-        raise NotImplementedError  # no test of the loop alone has extenders
+        return [[] for _ in uids]
 
     def filter(self, uid: str, now_ns: int) -> Filtered:
-        raise NotImplementedError
+        return Filtered(0, self._with_room(), [])
 
     def choose(
         self,
@@ -173,7 +173,7 @@ class SmallEngine:
         refused: Sequence[RefusedNode],
         now_ns: int,
     ) -> Decision:
-        raise NotImplementedError
+        return self._decide(uid, {node.node for node in kept})
 
     def candidates(
         self,
@@ -183,7 +183,7 @@ class SmallEngine:
         refused: Sequence[RefusedNode],
         now_ns: int,
     ) -> Candidates:
-        raise NotImplementedError
+        return Candidates(0, [])  # nobody makes room here
 
     def preempt(
         self,
@@ -195,10 +195,10 @@ class SmallEngine:
         *,
         left: LeftRoom,
     ) -> Decision:
-        raise NotImplementedError
+        return self.choose(uid, token, kept, refused, now_ns)
 
     def located(self, uids: Sequence[str]) -> list[Located]:
-        raise NotImplementedError
+        return []
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         wakes: list[Wake] = []
@@ -253,7 +253,20 @@ class SmallEngine:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _decide(self, uid: str) -> Decision:
+    def _with_room(self) -> list[str]:
+        used = Counter(self.assumed.values())
+        used.update(
+            node
+            for other in self.pods.values()
+            if (node := other["spec"].get("nodeName")) and _uid(other) not in self.assumed
+        )
+        return sorted(
+            str(node["metadata"]["name"])
+            for node in self.nodes.values()
+            if used[str(node["metadata"]["name"])] < int(node["status"]["allocatable"]["pods"])
+        )
+
+    def _decide(self, uid: str, kept: set[str] | None = None) -> Decision:
         pod = self.pods.get(uid)
         if pod is None or pod["spec"].get("nodeName") or uid in self.assumed:
             return decided(Verdict.GONE, uid)
@@ -265,15 +278,8 @@ class SmallEngine:
             )
         if pod["spec"].get("schedulingGates"):
             return decided(Verdict.GATED, uid, name, namespace=namespace)
-        used = Counter(self.assumed.values())
-        used.update(
-            node
-            for other in self.pods.values()
-            if (node := other["spec"].get("nodeName")) and _uid(other) not in self.assumed
-        )
-        for node in sorted(self.nodes.values(), key=lambda node: str(node["metadata"]["name"])):
-            node_name = str(node["metadata"]["name"])
-            if used[node_name] < int(node["status"]["allocatable"]["pods"]):
+        for node_name in self._with_room():
+            if kept is None or node_name in kept:
                 self.assumed[uid] = node_name
                 self.parked.discard(uid)
                 return decided(
