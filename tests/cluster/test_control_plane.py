@@ -174,7 +174,9 @@ def test_no_component_outlives_the_process_that_started_it(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
     program = (
-        "import threading, time\n"
+        "import signal, threading, time\n"
+        # A shell has what runs behind it ignore SIGINT, and children inherit that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from tests.cluster import ControlPlane\n"
         "plane = ControlPlane()\n"
         "starting = threading.Thread(target=plane.start)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -37,6 +38,27 @@ def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
     assert re.search(r"^demo/giant-\d+: pending$", done.stdout, re.MULTILINE)
     assert "critical pods stay off spot nodes (critical-off-spot)" in done.stdout
     assert "prefer-ssd 100" in done.stdout
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_when_told_also_in_the_background(tmp_path: Path, ending: signal.Signals) -> None:
+    """Where SIGINT was ignored before it began, as a shell does for what runs behind it."""
+    output, kept = tmp_path / "output", tmp_path / "kept"
+    kept.mkdir()
+    script = 'trap "" INT; exec "$@"'
+    folders = {**os.environ, "TMPDIR": str(kept)}
+    command = ("bash", "-c", script, "bash", str(KPOLICY), "demo", *SMALL, "--keep")
+    with output.open("w") as stream:
+        demo = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=folders)
+    try:
+        wait_for(lambda: "ctrl-C ends it" in output.read_text(), "the demo to stay", timeout_s=60)
+        assert list(kept.iterdir())
+        demo.send_signal(ending)
+        assert demo.wait(timeout=STOPS_WITHIN_S) == 0
+    finally:
+        demo.kill()
+        demo.wait()
+    assert list(kept.iterdir()) == []
 
 
 @pytest.mark.cluster

@@ -225,7 +225,9 @@ def test_pods_that_no_extender_cares_for_take_the_short_way(
     for name in slow:
         create_pod(admin, name, "slow")
     wait_for(lambda: len([one for one in server.asked if "/slow" in one.path]) == 8, "8 at once")
-    assert scheduler.metric("kpolicy_pods_at_extenders") == len(slow)
+    wait_for(
+        lambda: scheduler.metric("kpolicy_pods_at_extenders") == len(slow), "the others to wait"
+    )
     plain = admin.create_pods(100, namespace="load", prefix="plain", scheduler_name=OURS)
     wait_for(lambda: set(plain) <= set(admin.placements("load")), "the others to be bound")
     assert not set(slow) & set(admin.placements("load"))

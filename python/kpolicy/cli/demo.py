@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kpolicy.demo.story import Story
 
 FAILED = 1
 NODES_MAX, PODS_MAX = 5_000, 50_000
@@ -44,18 +48,28 @@ def main(args: argparse.Namespace) -> int:
     handler = logs.install("text", "warning")
     story = Story(Scale(args.nodes, args.pods, args.seed), Console(), args.keep, args.kubeconfig)
     try:
-        asyncio.run(story.tell())
+        asyncio.run(_told(story))
     except DemoFailed as failure:
         print(f"kpolicy demo: {failure}", file=sys.stderr)
         return FAILED
     except OSError as failure:
         print(f"kpolicy demo: {failure}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         return 0 if args.keep else 130
     finally:
         logs.uninstall(handler)
     return 0
+
+
+async def _told(story: Story) -> None:
+    """Both signals end it in order, also where a shell started it in the background: SIGINT is
+    ignored there until somebody asks for it."""
+    telling = asyncio.current_task()
+    assert telling is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, telling.cancel)
+    await story.tell()
 
 
 def _within(low: int, high: int) -> Any:
