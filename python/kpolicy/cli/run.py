@@ -88,14 +88,18 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.cluster.configuration import load_connection
     from kpolicy.cluster.problem import ConnectionProblem
     from kpolicy.policy.compile import compile_policy
+    from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
     from kpolicy.scheduler.problem import Problem, of_connection
     from kpolicy.scheduler.run import Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
+    # What is wrong with what was given is said before anybody is asked.
     wrong = _options(settings, "").checked()
-    if wrong is not None:
-        return _tell(wrong)
+    unnamed = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
+    for problem in (wrong, unnamed):
+        if isinstance(problem, Problem):
+            return _tell(problem)
     connections = []
     for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
         connection = await load_connection(

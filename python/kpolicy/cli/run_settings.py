@@ -62,7 +62,8 @@ class RunSettings:
         default="",
         metadata=_flag(
             str,
-            "policies from a ConfigMap, watched through the API; #KEY for one of its keys",
+            "policies from a ConfigMap, watched through the API; NAME alone is in our own"
+            " namespace, #KEY names one of its keys",
             metavar="NS/NAME",
         ),
     )

@@ -5,6 +5,8 @@ Owns `Options`. Assumes values that were checked where they came from, except fo
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -17,6 +19,10 @@ from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 
 PORT_DEFAULT: Final = 10259  # kube-scheduler's
 PORT_MAX: Final = 65535
+SEED_MAX: Final = 2**64 - 1
+# RFC 1123: a label for namespaces, a subdomain for names; a host may be named as a subdomain too.
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL.pattern}(\.{_LABEL.pattern})*")
 LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # where we are no pod with a namespace
 
 
@@ -43,6 +49,12 @@ class Options:
     def checked(self) -> Problem | None:
         if not 0 <= self.port <= PORT_MAX:
             return _invalid(f"port {self.port} is not between 0 and {PORT_MAX}")
+        if self.seed is not None and not 0 <= self.seed <= SEED_MAX:
+            return _invalid(f"seed {self.seed} is not between 0 and {SEED_MAX}")
+        if not _LABEL.fullmatch(self.lease_namespace):
+            return _invalid(f"--lease-namespace={self.lease_namespace} is no name of a namespace")
+        if not _SUBDOMAIN.fullmatch(self.lease_name):
+            return _invalid(f"--lease-name={self.lease_name} is no name of a Lease")
         if self.binds_in_flight_max < 1:
             return _invalid("binds in flight must be at least 1")
         wrong = self._serving_checked()
@@ -54,6 +66,8 @@ class Options:
     def _serving_checked(self) -> Problem | None:
         if self.auth not in KINDS:
             return _invalid(f"--auth={self.auth} is none of {', '.join(KINDS)}")
+        if not _is_address(self.bind_address):
+            return _invalid(f"--bind-address={self.bind_address} is neither an address nor a host")
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             return _invalid("--tls-cert-file and --tls-private-key-file go together")
         if (self.auth == TOKEN) != bool(self.auth_token_file):
@@ -73,6 +87,14 @@ class Options:
     def shown(self) -> dict[str, object]:
         """For /configz; nothing here is secret."""
         return asdict(self)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return _SUBDOMAIN.fullmatch(text) is not None
+    return True
 
 
 def _invalid(message: str) -> Problem:

@@ -185,11 +185,27 @@ async def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
     assert lines[0].startswith("kpolicy: KPS101: cannot read policy ")
 
 
-@pytest.mark.parametrize("flags", [["--port", "http"], ["--port", "70000"], ["--seed", "x"]])
-async def test_flags_that_make_no_sense(flags: list[str]) -> None:
-    status, lines = await finished(*flags)
+@pytest.mark.parametrize(
+    ("flag", "value", "said"),
+    [
+        ("--port", "http", "argument --port: `http` is not a whole number"),
+        ("--port", "70000", "KPS202: port 70000 is not between 0 and 65535"),
+        ("--seed", "x", "argument --seed: `x` is not a whole number"),
+        ("--seed", "-1", "KPS202: seed -1 is not between 0 and "),
+        ("--seed", str(10**23), f"KPS202: seed {10**23} is not between 0 and "),
+        ("--lease-name", "Bad_Name", "KPS202: --lease-name=Bad_Name is no name of a Lease"),
+        ("--lease-namespace", "a.b", "KPS202: --lease-namespace=a.b is no name of a namespace"),
+        ("--bind-address", "a_b", "KPS202: --bind-address=a_b is neither an address nor a host"),
+        ("--policy-configmap", "a/b/c", "KPS202: --policy-configmap: `a/b/c` names no ConfigMap"),
+        ("--policy-status", "A", "KPS202: --policy-status: `A` names no ConfigMap"),
+    ],
+)
+async def test_what_makes_no_sense_is_said_before_the_cluster_is_asked(
+    flag: str, value: str, said: str
+) -> None:
+    status, lines = await finished(flag, value, "--kubeconfig", "/nowhere")
     assert status == 2
-    assert lines[0].startswith("kpolicy")
+    assert said in "\n".join(lines)
 
 
 # --- a life --------------------------------------------------------------------------------------
