@@ -7,7 +7,9 @@ warns of anything beyond the restricted pod security standard.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.e2e.rendered import ACCOUNT, NAMESPACE, OVERLAYS, Manifest, apply, of
 
 pytestmark = pytest.mark.cluster
 
+FENCES = Path(__file__).parents[2] / "deploy/kustomize/components/admission-fences"
 STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
 Json = dict[str, Any]
@@ -171,6 +174,11 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
         ("served", {"metadata": {"finalizers": ["example.com/hold"]}}),
         ("served", {"status": {"phase": "Succeeded"}}),
         ("served", {"status": {"podIP": "10.0.0.9", "podIPs": [{"ip": "10.0.0.9"}]}}),
+        ("served", {"status": {"reason": "Evicted"}}),
+        ("served", {"status": {"message": "a lie"}}),
+        ("served", {"status": {"startTime": "2026-01-01T00:00:00Z"}}),
+        ("served", {"status": {"hostIPs": [{"ip": "10.0.0.9"}], "hostIP": "10.0.0.9"}}),
+        ("served", {"status": {"containerStatuses": [{"name": "main", "image": "evil"}]}}),
         ("served", condition("Ready")),
         ("foreign", condition("PodScheduled")),
         ("foreign", {"status": {"nominatedNodeName": "node-0"}}),
@@ -180,6 +188,17 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
     assert [patch_status(account, *one) for one in attacks] == [FORBIDDEN] * len(attacks)
     # The fence is ours alone: others patch as before.
     assert patch_status(admin, "foreign", condition("Ready")) == 200
+
+
+def test_the_status_fence_knows_every_field_of_a_pods_status(cluster: ControlPlane) -> None:
+    """What Kubernetes adds to it has to be compared, or said to be ours."""
+    found = cluster.admin.get("/openapi/v3/api/v1")["components"]["schemas"]
+    known = set(found["io.k8s.api.core.v1.PodStatus"]["properties"])
+    assert len(known) >= 20
+    ours = {"conditions", "nominatedNodeName"}
+    fence = (FENCES / "status-fence.yaml").read_text()
+    compared = set(re.findall(r"object\.status\.\?(\w+) ==\s+oldObject\.status\.\?\1\b", fence))
+    assert compared - {"nominatedNodeName"} == known - ours
 
 
 def test_the_binding_fence(cluster: ControlPlane, account: Client) -> None:
