@@ -80,7 +80,7 @@ bench-peer: dev ## Compare with kube-scheduler's own cycle, in one run (Go; abou
 
 .PHONY: bench-cluster
 bench-cluster: dev control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
-	$(BIN)/python -m benches cluster
+	$(BIN)/python -m benches cluster --expect
 
 .PHONY: lint
 lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree

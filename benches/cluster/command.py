@@ -20,7 +20,7 @@ from typing import Final
 from benches.cluster import contenders, stage
 from benches.cluster import round as rounds
 from benches.cluster.collector import Collector
-from benches.cluster.comparison import Comparison, in_turns
+from benches.cluster.comparison import Comparison, Promise, in_turns
 from benches.cluster.contenders import Contender
 from benches.cluster.round import Round
 from benches.cluster.table import table
@@ -32,6 +32,9 @@ PODS: Final = 10_000
 ROUNDS: Final = 2
 PODS_A_NODE_MAX: Final = 100
 TRACED_SHARE: Final = 0.05
+# design §3 and §8: beside kube-scheduler, and with traces beside without.
+PROMISED: Final = Promise(throughput_min=3, cpu_max=1 / 5)
+PROMISED_TRACED: Final = Promise(throughput_min=0.95)
 _INCOMPLETE: Final = 1
 _CANNOT: Final = 2
 
@@ -42,7 +45,8 @@ def parser() -> argparse.ArgumentParser:
         description="Run kube-scheduler and `kpolicy run` in turns on a real kube-apiserver, over "
         "the same nodes and as many waiting pods, and compare bound pods a second and processor "
         "time a pod. docs/internals/bench-cluster.md says how to read the table.",
-        epilog="exit: 0 compared, 1 a pod was not bound or not told of, 2 could not work",
+        epilog="exit: 0 compared, 1 a pod was not bound or not told of, or --expect was not kept, "
+        "2 could not work",
     )
     flags.add_argument("--nodes", type=_at_least_one, default=NODES, metavar="N")
     flags.add_argument("--pods", type=_at_least_two, default=PODS, metavar="N", help="a round")
@@ -54,6 +58,12 @@ def parser() -> argparse.ArgumentParser:
         "--tracing", action="store_true",
         help=f"compare kpolicy with {100 * TRACED_SHARE:.0f} %% of its attempts traced to a "
         "collector, instead, with kpolicy without",
+    )  # fmt: skip
+    flags.add_argument(
+        "--expect", action="store_true",
+        help=f"fail unless kpolicy binds {PROMISED.throughput_min:g} times the pods a second with "
+        f"{PROMISED.cpu_max:g} of the processor time a pod (with --tracing: "
+        f"{PROMISED_TRACED.throughput_min:g} of the pods a second)",
     )  # fmt: skip
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
@@ -89,6 +99,8 @@ def _compared(arguments: argparse.Namespace, folder: Path, stack: ExitStack) -> 
     failures = comparison.failures()
     if collector is not None and not collector.requests:
         failures.append("the collector was sent no traces")
+    if arguments.expect:
+        failures += comparison.broken(PROMISED_TRACED if arguments.tracing else PROMISED)
     _show(comparison, plane, arguments)
     for failure in failures:
         _say(failure)

@@ -6,6 +6,7 @@ the rounds over medians of the rounds. Must not know how a round is measured, no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,6 +14,14 @@ from typing import Any
 
 from benches.cluster.contenders import Contender
 from benches.cluster.round import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the second has to reach beside the first."""
+
+    throughput_min: float
+    cpu_max: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,21 @@ class Comparison:
             for done, what in ((one.bound, "bound"), (one.events, "Scheduled events"))
             if done != one.pods
         ]
+
+    def broken(self, promise: Promise) -> list[str]:
+        """Which promises were not kept, in words."""
+        words = []
+        if self.throughput < promise.throughput_min:
+            words.append(
+                f"{self.second} was to bind {promise.throughput_min:g}x as many pods a second as "
+                f"{self.first}: it bound {self.throughput:.2f}x"
+            )
+        if self.cpu > promise.cpu_max:
+            words.append(
+                f"{self.second} was to take {promise.cpu_max:g} of the processor time a pod of "
+                f"{self.first}: it took {self.cpu:.2f}"
+            )
+        return words
 
     def line(self) -> dict[str, Any]:
         return {
