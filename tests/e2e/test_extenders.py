@@ -191,8 +191,13 @@ def test_an_extender_filters_scores_and_binds(
     }  # fmt: skip
     (prioritized,) = server.of("whole-way", "prioritize")
     assert prioritized.args["NodeNames"] == ["node-1", "node-2", "node-3"]
-    bound = [bind for bind in binds(cluster.audit_events()) if bind.pod == "whole-way"]
-    assert [(bind.user, bind.code) for bind in bound] == [("admin", 201)]
+
+    def bound_by() -> list[tuple[str, int]]:
+        found = [bind for bind in binds(cluster.audit_events()) if bind.pod == "whole-way"]
+        return [(bind.user, bind.code) for bind in found]
+
+    # The log is written after the answer.
+    assert wait_for(bound_by, "the bind in the audit log") == [("admin", 201)]
 
 
 def test_a_bind_that_an_extender_only_claims_is_not_believed(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.audit import AuditEvent
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
@@ -352,13 +353,23 @@ def test_a_preemptor_that_is_deleted_gives_the_place_back(stage: Stage) -> None:
 
 
 def test_nothing_else_was_written(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
-    ours = [event for event in cluster.audit_events() if event.user == NORMAL and event.writes]
+    evicted = scheduler.metric("kpolicy_evictions_total", outcome="Evicted")
+
+    def written() -> list[AuditEvent]:
+        return [event for event in cluster.audit_events() if event.user == NORMAL and event.writes]
+
+    # The log is written after the answer.
+    wait_for(
+        lambda: len([event for event in written() if event.verb == "delete"]) >= evicted,
+        "every eviction in the audit log",
+    )
+    ours = written()
     assert {(event.verb, event.what) for event in ours} <= WRITES_ALLOWED_EVICTING
     deletes = [event for event in ours if event.verb == "delete"]
     assert deletes, "under xdist, those of this worker's share"
     assert all((event.request or {}).get("preconditions", {}).get("uid") for event in deletes)
     assert [event for event in ours if event.code == 403] == []
-    assert scheduler.metric("kpolicy_evictions_total", outcome="Evicted") == len(deletes)
+    assert len(deletes) == evicted
     wait_for(
         lambda: scheduler.metric("scheduler_cache_size", type="assumed_pods") == 0,
         "every reservation to end",
