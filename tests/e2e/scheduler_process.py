@@ -1,13 +1,14 @@
 """`kpolicy run` as a process of its own, as an operator starts it.
 
-Owns the process, its signals, its output and its health address. Assumes `make dev`. Must not
-import kpolicy.
+Owns the process, its signals, its output and its health address, with TLS if it is wanted. Assumes
+`make dev`. Must not import kpolicy.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -22,14 +23,17 @@ from typing import Self
 
 from tests.cluster.client import wait_for
 from tests.cluster.readiness import free_ports
+from tests.unit.cluster import certificates
 
 KPOLICY = Path(sys.executable).with_name("kpolicy")
 READY_WITHIN_S = 90
 STOPS_WITHIN_S = 8
+READ_WITHIN_S = 20
 
 
 class SchedulerProcess:
-    """A context manager: ready when entered, gone when exited. `start` it again after its end."""
+    """A context manager: ready when entered, gone when exited. `start` it again after its end.
+    `tls`: a folder for a certificate; what is served is served over TLS then."""
 
     def __init__(
         self,
@@ -39,9 +43,18 @@ class SchedulerProcess:
         flags: Sequence[str] = (),
         *,
         environment: Mapping[str, str] | None = None,
+        tls: Path | None = None,
     ) -> None:
         (port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{port}"
+        self.trusted: ssl.SSLContext | None = None
+        if tls is not None:
+            (tls / "tls.crt").write_bytes(certificates.SERVER)
+            (tls / "tls.key").write_bytes(certificates.SERVER_KEY)
+            files = (f"--tls-cert-file={tls}/tls.crt", f"--tls-private-key-file={tls}/tls.key")
+            flags = (*flags, *files)
+            self.address = self.address.replace("http:", "https:")
+            self.trusted = ssl.create_default_context(cadata=certificates.AUTHORITY.decode())
         self._log = log
         self._environment = {**os.environ, **(environment or {})}
         self._command = [
@@ -123,13 +136,19 @@ class SchedulerProcess:
         self._running().send_signal(signal.SIGHUP)
 
     def get(self, path: str) -> str:
-        with urllib.request.urlopen(self.address + path, timeout=5) as response:
+        with urllib.request.urlopen(
+            self.address + path, timeout=READ_WITHIN_S, context=self.trusted
+        ) as response:
             return str(response.read().decode())
 
-    def status(self, path: str) -> tuple[int, str]:
+    def status(self, path: str, token: str = "") -> tuple[int, str]:
         """The answer whatever its status."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(self.address + path, headers=headers)
         try:
-            with urllib.request.urlopen(self.address + path, timeout=5) as response:
+            with urllib.request.urlopen(
+                request, timeout=READ_WITHIN_S, context=self.trusted
+            ) as response:
                 return int(response.status), str(response.read().decode())
         except urllib.error.HTTPError as refused:
             with refused:

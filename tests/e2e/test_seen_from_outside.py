@@ -7,10 +7,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import ssl
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +23,6 @@ from tests.cluster.rights import API_GROUP, RBAC
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.rights import METRICS_RULES
 from tests.e2e.scheduler_process import KPOLICY, SchedulerProcess
-from tests.unit.cluster import certificates as pem
 from tests.unit.telemetry.exposition import Family, parsed
 
 pytestmark = pytest.mark.cluster
@@ -44,15 +40,7 @@ class Asked:
     plane: ControlPlane
 
     def status(self, path: str, token: str = "") -> tuple[int, str]:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        request = urllib.request.Request(self.process.address + path, headers=headers)
-        trusted = ssl.create_default_context(cadata=pem.AUTHORITY.decode())
-        try:
-            with urllib.request.urlopen(request, timeout=20, context=trusted) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode()
+        return self.process.status(path, token)
 
     def until(self, path: str, token: str = "") -> str:
         """Asked again while it is another's turn."""
@@ -68,33 +56,16 @@ class Asked:
         return answers[-1]
 
 
-class TlsProcess(SchedulerProcess):
-    """Served over TLS, to readers with tokens of the cluster."""
-
-    def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        certificate, key = folder / "tls.crt", folder / "tls.key"
-        certificate.write_bytes(pem.SERVER)
-        key.write_bytes(pem.SERVER_KEY)
-        super().__init__(
-            plane.kubeconfig(NORMAL), POLICY, folder / "log",
-            ("--auth=delegated", f"--tls-cert-file={certificate}",
-             f"--tls-private-key-file={key}"),
-        )  # fmt: skip
-        self.address = self.address.replace("http:", "https:")
-
-    def get(self, path: str) -> str:
-        trusted = ssl.create_default_context(cadata=pem.AUTHORITY.decode())
-        with urllib.request.urlopen(self.address + path, timeout=20, context=trusted) as answer:
-            return str(answer.read().decode())
-
-
 @pytest.fixture(scope="module")
 def asked(
     control_plane_binary: object, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Asked]:
     with ControlPlane() as plane:
         plane.grant(NORMAL, METRICS_RULES)
-        with TlsProcess(plane, tmp_path_factory.mktemp("seen")) as process:
+        folder = tmp_path_factory.mktemp("seen")
+        with SchedulerProcess(
+            plane.kubeconfig(NORMAL), POLICY, folder / "log", ("--auth=delegated",), tls=folder
+        ) as process:
             yield Asked(process, plane)
 
 

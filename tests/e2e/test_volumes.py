@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.audit import binds
+from tests.cluster.audit import AuditEvent, binds
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
@@ -41,7 +41,9 @@ def scheduler(
     cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SchedulerProcess]:
     log = tmp_path_factory.mktemp("scheduler") / "kpolicy.log"
-    with SchedulerProcess(cluster.kubeconfig(NORMAL), POLICY, log) as process:
+    with SchedulerProcess(
+        cluster.kubeconfig(NORMAL), POLICY, log, ["--log-level=debug"]
+    ) as process:
         yield process
 
 
@@ -71,14 +73,31 @@ def wait_bound(admin: Client, namespace: str, *pods: str) -> dict[str, str]:
     return admin.placements(namespace)
 
 
+def nomination(admin: Client, namespace: str, pod: str) -> str:
+    return str(admin.pod(pod, namespace=namespace)["status"].get("nominatedNodeName", ""))
+
+
+def status_writes(cluster: ControlPlane, namespace: str) -> list[AuditEvent]:
+    return [
+        event
+        for event in cluster.audit_events()
+        if event.user == NORMAL and event.what == "pods/status" and event.namespace == namespace
+    ]
+
+
+def condition(admin: Client, namespace: str, pod: str) -> volumes.Json:
+    """Of its scheduling; empty while there is none."""
+    found = admin.pod(pod, namespace=namespace)["status"].get("conditions", [])
+    return next((one for one in found if one["type"] == "PodScheduled"), {})
+
+
 def wait_told(admin: Client, namespace: str, pod: str, reason: str, with_text: str = "") -> str:
     """The message of the pod's condition, once it has this reason and this text."""
 
     def message() -> str:
-        for found in admin.pod(pod, namespace=namespace)["status"].get("conditions", []):
-            if found["type"] == "PodScheduled" and found.get("reason") == reason:
-                return str(found["message"]) if with_text in found["message"] else ""
-        return ""
+        found = condition(admin, namespace, pod)
+        is_told = found.get("reason") == reason and with_text in found["message"]
+        return str(found["message"]) if is_told else ""
 
     return wait_for(message, f"{pod} to be told {reason}")
 
@@ -193,14 +212,18 @@ def test_it_says_what_kube_scheduler_says(
         node = volumes.selected_node(admin, namespace, name)
         volumes.refuse(admin, namespace, name)
         refused = wait_told(admin, namespace, name, "SchedulerError").replace(name, "NAME")
+        observed = condition(admin, namespace, name)["observedGeneration"]
         node = volumes.selected_node(admin, namespace, name)
+        expected = nomination(admin, namespace, name) == node
         elsewhere = next(other for other in NODES if other != node)
         volumes.provision(admin, namespace, name, elsewhere)
         astray = wait_told(admin, namespace, name, "SchedulerError", with_text="affinity")
         uid = admin.get(f"{claims(namespace)}/{name}")["metadata"]["uid"]
-        told[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE")]
+        left = nomination(admin, namespace, name)
+        told[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE"), left]
+        assert (observed, expected) == (1, True), name
     assert told["ours"] == told["theirs"]
-    assert len(told["ours"]) == 2
+    assert len(told["ours"]) == 3
 
 
 def test_waiting_ends_when_the_policy_says(
@@ -283,6 +306,80 @@ def test_two_claims_of_one_pod_are_both_waited_for(
     assert admin.placements(namespace) == {}
     volumes.provision(admin, namespace, "logs", "node-1")
     assert wait_bound(admin, namespace, "pod") == {"pod": "node-1"}
+    wait_settled(scheduler)
+
+
+def test_its_node_is_told_before_anything_is_written_for_it(
+    cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    admin.create_pod("quick", namespace=namespace, scheduler_name="kpolicy")
+    wait_bound(admin, namespace, "quick")
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data")
+    node = volumes.selected_node(admin, namespace, "data")
+    assert nomination(admin, namespace, "pod") == node
+    (told,) = status_writes(cluster, namespace)
+    assert (told.name, told.code) == ("pod", 200), "of a pod that is bound at once, nothing is"
+    assert (told.request or {})["status"] == {"nominatedNodeName": node}
+    (selected,) = [
+        event
+        for event in cluster.audit_events()
+        if event.user == NORMAL
+        and event.what == "persistentvolumeclaims"
+        and (event.verb, event.namespace) == ("patch", namespace)
+    ]
+    assert told.answered_at <= selected.received_at
+    volumes.provision(admin, namespace, "data", node)
+    assert wait_bound(admin, namespace, "pod")["pod"] == node
+    assert nomination(admin, namespace, "pod") == "", "the bind has cleared it"
+    wait_settled(scheduler)
+
+
+def test_a_node_that_was_told_in_vain_is_taken_back(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    volumes.create_claim(admin, namespace, "data", MADE)
+    create_pod(admin, namespace, "pod", "data")
+    for _ in range(2):  # the same failure twice: what is told the second time is no news but this
+        node = volumes.selected_node(admin, namespace, "data")
+        assert nomination(admin, namespace, "pod") == node
+        volumes.refuse(admin, namespace, "data")
+        wait_for(lambda: not nomination(admin, namespace, "pod"), "the nomination to end")
+        wait_told(admin, namespace, "pod", "SchedulerError", with_text="provisioning failed")
+    volumes.provision(
+        admin, namespace, "data", node := volumes.selected_node(admin, namespace, "data")
+    )
+    assert wait_bound(admin, namespace, "pod") == {"pod": node}
+    wait_settled(scheduler)
+
+
+def test_a_restart_finds_the_node_that_was_told(
+    admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    """Killed while the volume is made. A pod that comes before it in the queue finds no room."""
+    large = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
+    admin.create_pod(
+        "older", namespace=namespace, scheduler_name="kpolicy", cpu="20",
+        spec={**large, "schedulingGates": [{"name": "wait"}]},
+    )  # fmt: skip
+    volumes.create_claim(admin, namespace, "data", MADE)
+    admin.create_pod(
+        "pod", namespace=namespace, scheduler_name="kpolicy", cpu="20",
+        spec={**large, **claimed("data")},
+    )  # fmt: skip
+    assert volumes.selected_node(admin, namespace, "data") == "node-1"
+    scheduler.kill()
+    remove = [{"op": "remove", "path": "/spec/schedulingGates"}]
+    admin.patch(f"/api/v1/namespaces/{namespace}/pods/older", remove, kind="json")
+    scheduler.start()
+    scheduler.wait_ready()
+    wait_told(admin, namespace, "older", "Unschedulable", with_text="1 Insufficient cpu")
+    assert nomination(admin, namespace, "pod") == "node-1"
+    volumes.provision(admin, namespace, "data", "node-1")
+    assert wait_bound(admin, namespace, "pod") == {"pod": "node-1"}
+    assert admin.placements(namespace) == {"pod": "node-1"}
+    admin.delete_pod("older", namespace=namespace)
+    admin.delete_pod("pod", namespace=namespace)
     wait_settled(scheduler)
 
 

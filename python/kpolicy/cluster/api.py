@@ -30,6 +30,7 @@ from kpolicy.cluster.limits import (
     REQUEST_TIMEOUT_S,
     WATCH_BATCH_BYTES_MAX,
 )
+from kpolicy.cluster.outages import Outages
 from kpolicy.cluster.sessions import Sessions
 from kpolicy.cluster.transport import error_text, transport_failure
 from kpolicy.cluster.write_connections import WriteConnections
@@ -88,6 +89,7 @@ class ApiClient:
             connection, headers=self._sessions.headers, connections_max=connections_max
         )
         self._counts: dict[tuple[str, int], int] = {}
+        self.outages = Outages(connection, clock)
 
     async def __aenter__(self) -> ApiClient:
         return self

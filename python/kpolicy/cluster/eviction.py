@@ -63,14 +63,15 @@ class EvictionFenced:
 EvictionOutcome: TypeAlias = Evicted | AlreadyGone | NotEvicted | EvictionFenced
 
 
-def disruption_body(eviction: Eviction, now_ns: int) -> bytes:
-    """The condition that kube-scheduler writes first, so that what owns the pod knows why it ends;
-    the uid makes the API server refuse it for another pod of that name."""
+def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
+    """The condition that kube-scheduler writes first, so that what owns the pod knows why it ends.
+    The uid makes the API server refuse it for another pod of that name; the generation is its."""
     text = encode_basestring_ascii
     return (
         f'{{"metadata":{{"uid":{text(eviction.uid)}}},"status":{{"conditions":['
         '{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",'
-        f'"message":{text(eviction.message)},"lastTransitionTime":"{api_time(now_ns)}"}}]}}}}'
+        f'"message":{text(eviction.message)},"lastTransitionTime":"{api_time(now_ns)}",'
+        f'"observedGeneration":{generation}}}]}}}}'
     ).encode("ascii")
 
 

@@ -31,6 +31,7 @@ from kpolicy.cluster.limits import (
     EVICT_TIMEOUT_S,
     EVICT_TRIES_MAX,
 )
+from kpolicy.cluster.pod_condition import FIRST_GENERATION, generation_of
 
 _CONFLICT = 409
 
@@ -47,18 +48,29 @@ class Evictor:
 
     async def evict(self, eviction: Eviction) -> EvictionOutcome:
         path = pod_path(eviction.namespace, eviction.name)
-        told = await self._write(
-            "PATCH",
-            f"{path}/status",
-            disruption_body(eviction, self._clock.now_ns()),
-            STRATEGIC_MERGE_PATCH,
-        )
+        told = await self._tell(path, eviction)
         if not isinstance(told, Response):
             return told
         if is_terminating(told.body):
             return Evicted()  # somebody was sooner: its time to end is not ours to set
         deleted = await self._write("DELETE", path, deletion_body(eviction), JSON)
         return Evicted() if isinstance(deleted, Response) else deleted
+
+    async def _tell(
+        self, path: str, eviction: Eviction
+    ) -> Response | AlreadyGone | NotEvicted | EvictionFenced:
+        """Once more where the answer shows a pod of another generation than pods begin with."""
+        now_ns, generation = self._clock.now_ns(), FIRST_GENERATION
+        for _ in range(2):
+            body = disruption_body(eviction, now_ns, generation)
+            told = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
+            if not isinstance(told, Response) or is_terminating(told.body):
+                break
+            seen = generation_of(told.body)
+            if seen in {0, generation}:
+                break
+            generation = seen
+        return told
 
     async def _write(
         self, verb: str, path: str, body: bytes, content_type: str

@@ -8,7 +8,6 @@ is watched. What to do next is decided by `plan`, which is pure.
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -22,8 +21,6 @@ from kpolicy.cluster.resource import Resource
 from kpolicy.cluster.resource_version import newer_of
 from kpolicy.cluster.sink import LinesRead, Sink
 from kpolicy.cluster.watch import WatchRequest, read_watch
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +86,10 @@ class Informer:
                 self._serving, self._wanted = self._wanted, None
             if self._serving is not None:
                 self._plan = listing_anew(self._plan)
-            if self._plan.list_needed and not self._plan.watch_list:
-                await self._list()
-            else:
-                await self._watch()
+            verb = "list" if self._plan.list_needed and not self._plan.watch_list else "watch"
+            await (self._list() if verb == "list" else self._watch())
             if self._plan.error:
-                self._note_error(self._plan.error)
+                self._note_error(verb, self._plan.failure, self._plan.error)
             if self._plan.wait_s > 0:
                 await self._clock.sleep(self._plan.wait_s)
 
@@ -144,6 +139,7 @@ class Informer:
 
     def _on_open(self) -> None:
         """Nothing may happen for a minute: that the server answers again must be seen before."""
+        self._client.outages.answered(self._resource)
         self._statistics = replace(self._statistics, reachable=True)
 
     def _on_read(self, size: int, read: LinesRead) -> None:
@@ -159,7 +155,7 @@ class Informer:
             self._clock.monotonic_ns(), self._random.random(), at_least_s
         )
         self._plan = replace(self._plan, backoff=wait.backoff)
-        self._note_error(str(failure))
+        self._note_error("list", failure, str(failure))
         await self._clock.sleep(wait.seconds)
 
     def _note_list(self, resource_version: str) -> None:
@@ -178,7 +174,7 @@ class Informer:
 
     def _note_bytes(self, size: int, resource_version: str) -> None:
         if self._statistics.last_error:
-            _log.info("%s: healthy again", self._resource.name)
+            self._client.outages.answered(self._resource)
         self._statistics = replace(
             self._statistics,
             last_event_monotonic_ns=self._clock.monotonic_ns(),
@@ -188,9 +184,8 @@ class Informer:
             last_error="",
         )
 
-    def _note_error(self, error: str) -> None:
-        if error != self._statistics.last_error:  # the same again is counted, not logged
-            _log.warning("%s: %s", self._resource.name, error)
+    def _note_error(self, verb: str, failure: Failure | None, error: str) -> None:
+        self._client.outages.failed(self._resource, verb, failure, error)
         failures = self._statistics.failures + 1
         self._statistics = replace(
             self._statistics, reachable=False, failures=failures, last_error=error

@@ -77,10 +77,15 @@ BACKOFF_S_INITIAL: Final = 0.8
 BACKOFF_FACTOR: Final = 2.0
 BACKOFF_S_MAX: Final = 30.0
 BACKOFF_RESET_S: Final = 120.0
-# 401 and 403 seldom mend within seconds; asking faster only fills the audit log.
+# 401 and 403 seldom mend within seconds, and asking faster only fills the audit log; but an API
+# server that starts refuses for a moment what it grants: so often in a row it is asked sooner.
 REFUSED_RETRY_S: Final = 30.0
+REFUSED_SOON_MAX: Final = 3
 # A server that asks for more patience than this is asked again anyway.
 RETRY_AFTER_S_MAX: Final = 60.0
+
+# An API server that comes and goes is told of at most so often.
+OUTAGE_TOLD_PERIOD_S: Final = 30.0
 
 # --- start ---------------------------------------------------------------------------------------
 # An API server that restarts, or is overrun for a moment, is back within this; then whoever started

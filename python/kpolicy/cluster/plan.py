@@ -16,6 +16,7 @@ from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS_MAX,
     LIST_PAGE_OBJECTS_MIN,
     REFUSED_RETRY_S,
+    REFUSED_SOON_MAX,
     STALE_LISTS_REFUSED_MAX,
     TOO_LARGE_TRIES_MAX,
     WATCH_FAILURES_BEFORE_LIST,
@@ -45,10 +46,12 @@ class Plan:
     page_objects: int = LIST_PAGE_OBJECTS
     wait_s: float = 0.0
     error: str = ""
+    failure: Failure | None = None  # that the error tells of, if it is one
     backoff: Backoff = field(default_factory=Backoff)
     watch_failures: int = 0  # in a row, without a byte
     too_large: int = 0  # in a row
     stale_lists: int = 0  # in a row
+    refusals: int = 0  # in a row
 
     @property
     def refuse_stale(self) -> bool:
@@ -71,7 +74,8 @@ def after_list(
         case Listed(resource_version=version):
             return replace(
                 plan, list_needed=False, list_latest=False, resource_version=version, wait_s=0.0,
-                error="", watch_failures=0, too_large=0, stale_lists=0,
+                error="", failure=None, watch_failures=0, too_large=0, stale_lists=0,
+                refusals=0,
             )  # fmt: skip
         case Stale(resource_version=version):
             text = f"the server listed version {version}, older than {plan.resource_version} seen"
@@ -104,9 +108,9 @@ def after_watch(
     if outcome.synced:  # a list of the newest state may be older than what was seen: a restore
         version = outcome.resource_version
         plan = replace(plan, list_needed=False, list_latest=False, stale_lists=0)
-    plan = replace(plan, wait_s=0.0, error="", resource_version=version)
+    plan = replace(plan, wait_s=0.0, error="", failure=None, resource_version=version)
     if outcome.bytes_read and outcome.status is None:
-        plan = replace(plan, watch_failures=0, too_large=0)
+        plan = replace(plan, watch_failures=0, too_large=0, refusals=0)
     match outcome.end:
         case End.CLOSED:
             short = lasted_ns < WATCH_SHORT_S * NANOSECONDS and not outcome.bytes_read
@@ -158,16 +162,17 @@ def _too_large(plan: Plan) -> Plan:
 
 
 def _after_failure(plan: Plan, failure: Failure, monotonic_ns: int, chance: float) -> Plan:
-    at_least_s = 0.0
-    if isinstance(failure, Status):
-        at_least_s = failure.retry_after_s or 0.0
-        if failure.code in _REFUSED:
+    at_least_s = (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
+    if isinstance(failure, Status) and failure.code in _REFUSED:
+        plan = replace(plan, refusals=plan.refusals + 1)
+        if plan.refusals > REFUSED_SOON_MAX:
             at_least_s = REFUSED_RETRY_S
-    return _wait(plan, str(failure), monotonic_ns, chance, at_least_s)
+    waiting = _wait(plan, str(failure), monotonic_ns, chance, at_least_s)
+    return replace(waiting, failure=failure)
 
 
 def _wait(
     plan: Plan, error: str, monotonic_ns: int, chance: float, at_least_s: float = 0.0
 ) -> Plan:
     wait = plan.backoff.failed(monotonic_ns, chance, at_least_s)
-    return replace(plan, wait_s=wait.seconds, backoff=wait.backoff, error=error)
+    return replace(plan, wait_s=wait.seconds, backoff=wait.backoff, error=error, failure=None)

@@ -1,15 +1,13 @@
-"""What a pod's status says about scheduling: PodScheduled=False, and the nominated node.
+"""What a pod's status says about scheduling, written: when it changed, and for that pod only.
 
-Owns the patch, what was last written for each pod (so that the same is not written again), and a
-queue and workers apart from binds. Must not know why a pod was not placed.
+Owns what was last written for each pod (so that the same is not written again), and a queue and
+workers apart from binds. Must not know why a pod was not placed.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from json.encoder import encode_basestring_ascii
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
@@ -17,39 +15,26 @@ from kpolicy.cluster.binding import pod_path
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
-from kpolicy.cluster.timestamps import api_time
+from kpolicy.cluster.pod_condition import (
+    FIRST_GENERATION,
+    PodCondition,
+    condition_body,
+    generation_of,
+    nomination_body,
+)
 
 # These come at once, without the pauses of a server that is away.
 _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 
 
-class ConditionReason(StrEnum):
-    UNSCHEDULABLE = "Unschedulable"  # the cluster has no place for it now
-    SCHEDULER_ERROR = "SchedulerError"  # we failed
-    SCHEDULING_GATED = "SchedulingGated"  # it asked not to be looked at yet
-
-
-@dataclass(frozen=True, slots=True)
-class PodCondition:
-    """`nominated_node`: None leaves it as it is, empty clears it. `generation` is the pod's, and
-    goes into observedGeneration where it is known."""
-
-    namespace: str
-    name: str
-    uid: str
-    reason: ConditionReason
-    message: str
-    nominated_node: str | None = None
-    generation: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """The last that was asked for a pod; no digest where it does not hold any more.
-    `transition_ns` until a write of it has succeeded."""
+    `transition_ns` until a write of it has succeeded. `generation` as last seen in an answer."""
 
     digest: int | None
     transition_ns: int | None
+    generation: int = FIRST_GENERATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +44,14 @@ class _Patch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Release:
-    """The nomination alone, of a pod about which there is nothing else to say."""
+class _Nomination:
+    """The nominated node alone, of a pod about which there is nothing else to say; empty where it
+    is void."""
 
     namespace: str
     name: str
     uid: str
+    node: str
 
 
 class PodStatusWriter:
@@ -82,7 +69,7 @@ class PodStatusWriter:
         # is said of the pod meanwhile says so too. At most what the outbox holds.
         self._releasing: set[str] = set()
         self._unchanged = 0
-        self._outbox: Outbox[_Patch | _Release] = Outbox(
+        self._outbox: Outbox[_Patch | _Nomination] = Outbox(
             self._send, capacity=CONDITION_QUEUE_MAX, workers=CONDITION_WORKERS
         )
 
@@ -104,7 +91,8 @@ class PodStatusWriter:
             return
         # Only the first one is a transition; the time of it stays while just the message changes.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
-        asked = _Asked(digest, transition_ns)
+        generation = FIRST_GENERATION if before is None else before.generation
+        asked = _Asked(digest, transition_ns, generation)
         if not self._outbox.offer(condition.uid, _Patch(condition, asked), urgent=urgent):
             return
         self._last[condition.uid] = asked
@@ -118,17 +106,20 @@ class PodStatusWriter:
         last = self._last.get(uid)
         return last is not None and last.digest is not None
 
+    def nominate(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """The pod is to be bound to this node before long; never waits."""
+        self._releasing.discard(uid)
+        self._offer_nomination(_Nomination(namespace, name, uid, node))
+
     def release(self, namespace: str, name: str, uid: str) -> None:
         """The pod's nomination is void; never waits. What waits to be told of it goes along."""
         self._releasing.add(uid)
-        before, waiting = self._last.get(uid), self._outbox.waiting(uid)
-        if before is not None:
-            before = self._last[uid] = replace(before, digest=None)
-        item: _Patch | _Release = _Release(namespace, name, uid)
-        if isinstance(waiting, _Patch):
-            item = _with_release(waiting, before)
-        if not self._outbox.offer(uid, item, urgent=True):
+        if not self._offer_nomination(_Nomination(namespace, name, uid, "")):
             self._releasing.discard(uid)
+
+    async def at_rest(self, uid: str) -> None:
+        """Until nothing about the pod waits or is under way."""
+        await self._outbox.at_rest(uid)
 
     def forget(self, uid: str) -> None:
         """The pod is gone, or on a node: what waits for it is not written any more."""
@@ -145,16 +136,27 @@ class PodStatusWriter:
     async def drain(self, seconds: float) -> bool:
         return await self._outbox.drain(self._clock, seconds)
 
-    async def _send(self, patch: _Patch | _Release) -> bool:
-        if isinstance(patch, _Release):
-            return await self._send_release(patch)
+    def _offer_nomination(self, nomination: _Nomination) -> bool:
+        """What was said last does not hold any more, even if the same is said again."""
+        uid = nomination.uid
+        before, waiting = self._last.get(uid), self._outbox.waiting(uid)
+        if before is not None:
+            before = self._last[uid] = replace(before, digest=None)
+        item: _Patch | _Nomination = nomination
+        if isinstance(waiting, _Patch):
+            item = _with_nomination(waiting, nomination.node, before)
+        return self._outbox.offer(uid, item, urgent=True)
+
+    async def _send(self, patch: _Patch | _Nomination) -> bool:
+        if isinstance(patch, _Nomination):
+            return await self._send_nomination(patch)
         condition = patch.condition
-        body = condition_body(condition, patch.asked.transition_ns)
-        answer = await self._write(condition.namespace, condition.name, body)
+        answer, generation = await self._write_condition(patch)
         last = self._last.get(condition.uid)
         if isinstance(answer, Response):
             if last is not None:
-                self._last[condition.uid] = replace(last, transition_ns=None)
+                known = replace(last, transition_ns=None, generation=generation)
+                self._last[condition.uid] = known
             if condition.nominated_node == "":
                 self._released(condition.uid)
             return True
@@ -164,28 +166,48 @@ class PodStatusWriter:
             self._released(condition.uid)
         return False
 
+    async def _write_condition(self, patch: _Patch) -> tuple[Response | Failure, int]:
+        """Once more where the pod turns out to be of another generation than it was known to be."""
+        condition, asked = patch.condition, patch.asked
+        generation = asked.generation
+        for _ in range(2):
+            body = condition_body(condition, asked.transition_ns, generation)
+            answer = await self._write(condition.namespace, condition.name, body)
+            seen = generation_of(answer.body) if isinstance(answer, Response) else 0
+            if seen in {0, generation}:
+                break
+            generation = seen
+        return answer, generation
+
     def _keep(self, patch: _Patch, last: _Asked | None) -> bool:
         """What could not be written yet waits again, with the release that came meanwhile."""
         uid = patch.condition.uid
-        if isinstance(self._outbox.waiting(uid), _Release):
-            return self._outbox.offer(uid, _with_release(patch, last))
+        waiting = self._outbox.waiting(uid)
+        if isinstance(waiting, _Nomination):
+            return self._outbox.offer(uid, _with_nomination(patch, waiting.node, last))
         return last == patch.asked and self._outbox.offer(uid, patch)
 
-    async def _send_release(self, release: _Release) -> bool:
-        answer = await self._write(release.namespace, release.name, release_body(release.uid))
+    async def _send_nomination(self, nomination: _Nomination) -> bool:
+        uid = nomination.uid
+        body = nomination_body(uid, nomination.node)
+        answer = await self._write(nomination.namespace, nomination.name, body)
         if isinstance(answer, Response):
-            self._released(release.uid)
+            if not nomination.node:
+                self._released(uid)
             return True
+        if nomination.node:
+            return False  # not told later either: the bind does not depend on it
         # What waits, if anything does, was said later and releases too, or nominates anew.
-        if release.uid in self._releasing and self._outbox.waiting(release.uid) is None:
-            kept = _passes(answer) and self._outbox.offer(release.uid, release)
+        if uid in self._releasing and self._outbox.waiting(uid) is None:
+            kept = _passes(answer) and self._outbox.offer(uid, nomination)
             if not kept:
-                self._releasing.discard(release.uid)
+                self._releasing.discard(uid)
         return False
 
     def _released(self, uid: str) -> None:
         """Written or given up; unless it was said again, of a later nomination."""
-        if not isinstance(self._outbox.waiting(uid), _Release):
+        waiting = self._outbox.waiting(uid)
+        if not (isinstance(waiting, _Nomination) and not waiting.node):
             self._releasing.discard(uid)
 
     async def _write(self, namespace: str, name: str, body: bytes) -> Response | Failure:
@@ -195,8 +217,8 @@ class PodStatusWriter:
         )
 
 
-def _with_release(patch: _Patch, last: _Asked | None) -> _Patch:
-    return _Patch(replace(patch.condition, nominated_node=""), last or patch.asked)
+def _with_nomination(patch: _Patch, node: str, last: _Asked | None) -> _Patch:
+    return _Patch(replace(patch.condition, nominated_node=node), last or patch.asked)
 
 
 def _passes(failure: Failure) -> bool:
@@ -205,26 +227,3 @@ def _passes(failure: Failure) -> bool:
     if isinstance(failure, Status):
         return failure.transient
     return not isinstance(failure, Unreachable) or failure.cause not in _FINAL
-
-
-def release_body(uid: str) -> bytes:
-    uid = encode_basestring_ascii(uid)
-    return f'{{"metadata":{{"uid":{uid}}},"status":{{"nominatedNodeName":null}}}}'.encode("ascii")
-
-
-def condition_body(condition: PodCondition, transition_ns: int | None) -> bytes:
-    """The uid makes the API server refuse it for another pod of the same name."""
-    json = encode_basestring_ascii
-    since = "" if transition_ns is None else f',"lastTransitionTime":"{api_time(transition_ns)}"'
-    observed = (
-        "" if condition.generation is None else f',"observedGeneration":{condition.generation}'
-    )
-    nominated = ""
-    if condition.nominated_node is not None:
-        node = json(condition.nominated_node) if condition.nominated_node else "null"
-        nominated = f',"nominatedNodeName":{node}'
-    return (
-        f'{{"metadata":{{"uid":{json(condition.uid)}}},"status":{{"conditions":['
-        f'{{"type":"PodScheduled","status":"False","reason":"{condition.reason}",'
-        f'"message":{json(condition.message)}{since}{observed}}}]{nominated}}}}}'
-    ).encode("ascii")

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What is listed and watched. `name` is what the sink and people call it."""
+    """What is listed and watched. `name` is what the sink and people call it, `granted_by` the role
+    that should allow it."""
 
     name: str
     path: str
     field_selector: str = ""
     label_selector: str = ""
+    granted_by: str = ""
 
     def query(self) -> dict[str, str]:
         query = {}

@@ -14,6 +14,7 @@ from typing import Final
 from kpolicy.clock import Clock
 from kpolicy.cluster import problem as code
 from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.explained import explain_failure
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS,
@@ -21,7 +22,7 @@ from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS_MIN,
 )
 from kpolicy.cluster.listing import Broken, Listed, read_list
-from kpolicy.cluster.probe import ServerVersion, explain_failure, probe
+from kpolicy.cluster.probe import ServerVersion, probe
 from kpolicy.cluster.problem import ConnectionProblem, problem
 from kpolicy.cluster.resource import Resource
 from kpolicy.offline.problem import Problem

@@ -28,6 +28,8 @@ from kpolicy.scheduler.problem import POLICY_UNREADABLE, Problem
 
 _log = logging.getLogger(__name__)
 
+_ROLE = "a Role like that of deploy/kustomize/base/role.yaml"
+
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
@@ -102,8 +104,9 @@ class ConfigMapWatches:
 
     async def _start(self, name: ConfigMapName) -> _Watched | Problem:
         resource = Resource(
-            f"configmaps {name}", name.collection, field_selector=f"metadata.name={name.name}"
-        )
+            f"configmaps {name}", name.collection, field_selector=f"metadata.name={name.name}",
+            granted_by=_ROLE,
+        )  # fmt: skip
         answer = await probe(self._client, [resource], patience=self._patience)
         if isinstance(answer, ConnectionProblem):
             # Of two who came at once, the first has started it.

@@ -53,6 +53,11 @@ PRE_BINDS_MAX: Final = 4096
 # often as kube-scheduler does.
 VOLUMES_LOOK_S_MIN: Final = 0.05
 VOLUMES_LOOK_S_MAX: Final = 1.0
+# The node of such a pod is told in its status first, of so many pods at once, so that a burst of
+# them leaves the writers of conditions to others; none waits longer for it, and goes on without.
+NOMINATIONS_IN_FLIGHT_MAX: Final = 16
+NOMINATION_S_MAX: Final = 10.0
+
 # --- extenders -----------------------------------------------------------------------------------
 # kube-scheduler's, where the policy says none.
 EXTENDER_TIMEOUT_S: Final = 5.0

@@ -85,6 +85,7 @@ def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: Eng
 
     for name, kind, text, read in (
         ("synced", "gauge", "1 once the first list is whole.", lambda one: int(one.synced)),
+        ("reachable", "gauge", "1 while it is answered.", lambda one: int(one.reachable)),
         ("bytes_total", "counter", "Bytes listed and watched.", lambda one: one.bytes_read),
         ("reconnects_total", "counter", "Watches after the first.", lambda one: one.reconnects),
         ("relists_total", "counter", "Lists after the first.", lambda one: one.relists),

@@ -28,6 +28,7 @@ from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.extenders.raw_nodes import WholeNodes
 from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.machine import Machine
+from kpolicy.scheduler.nominations import Nominations
 from kpolicy.scheduler.observed import (
     EngineSizes,
     observe_comparer,
@@ -100,7 +101,8 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     status = PodStatusWriter(client, clock)
     reporter = Reporter(clock, events, status, metrics, given.traces)
     queue = Queue()
-    pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), thread, clock)
+    nominations = Nominations(status, clock, given.fence)
+    pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
     sink = EngineSink(
         thread, queue, clock,
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,

@@ -1,8 +1,9 @@
 """What is done before a pod is bound: its volumes are bound or provisioned, and that is waited for.
 
-Owns the order (writes, then waiting), the time that a pod may take, and the one loop that asks the
-engine about everything that is waited for. Ends with nothing to say, or with how the reservation
-ends; the words are kube-scheduler's. Must not read objects: the engine judges what came of them.
+Owns the order (its node is told, writes, then waiting), the time that a pod may take, and the one
+loop that asks the engine about everything that is waited for. Ends with nothing to say, or with how
+the reservation ends; the words are kube-scheduler's. Must not read objects: the engine judges what
+came of them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class VolumeWriterPort(Protocol):
     async def write(self, patch: VolumePatch) -> WriteOutcome: ...
 
 
+class NominationsPort(Protocol):
+    async def tell(self, pod: QueuedPod, node: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
     volumes: tuple[AwaitedVolume, ...]
@@ -48,8 +53,15 @@ class _Waiting:
 class PreBinds:
     """Run it as a task."""
 
-    def __init__(self, writer: VolumeWriterPort, thread: EngineThread, clock: Clock) -> None:
+    def __init__(
+        self,
+        writer: VolumeWriterPort,
+        nominations: NominationsPort,
+        thread: EngineThread,
+        clock: Clock,
+    ) -> None:
         self._writer = writer
+        self._nominations = nominations
         self._thread = thread
         self._clock = clock
         self._waiting: list[_Waiting] = []
@@ -63,6 +75,7 @@ class PreBinds:
 
     async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
         """None: the pod may be bound. Otherwise how its reservation ends."""
+        await self._nominations.tell(pod, decision.node)
         awaited = []
         for work in decision.volumes:
             version = ""

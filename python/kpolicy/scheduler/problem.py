@@ -16,6 +16,7 @@ POLICY_INVALID: Final = "KPS102"
 PROGRAM_REFUSED: Final = "KPS103"
 RESOURCE_NOT_READABLE: Final = "KPS104"
 LAST_GOOD_UNUSABLE: Final = "KPS105"
+SHADOW_ASKS_NOBODY: Final = "KPS106"
 ADDRESS_UNUSABLE: Final = "KPS201"
 OPTION_INVALID: Final = "KPS202"
 CONFIGURATION_INVALID: Final = "KPS203"
@@ -35,6 +36,7 @@ CATALOGUE: Final = {
     PROGRAM_REFUSED: "the engine refused the compiled policy: versions of the two do not match",
     RESOURCE_NOT_READABLE: "a policy reads a resource that the API server does not let us list",
     LAST_GOOD_UNUSABLE: "the last good policy cannot be kept, or what was kept cannot be read",
+    SHADOW_ASKS_NOBODY: "a shadow policy names extenders, and they are not asked",
     ADDRESS_UNUSABLE: "the address for metrics and health cannot be listened on",
     OPTION_INVALID: "an option has a value that is not allowed",
     CONFIGURATION_INVALID: "the file that --config names has errors",

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from kpolicy.clock import Clock
 from kpolicy.cluster.events import EventRecorder, Occurrence, Reference
 from kpolicy.cluster.eviction import Eviction
-from kpolicy.cluster.pod_status import ConditionReason, PodCondition, PodStatusWriter
+from kpolicy.cluster.pod_condition import ConditionReason, PodCondition
+from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.scheduler.decide import Placement, Rejection
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.room import Plan, Room, was_tried

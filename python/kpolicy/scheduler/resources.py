@@ -5,6 +5,7 @@ Owns the paths and the selectors. Assumes the engine names resources by their pl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from kpolicy.cluster.resource import Resource
@@ -15,8 +16,11 @@ _STORAGE: Final = "/apis/storage.k8s.io/v1"
 # A pod that has ended holds nothing; the API server need not send it (as kube-scheduler asks).
 _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
+# tests/e2e runs with the rights of this role and no others.
+ROLE: Final = "the ClusterRole kpolicy (deploy/kustomize/base/cluster-role.yaml)"
+
 RESOURCES: Final = {
-    resource.name: resource
+    resource.name: replace(resource, granted_by=ROLE)
     for resource in (
         Resource("pods", f"{_CORE}/pods", field_selector=_NOT_ENDED),
         Resource("nodes", f"{_CORE}/nodes"),

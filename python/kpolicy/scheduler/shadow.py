@@ -23,7 +23,8 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.engine import Decision, Opinion, Refusal
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.resources import REQUIRED
-from kpolicy.scheduler.shadow_result import ACTED_ON, Result, compared
+from kpolicy.scheduler.shadow_extenders import Unasked
+from kpolicy.scheduler.shadow_result import ACTED_ON, QUIET, Result, compared, without_extenders
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class ShadowEngine(Protocol):
     def resources(self) -> list[str]: ...
     def stale(self) -> list[str]: ...
     def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]: ...
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ class ShadowStatistics:
 
 # A call of the engine with its arguments; its size in bytes is counted.
 _Call: TypeAlias = tuple[str, tuple[object, ...]]
-_Work: TypeAlias = "_Call | list[Decision] | tuple[bytes, Future[Loaded]]"
+# A decision, and the profile of its pod.
+_Decided: TypeAlias = tuple[Decision, str]
+_Work: TypeAlias = "_Call | list[_Decided] | tuple[bytes, Unasked, Future[Loaded]]"
 
 
 class Shadow:
@@ -77,6 +81,7 @@ class Shadow:
         self._on_behind = on_behind
         self._engine = make()
         self._program = b""
+        self._unasked = Unasked()
         self._work: deque[tuple[_Work, int]] = deque()
         self._bytes = 0
         self._more = threading.Condition()
@@ -116,9 +121,9 @@ class Shadow:
                 return
             self._put((call, arguments), size)
 
-    def decided(self, decisions: Sequence[Decision]) -> None:
-        """The engine in force decided so."""
-        told = [one for one in decisions if one.verdict in ACTED_ON]
+    def decided(self, decisions: Sequence[_Decided]) -> None:
+        """The engine in force decided so, of pods of these profiles."""
+        told = [one for one in decisions if one[0].verdict in ACTED_ON]
         with self._more:
             # Deltas come first: without them everything after would be judged wrongly.
             if self._is_behind or len(self._work) >= limits.SHADOW_BACKLOG_MAX // 2:
@@ -128,11 +133,11 @@ class Shadow:
 
     # --- from the loop ----------------------------------------------------------------------------
 
-    def load(self, program: bytes) -> Future[Loaded]:
-        """Compare with this program from now on."""
+    def load(self, program: bytes, unasked: Unasked) -> Future[Loaded]:
+        """Compare with this program from now on, whose extenders nobody asks."""
         loaded: Future[Loaded] = Future()
         with self._more:
-            self._put((program, loaded), 0)
+            self._put((program, unasked, loaded), 0)
         return loaded
 
     def begin_anew(self) -> None:
@@ -174,21 +179,23 @@ class Shadow:
         match work:
             case list() as decisions:
                 self._compare(decisions, engine)
-            case (bytes() as program, Future() as loaded):
-                self._load(program, loaded, engine)
+            case (bytes() as program, Unasked() as unasked, Future() as loaded):
+                self._load(program, unasked, loaded, engine)
             case (str() as call, tuple() as arguments):
                 getattr(engine, call)(*arguments)
                 with self._more:
                     if call == "list_end" and engine is self._engine:
                         self._whole.add(str(arguments[0]))
 
-    def _load(self, program: bytes, loaded: Future[Loaded], engine: ShadowEngine) -> None:
+    def _load(
+        self, program: bytes, unasked: Unasked, loaded: Future[Loaded], engine: ShadowEngine
+    ) -> None:
         try:
             refusals = tuple(engine.load(program))
             if refusals:
                 loaded.set_result(Loaded(refusals))
                 return
-            self._program = program
+            self._program, self._unasked = program, unasked
             resources = tuple(engine.resources())
             # Others an older cluster may lack, and then no list of them ever ends.
             self._needed = REQUIRED
@@ -197,16 +204,30 @@ class Shadow:
             loaded.set_exception(error)
             raise
 
-    def _compare(self, decisions: list[Decision], engine: ShadowEngine) -> None:
+    def _compare(self, decided: list[_Decided], engine: ShadowEngine) -> None:
         if not self._needed or not self._needed <= self._whole:
-            self._dropped += len(decisions)
+            self._dropped += len(decided)
             return
-        opinions = engine.second_opinions([(one.uid, one.node) for one in decisions])
-        for decision, opinion in zip(decisions, opinions, strict=True):
-            result = compared(decision, opinion)
+        concerned = self._concerned(decided, engine)
+        opinions = engine.second_opinions([(one.uid, one.node) for one, _ in decided])
+        for (decision, _), opinion in zip(decided, opinions, strict=True):
+            compare = without_extenders if decision.uid in concerned else compared
+            result = compare(decision, opinion)
             self._results[result] += 1
-            if result not in (Result.SAME, Result.NOT_JUDGED):
+            if result not in QUIET:
                 self._tell(decision, opinion, result)
+
+    def _concerned(self, decided: list[_Decided], engine: ShadowEngine) -> set[str]:
+        """Pods about which extenders would be asked, were it in force."""
+        own = [(one.uid, name) for one, name in decided if name in self._unasked.by_profile]
+        if not own:
+            return set()
+        requested = engine.requested([uid for uid, _ in own], self._unasked.managed)
+        return {
+            uid
+            for (uid, profile), names in zip(own, requested, strict=True)
+            if self._unasked.concern(profile, frozenset(names))
+        }
 
     def _tell(self, decision: Decision, opinion: Opinion, result: Result) -> None:
         now_ns = self._clock.monotonic_ns()

@@ -25,6 +25,7 @@ from kpolicy.scheduler.policy_status import diagnostics
 from kpolicy.scheduler.problem import PROGRAM_REFUSED, Problem
 from kpolicy.scheduler.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.shadow import Loaded, Shadow, ShadowEngine
+from kpolicy.scheduler.shadow_extenders import Unasked
 from kpolicy.scheduler.shadow_result import Result
 from kpolicy.scheduler.shadowed import ShadowedEngine
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -139,13 +140,16 @@ class ShadowPolicy:
         if compiled.program is None:
             log_diagnostics(compiled.diagnostics)
             return invalid(compiled.diagnostics)
-        loaded = await asyncio.wrap_future(self._shadow.load(compiled.program.bytes))
+        unasked = Unasked.of(compiled.program)
+        self._said = (*compiled.diagnostics, *unasked.remarks())
+        loaded = await asyncio.wrap_future(self._shadow.load(compiled.program.bytes, unasked))
         if loaded.refusals:
             first = loaded.refusals[0]
             message = f"the engine refused the program: {first.code}: {first.message}"
             return Problem(PROGRAM_REFUSED, message, first.hint)
         self._loaded = loaded
         self._program, self._since_ns = compiled.program, self._clock.now_ns()
+        log_diagnostics(unasked.remarks())
         _log.info("comparing with a shadow policy", extra={"policy_hash": compiled.program.hash})
         return None
 

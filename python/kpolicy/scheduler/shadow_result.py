@@ -23,6 +23,20 @@ class Result(StrEnum):
     WOULD_PLACE = "would_place"
     FAILED = "failed"  # a rule of the shadow policy failed
     NOT_JUDGED = "not_judged"  # the shadow policy does not serve it
+    EXTENDERS_NOT_ASKED = "extenders_not_asked"  # what they would have said could change it
+
+
+# Of these the log says nothing.
+QUIET: Final = frozenset({Result.SAME, Result.NOT_JUDGED, Result.EXTENDERS_NOT_ASKED})
+# Extenders take nodes away and never add any: what is rejected without them stays so.
+_CERTAIN: Final = frozenset({Result.FAILED, Result.NOT_JUDGED, Result.WOULD_REJECT})
+
+
+def without_extenders(decision: Decision, opinion: Opinion) -> Result:
+    """Of a pod that extenders of the shadow policy would have been asked about."""
+    result = compared(decision, opinion)
+    is_rejected = result is Result.SAME and opinion.verdict == Verdict.PARKED
+    return result if result in _CERTAIN or is_rejected else Result.EXTENDERS_NOT_ASKED
 
 
 def compared(decision: Decision, opinion: Opinion) -> Result:

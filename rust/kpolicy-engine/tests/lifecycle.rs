@@ -59,8 +59,10 @@ fn a_reservation_holds_until_it_is_confirmed() {
     let first = schedule(&mut engine, "a");
     assert_eq!((first.verdict, first.node.as_ref()), (Verdict::Placed, "n1"));
     assert_eq!(schedule(&mut engine, "b").verdict, Verdict::Parked);
-    // An update from before our bind does not end it, nor does the bind's answer.
-    support::apply(&mut engine, &pod("a", "800m", ""));
+    // An update from before our bind does not end it, nor does the bind's answer. Its attempt is
+    // under way: nobody said yet that it is on a node.
+    let applied = support::apply(&mut engine, &pod("a", "800m", ""));
+    assert_eq!((applied.pods[0].state, &*applied.pods[0].node), (PodState::Pending, ""));
     settle(&mut engine, "a", Outcome::Bound);
     assert_eq!(engine.statistics().pods_assumed, 1);
     assert_eq!(schedule(&mut engine, "b").verdict, Verdict::Parked);

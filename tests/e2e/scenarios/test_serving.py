@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -58,11 +60,16 @@ def test_v02_configz_tells_options_and_policy_but_no_secret(stage: Stage) -> Non
     assert stage.plane.token(NORMAL) not in stage.scheduler.get("/configz")
 
 
-def test_v03_not_ready_but_alive_while_the_api_server_is_away(fragile: Stage) -> None:
-    plane, scheduler = fragile.plane, fragile.scheduler
+def tells_of_an_outage(plane: ControlPlane, scheduler: SchedulerProcess) -> None:
+    """Kill the API server, and start it again."""
     assert scheduler.status("/readyz") == (200, "ok")
     plane.api_server.kill()
+    failures = scheduler.metric("kpolicy_watch_failures_total", resource="pods")
     wait_for(lambda: scheduler.status("/readyz")[0] == 500, "readyz to tell of it")
+    wait_for(
+        lambda: scheduler.metric("kpolicy_watch_failures_total", resource="pods") > failures + 1,
+        "a try in vain",
+    )
     status, text = scheduler.status("/readyz")
     assert status == 500
     assert "[-]api-server failed: " in text
@@ -71,9 +78,46 @@ def test_v03_not_ready_but_alive_while_the_api_server_is_away(fragile: Stage) ->
     assert "scheduler_pending_pods" in scheduler.get("/metrics")
     plane.start_api_server()
     wait_for(lambda: scheduler.status("/readyz") == (200, "ok"), "readiness", timeout_s=60)
+
+
+def test_v03_not_ready_but_alive_while_the_api_server_is_away(fragile: Stage) -> None:
+    tells_of_an_outage(fragile.plane, fragile.scheduler)
     fragile.node("only")
     fragile.pod("after")
     fragile.bound("after", "only")
+
+
+def test_v03_over_tls(
+    own: tuple[ControlPlane, SchedulerProcess], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of another profile, beside the first. Its log says it once, and once that it is over."""
+    plane, _ = own
+    folder = tmp_path_factory.mktemp("tls")
+    policy = folder / "policy.yaml"
+    policy.write_text(POLICY.read_text().replace("schedulerName: kpolicy", "schedulerName: tls"))
+    with SchedulerProcess(
+        plane.kubeconfig(NORMAL), policy, folder / "log", ("--no-leader-elect",), tls=folder
+    ) as scheduler:
+        with pytest.raises(http.client.HTTPException, match="closed"):  # nothing in the clear
+            urllib.request.urlopen(scheduler.address.replace("https:", "http:") + "/livez")
+        before = len(scheduler.log().splitlines())
+        tells_of_an_outage(plane, scheduler)
+        wait_for(
+            lambda: all(value == 1 for _, value in scheduler.samples("kpolicy_watch_reachable")),
+            "every watch to be back", timeout_s=60,
+        )  # fmt: skip
+        lines = [json.loads(line) for line in scheduler.log().splitlines()[before:]]
+        watches = len(scheduler.samples("kpolicy_watch_failures_total"))
+        assert scheduler.terminate() == 0, scheduler.tail()
+    assert watches >= 12
+    away, back = (one for one in lines if one["logger"] == "kpolicy.cluster.outages")
+    assert away["msg"].startswith("the API server is away: cannot ")
+    assert (away["level"], away["code"]) == ("warning", "KPC201")
+    assert away["hint"] == "is the API server running, and is the port right?"
+    assert (back["level"], back["msg"]) == (
+        "info", f"the API server is back after {back['seconds']} s",
+    )  # fmt: skip
+    assert {one["logger"] for one in lines if one["level"] != "info"} == {away["logger"]}
 
 
 def test_v04_metrics_are_prometheus_text(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kpolicy.cluster.api import MERGE_PATCH, ApiClient
 from kpolicy.cluster.eviction import (
     AlreadyGone,
     Evicted,
@@ -41,6 +43,7 @@ MESSAGE = "kpolicy: preempting to accommodate a higher priority pod"
 class Cluster:
     control_plane: ControlPlane
     evictor: Evictor
+    api: ApiClient
 
     def pods(self) -> dict[str, Mapping[str, Any]]:
         return {one["metadata"]["name"]: one for one in self.control_plane.objects("Pod")}
@@ -82,7 +85,7 @@ async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Clu
         control_plane.add(node("n1"), pod("a", node_name="n1"))
         clock = ImpatientClock()
         async with client(control_plane.url, clock) as api:
-            yield Cluster(control_plane, Evictor(api, clock, fence))
+            yield Cluster(control_plane, Evictor(api, clock, fence), api)
 
 
 def deletes(fault: RequestFault, times: int | None = 1) -> FaultRule:
@@ -104,7 +107,19 @@ async def test_the_pod_says_why_before_it_ends() -> None:
         assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
         assert condition["message"] == MESSAGE
         assert condition["lastTransitionTime"]
+        assert condition["observedGeneration"] == 1
         assert [verb for verb, _ in it.writes()] == ["patch", "delete"]
+
+
+async def test_the_generation_that_it_observed_is_that_of_the_pod() -> None:
+    async with cluster() as it:
+        path = "/api/v1/namespaces/default/pods/a"
+        spec = json.dumps({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}})
+        await it.api.request("PATCH", path, body=spec.encode(), content_type=MERGE_PATCH)
+        assert await it.evictor.evict(it.eviction()) == Evicted()
+        condition = it.pods()["a"]["status"]["conditions"][-1]
+        assert (condition["type"], condition["observedGeneration"]) == ("DisruptionTarget", 2)
+        assert [verb for verb, _ in it.writes()][1:] == ["patch", "patch", "delete"]
 
 
 async def test_one_that_ends_already_is_not_deleted_again() -> None:

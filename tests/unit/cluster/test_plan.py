@@ -8,6 +8,7 @@ import pytest
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.limits import REFUSED_SOON_MAX
 from kpolicy.cluster.listing import Broken, Listed, Stale
 from kpolicy.cluster.plan import Plan, after_list, after_watch
 from kpolicy.cluster.sink import WatchStatus
@@ -121,10 +122,16 @@ def test_a_list_at_a_version_in_the_servers_future_ends_at_the_newest_too() -> N
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-def test_what_is_refused_is_retried_slowly(code: int) -> None:
+def test_what_is_refused_is_retried_slowly_after_a_few_times(code: int) -> None:
     failure = Status(code, "Forbidden", "no")
-    assert after_list(Plan(), Broken(failure, paging=False), 0, 0.0).wait_s >= 30
-    assert watched(WATCHING, End.FAILED, failure=failure).wait_s >= 30
+    listing, watching = Plan(), WATCHING
+    for number in range(6):
+        listing = after_list(listing, Broken(failure, paging=False), 0, 0.0)
+        watching = watched(watching, End.FAILED, failure=failure)
+        is_slow = number >= REFUSED_SOON_MAX
+        assert (listing.wait_s >= 30, watching.wait_s >= 30) == (is_slow, is_slow), number
+    read = after_list(listing, Listed("101", 1), 0, 0.0)
+    assert after_list(read, Broken(failure, paging=False), 0, 0.0).wait_s < 30
 
 
 def test_a_list_older_than_what_was_seen_is_refused_a_few_times_then_taken() -> None:

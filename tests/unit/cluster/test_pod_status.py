@@ -10,13 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kpolicy.clock import ManualClock
+from kpolicy.cluster.api import MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import WRITE_TRIES_MAX
-from kpolicy.cluster.pod_status import (
-    ConditionReason,
-    PodCondition,
-    PodStatusWriter,
-    condition_body,
-)
+from kpolicy.cluster.pod_condition import ConditionReason, PodCondition, condition_body
+from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, pod
 from tests.unit.cluster.doubles import client, eventually
 
@@ -26,6 +23,7 @@ class Statuses:
     control_plane: ControlPlane
     writer: PodStatusWriter
     clock: ManualClock
+    api: ApiClient
 
     def condition(self, message: str = "no place", **changes: Any) -> PodCondition:
         uid = self.pod()["metadata"]["uid"]
@@ -40,6 +38,17 @@ class Statuses:
         [found] = [each for each in conditions if each["type"] == "PodScheduled"]
         assert isinstance(found, Mapping)
         return found
+
+    def patches(self) -> int:
+        return sum(one.subresource == "status" for one in self.control_plane.audit())
+
+    async def tolerate(self) -> None:
+        """A change of the spec."""
+        spec = {"spec": {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}}
+        path = "/api/v1/namespaces/default/pods/a"
+        body = json.dumps(spec).encode()
+        answer = await self.api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+        assert isinstance(answer, Response)
 
     def rests(self) -> bool:
         now = self.writer.statistics()
@@ -57,7 +66,7 @@ async def writing(cache_max: int = 100) -> AsyncIterator[Statuses]:
         writer = PodStatusWriter(api, clock, cache_max=cache_max)
         task = asyncio.create_task(writer.run())
         try:
-            yield Statuses(control_plane, writer, clock)
+            yield Statuses(control_plane, writer, clock, api)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -251,9 +260,72 @@ async def test_memory_of_what_was_written_is_bounded() -> None:
         await it.settled(2)
 
 
-def test_generation_is_observed_where_it_is_known() -> None:
+async def test_a_node_is_told_alone() -> None:
+    async with writing() as it:
+        it.writer.nominate("default", "a", it.condition().uid, "n1")
+        await it.writer.at_rest(it.condition().uid)
+        assert it.pod()["status"]["nominatedNodeName"] == "n1"
+        assert it.writer.statistics().written == 1
+
+
+async def test_what_was_said_before_a_node_was_told_is_said_again_after_it() -> None:
+    """The same failure twice, and a node told in between: it must not stay."""
+    async with writing() as it:
+        failed = it.condition("no volume", nominated_node="")
+        it.writer.set(failed)
+        await it.settled(1)
+        it.writer.nominate("default", "a", failed.uid, "n1")
+        await it.settled(2)
+        assert it.pod()["status"]["nominatedNodeName"] == "n1"
+        it.writer.set(failed)
+        await it.settled(3)
+        assert "nominatedNodeName" not in it.pod()["status"]
+
+
+async def test_a_node_goes_along_with_a_condition_that_waits() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition(nominated_node=""))
+        it.writer.nominate("default", "a", it.condition().uid, "n1")
+        await it.settled(1)
+        assert it.scheduled()["message"] == "no place"
+        assert it.pod()["status"]["nominatedNodeName"] == "n1"
+
+
+async def test_a_node_that_could_not_be_told_is_not_told_later() -> None:
+    async with writing() as it:
+        away(it, rounds=1)
+        it.writer.nominate("default", "a", it.condition().uid, "n1")
+        await eventually_in_time(it, it.rests)
+        assert it.writer.statistics().failed == 1
+        assert "nominatedNodeName" not in it.pod()["status"]
+
+
+async def test_the_generation_is_observed() -> None:
+    async with writing() as it:
+        it.writer.set(it.condition())
+        await it.settled(1)
+        assert it.scheduled()["observedGeneration"] == 1
+        assert it.patches() == 1
+
+
+async def test_a_generation_that_was_not_known_is_learned_from_the_answer() -> None:
+    """Gates were lifted before, which counts it up."""
+    async with writing() as it:
+        await it.tolerate()
+        it.writer.set(it.condition())
+        await it.settled(1)
+        assert it.pod()["metadata"]["generation"] == 2
+        assert it.scheduled()["observedGeneration"] == 2
+        assert it.patches() == 2
+        it.writer.set(it.condition("another reason"))
+        await it.settled(2)
+        assert it.scheduled()["observedGeneration"] == 2
+        assert it.patches() == 3, "it is known by now"
+
+
+def test_a_generation_that_nobody_counts_is_not_told() -> None:
     made = PodCondition("ns", "a", "u", ConditionReason.UNSCHEDULABLE, 'a "quoted"\nmessage')
-    condition = json.loads(condition_body(replace(made, generation=3), None))["status"]
+    condition = json.loads(condition_body(made, None, 3))["status"]
     assert condition["conditions"] == [
         {
             "type": "PodScheduled",
@@ -263,5 +335,5 @@ def test_generation_is_observed_where_it_is_known() -> None:
             "observedGeneration": 3,
         }
     ]
-    assert "observedGeneration" not in condition_body(made, None).decode()
-    assert json.loads(condition_body(made, None))["metadata"] == {"uid": "u"}
+    assert "observedGeneration" not in condition_body(made, None, 0).decode()
+    assert json.loads(condition_body(made, None, 0))["metadata"] == {"uid": "u"}

@@ -17,6 +17,7 @@ from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.pre_binds import PreBinds
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
 from tests.unit.scheduler.pods import Pending
 from tests.unit.scheduler.small_engine import SmallEngine, decided
 
@@ -35,11 +36,26 @@ class ScriptedWriter:
         return self.outcomes.pop(0) if self.outcomes else Written("9")
 
 
+class ScriptedNominations:
+    """`told` is done at once unless a test holds it up."""
+
+    def __init__(self, writer: ScriptedWriter) -> None:
+        self._writer = writer
+        self.told: list[tuple[str, str, int]] = []
+        self.held = asyncio.Event()
+        self.held.set()
+
+    async def tell(self, pod: QueuedPod, node: str) -> None:
+        self.told.append((pod.uid, node, len(self._writer.patches)))
+        await self.held.wait()
+
+
 @dataclass
 class Rig:
     pre_binds: PreBinds
     engine: SmallEngine
     writer: ScriptedWriter
+    nominations: ScriptedNominations
     clock: ManualClock
 
     def begin(
@@ -62,9 +78,10 @@ class Rig:
 async def rig() -> AsyncIterator[Rig]:
     clock, engine, writer = ManualClock(), SmallEngine(), ScriptedWriter()
     thread = EngineThread(engine, clock, lambda call, seconds: None)
-    pre_binds = PreBinds(writer, thread, clock)
+    nominations = ScriptedNominations(writer)
+    pre_binds = PreBinds(writer, nominations, thread, clock)
     running = asyncio.create_task(pre_binds.run())
-    yield Rig(pre_binds, engine, writer, clock)
+    yield Rig(pre_binds, engine, writer, nominations, clock)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     thread.stop()
@@ -92,6 +109,19 @@ async def test_the_pod_may_be_bound_when_all_its_claims_are() -> None:
         one.pre_binds.heard("persistentvolumeclaims")
         await one.rest()
         assert await end is None
+
+
+async def test_its_node_is_told_before_anything_is_written() -> None:
+    async with rig() as one:
+        one.nominations.held.clear()
+        one.engine.progress = {"data": BOUND, "logs": BOUND}
+        end = one.begin()
+        await one.rest()
+        assert (one.nominations.told, one.writer.patches) == ([("a", "n1", 0)], [])
+        one.nominations.held.set()
+        await one.rest()
+        assert await end is None
+        assert len(one.writer.patches) == 2
 
 
 async def test_what_says_so_already_is_not_written_but_waited_for() -> None:

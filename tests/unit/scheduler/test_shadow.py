@@ -18,7 +18,8 @@ from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.shadow import Shadow
-from kpolicy.scheduler.shadow_result import Result, compared
+from kpolicy.scheduler.shadow_extenders import Unasked
+from kpolicy.scheduler.shadow_result import Result, compared, without_extenders
 from kpolicy.scheduler.shadowed import ShadowedEngine
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
@@ -86,12 +87,14 @@ def test_what_counts_as_a_difference(
 class Pair:
     """The engine in force and its shadow, fed with a list of nodes and one of pods."""
 
-    def __init__(self, in_force: bytes, shadow: bytes, pods: int = 6) -> None:
+    def __init__(
+        self, in_force: bytes, shadow: bytes, pods: int = 6, unasked: Unasked | None = None
+    ) -> None:
         self.engine = Engine(1)
         assert self.engine.load(in_force) == []
         self.shadow = Shadow(lambda: Engine(99), SystemClock(), lambda: None)
         self.shadow.start()
-        assert self.shadow.load(shadow).result(WAIT_S).refusals == ()
+        assert self.shadow.load(shadow, unasked or Unasked()).result(WAIT_S).refusals == ()
         self.both = ShadowedEngine(self.engine, self.shadow)
         self.feed("nodes", "Node", [node("a", pods=4), node("b", pods=4)])
         self.compared = 0
@@ -155,6 +158,78 @@ def test_a_reservation_that_ends_ends_for_the_shadow_too() -> None:
     pair.shadow.stop()
 
 
+# --- extenders of the shadow ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdict", "opinion", "result"),
+    [
+        (PLACED, (PLACED, "n", True), Result.EXTENDERS_NOT_ASKED),
+        (PLACED, (PLACED, "m", True), Result.EXTENDERS_NOT_ASKED),
+        (PARKED, (PLACED, "n", False), Result.EXTENDERS_NOT_ASKED),
+        (PLACED, (PLACED, "m", False), Result.WOULD_REJECT),
+        (PLACED, (PARKED, "", False), Result.WOULD_REJECT),
+        (PARKED, (PARKED, "", False), Result.SAME),
+        (PLACED, (FAILED, "", False), Result.FAILED),
+        (PLACED, (GONE, "", False), Result.NOT_JUDGED),
+    ],
+)
+def test_what_extenders_can_only_confirm_is_compared(
+    verdict: Verdict, opinion: tuple[int, str, bool], result: Result
+) -> None:
+    decision = decided(verdict, "u", node="n" if verdict is PLACED else "")
+    said, chosen, accepts = opinion
+    assert without_extenders(decision, Opinion(said, "u", chosen, accepts)) is result
+
+
+EXTENDERS = """\
+  extenders:
+    - {urlPrefix: "http://x", filterVerb: filter, managedResources: [{name: example.com/a}]}
+    - {urlPrefix: "http://y", bindVerb: bind}
+"""
+
+
+def test_whom_they_would_be_asked_about() -> None:
+    text = POLICY.format(predicate="true", priority="0")
+    compiled = compile_policy(Source("p.yaml", text + EXTENDERS))
+    assert compiled.program is not None, compiled.diagnostics
+    unasked = Unasked.of(compiled.program)
+    assert unasked.managed == ["example.com/a"], "one that only binds changes no choice"
+    assert unasked.concern("kpolicy", frozenset({"example.com/a"}))
+    assert not unasked.concern("kpolicy", frozenset())
+    assert not unasked.concern("another", frozenset({"example.com/a"}))
+    (remark,) = unasked.remarks()
+    assert (remark.code, remark.message) == (
+        "KPS106", "extenders of the shadow policy are not asked (profiles: kpolicy)",
+    )  # fmt: skip
+    plain = compile_policy(Source("p.yaml", text)).program
+    assert plain is not None
+    assert Unasked.of(plain).remarks() == ()
+
+
+def test_decisions_that_extenders_could_change_are_counted_as_such() -> None:
+    every_pod = Unasked({"kpolicy": (frozenset(),)})
+    pair = Pair(program("node.name == 'a'"), program("node.name == 'a'"), unasked=every_pod)
+    # Two of six find no room: more extenders make no more of it.
+    assert pair.decide() == {Result.EXTENDERS_NOT_ASKED: 4, Result.SAME: 2}
+    pair.shadow.stop()
+    some = Unasked({"kpolicy": (frozenset({"example.com/a"}),)})
+    pair = Pair(program(), program(), unasked=some)
+    assert pair.decide() == {Result.SAME: 6}, "none of them asks for it"
+    pair.shadow.stop()
+
+
+async def test_a_shadow_with_extenders_says_that_it_asks_nobody() -> None:
+    from kpolicy.scheduler.shadow_policy import ShadowPolicy
+
+    text = POLICY.format(predicate="true", priority="0") + EXTENDERS
+    shadow = ShadowPolicy(compile_policy, SystemClock())
+    await shadow.start(FixedSource([Source("b.yaml", text)]))
+    shown = shadow.shown()
+    assert (shown["problem"], shown["diagnostics"][-1]["code"]) == (None, "KPS106")
+    shadow.stop()
+
+
 # --- it never holds anything up ------------------------------------------------------------------
 
 
@@ -179,6 +254,9 @@ class StuckEngine:
     def watch(self, resource: str, lines: bytes, now_ns: int) -> None:
         self.gate.wait(WAIT_S)
 
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
+        return [[] for _ in uids]
+
     def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
         return [Opinion(PLACED, uid, name, True) for uid, name in acted]
 
@@ -189,8 +267,8 @@ def test_what_does_not_fit_is_dropped_and_counted_and_a_gap_asks_for_new_lists()
     made = iter(engines)
     shadow = Shadow(lambda: next(made), SystemClock(), behind.set)
     shadow.start()
-    shadow.load(b"p").result(WAIT_S)
-    decision = decided(PLACED, "u", node="n")
+    shadow.load(b"p", Unasked()).result(WAIT_S)
+    decision = (decided(PLACED, "u", node="n"), "kpolicy")
     shadow.saw("list_end", "pods", 0)
     shadow.saw("list_end", "nodes", 0)
     shadow.saw("watch", "pods", b"", 0)  # it is stuck from here on

@@ -228,16 +228,16 @@ class ExtendedPods:
         trimming = Trimming(body, candidates, Sources(located, self._victim))
         return await trimming.ask(clients)
 
-    async def _victim(self, victim: Located) -> bytes | Failed:
-        """A pod that is to go, as the API server has it now."""
+    async def _victim(self, victim: Located) -> bytes | Failed | None:
+        """A pod that is to go, as the API server has it now. None: it went by itself."""
         path = pod_path(victim.namespace, victim.name)
         answer = await self._client.request("GET", path)
+        if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+            return None
         if not isinstance(answer, Response):
             return Failed(f"the pod {victim.namespace}/{victim.name} could not be read: {answer}")
         document = json.loads(answer.body)
-        if document["metadata"]["uid"] != victim.uid:
-            return Failed(f"the pod {victim.namespace}/{victim.name} is another one by now")
-        return bare(document)
+        return bare(document) if document["metadata"]["uid"] == victim.uid else None
 
     async def _read(self, pod: QueuedPod) -> bytes | Asked | None:
         """The pod as the API server has it now."""

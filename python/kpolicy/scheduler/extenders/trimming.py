@@ -26,10 +26,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """`located`: where pods are that an extender names; `read`: a pod as the API server has it."""
+    """`located`: where pods are that an extender names; `read`: a pod as the API server has it, or
+    None where it is gone."""
 
     located: Callable[[list[str]], Awaitable[list[Located]]]
-    read: Callable[[Located], Awaitable[bytes | Failed]]
+    read: Callable[[Located], Awaitable[bytes | Failed | None]]
 
 
 class Trimming:
@@ -46,6 +47,8 @@ class Trimming:
             for victim in node.victims
         }
         self._bodies: dict[str, bytes] = {}
+        # Who went by himself is shown to nobody, and for the engine he stays among those who go.
+        self._gone: set[str] = set()
         self._left = [
             LeftNode(node.node, [victim.uid for victim in node.victims], node.violations)
             for node in candidates.nodes
@@ -62,8 +65,8 @@ class Trimming:
                     _log.info("extender %s is left out: %s", client.name, left.message)
                     continue
                 return LeftRoom(self._token, left.message, [])
-            self._left = left
-            if not left:
+            self._left = self._with_gone(left)
+            if not self._left:
                 break
         return LeftRoom(self._token, "", self._left)
 
@@ -71,6 +74,8 @@ class Trimming:
         args = await self._args(client)
         if isinstance(args, Failed):
             return args
+        if args is None:
+            return []
         body = await client.ask(client.extender.preempt_verb, args)
         if isinstance(body, Failed):
             return body
@@ -82,17 +87,47 @@ class Trimming:
             return Failed(f"extender {client.url!r}: {left.message}")
         return await self._checked(client, left)
 
-    async def _args(self, client: ExtenderClient) -> bytes | Failed:
+    async def _args(self, client: ExtenderClient) -> bytes | Failed | None:
+        """None: on no node is anybody left who would have to go."""
+        if not client.extender.node_cache_capable:
+            failed = await self._read_victims()
+            if failed is not None:
+                return failed
+        living = [node for node in map(self._living, self._left) if node.victims]
+        if not living:
+            return None
         if client.extender.node_cache_capable:
-            return meta_victims(self._pod, self._left)
-        for node in self._left:
-            for uid in node.victims:
-                if uid not in self._bodies:
-                    body = await self._sources.read(self._located[uid])
-                    if isinstance(body, Failed):
-                        return body
-                    self._bodies[uid] = body
-        return whole_victims(self._pod, self._left, self._bodies)
+            return meta_victims(self._pod, living)
+        return whole_victims(self._pod, living, self._bodies)
+
+    async def _read_victims(self) -> Failed | None:
+        for uid in [uid for node in self._left for uid in node.victims]:
+            if uid in self._bodies or uid in self._gone:
+                continue
+            body = await self._sources.read(self._located[uid])
+            if isinstance(body, Failed):
+                return body
+            if body is None:
+                self._gone.add(uid)
+            else:
+                self._bodies[uid] = body
+        return None
+
+    def _living(self, node: LeftNode) -> LeftNode:
+        return node._replace(victims=[uid for uid in node.victims if uid not in self._gone])
+
+    def _with_gone(self, left: list[LeftNode]) -> list[LeftNode]:
+        """A node that nobody has to leave any more was not asked about, and is left."""
+        went = {
+            node.node: [uid for uid in node.victims if uid in self._gone] for node in self._left
+        }
+        kept = [
+            node._replace(victims=list(dict.fromkeys([*node.victims, *went.get(node.node, ())])))
+            for node in left
+        ]
+        named = {node.node for node in left}
+        empty = [node for node in self._left if not self._living(node).victims]
+        return kept + [node for node in empty if node.node not in named]
 
     async def _checked(
         self, client: ExtenderClient, left: list[LeftNode]

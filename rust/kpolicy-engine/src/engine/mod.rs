@@ -234,16 +234,17 @@ impl Engine {
 
     fn change(&self, entry: &PodEntry) -> PodChange {
         let pod = &entry.pod;
-        let node = entry.node().map_or_else(|| Arc::clone(&self.empty), Arc::clone);
+        // Where we assume it to be, the API server has not said yet: its attempt is under way.
+        let node = entry.node().filter(|_| !entry.is_assumed());
         PodChange {
-            state: if entry.node().is_some() { PodState::OnNode } else { PodState::Pending },
+            state: if node.is_some() { PodState::OnNode } else { PodState::Pending },
             uid: Arc::clone(&pod.uid),
             namespace: Arc::clone(pod.namespace()),
             name: Arc::clone(&pod.name),
             priority: pod.priority(),
             scheduler_name: Arc::clone(&pod.template.scheduler_name),
             gated: pod.is_gated(),
-            node,
+            node: node.map_or_else(|| Arc::clone(&self.empty), Arc::clone),
             nominated_node: Arc::clone(&pod.nominated_node_name),
             created_ns: pod.created_seconds.unwrap_or(0).saturating_mul(1_000_000_000),
         }

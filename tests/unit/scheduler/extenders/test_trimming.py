@@ -33,12 +33,14 @@ def preempting(answers: object, **fields: Any) -> Scripted:
     return Scripted({"preempt": answers}, preemptVerb="preempt", **fields)
 
 
-async def trimmed(*clients: Scripted) -> LeftRoom:
+async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> LeftRoom:
     async def located(uids: list[str]) -> list[Located]:
         return [Located(uid, "d", f"pod-{uid}", "n1") for uid in uids if uid == "other"]
 
-    async def read(pod: Located) -> bytes | Failed:
-        return Failed("it is gone") if pod.uid == "c" else f'{{"name":"{pod.name}"}}'.encode()
+    async def read(pod: Located) -> bytes | Failed | None:
+        if pod.uid in gone:
+            return None
+        return Failed("no answer") if pod.uid == "c" else f'{{"name":"{pod.name}"}}'.encode()
 
     return await Trimming(b'{"p":1}', OFFERED, Sources(located, read)).ask(clients)
 
@@ -111,5 +113,36 @@ async def test_a_node_without_victims_is_a_failure_or_left_out() -> None:
 
 async def test_victims_that_cannot_be_read_are_a_failure() -> None:
     whole = preempting(answer(), nodeCacheCapable=False)
-    assert await trimmed(whole) == LeftRoom(7, "it is gone", [])
+    assert await trimmed(whole) == LeftRoom(7, "no answer", [])
     assert whole.asked == []
+
+
+async def test_a_victim_that_went_by_itself_is_shown_to_nobody_and_goes_all_the_same() -> None:
+    """The engine has not heard of it yet: without it, it would not find the room."""
+    whole = preempting(answer(n1=["b"]), nodeCacheCapable=False)
+    knows = preempting(answer(n1=["b"]))
+    left = await trimmed(whole, knows, gone=("a", "c"))
+    assert left.failure == ""
+    assert left.nodes is not None
+    assert {node.node: sorted(node.victims) for node in left.nodes} == {
+        "n1": ["a", "b"],
+        "n2": ["c"],
+    }
+    shown = json.loads(whole.asked[0][1])["NodeNameToVictims"]
+    assert shown == {"n1": {"Pods": [{"name": "pod-b"}], "NumPDBViolations": 0}}
+    shown = json.loads(knows.asked[0][1])["NodeNameToMetaVictims"]
+    assert shown == {"n1": {"Pods": [{"UID": "b"}], "NumPDBViolations": 0}}
+
+
+async def test_a_node_that_is_not_left_loses_those_who_went_with_it() -> None:
+    whole = preempting(answer(), nodeCacheCapable=False)
+    left = await trimmed(whole, gone=("a", "c"))
+    assert left == LeftRoom(7, "", [LeftNode("n2", ["c"], 1)])
+
+
+async def test_nobody_is_asked_where_all_went() -> None:
+    whole = preempting(answer(), nodeCacheCapable=False)
+    left = await trimmed(whole, gone=("a", "b", "c"))
+    assert whole.asked == []
+    assert left.nodes is not None
+    assert [node.node for node in left.nodes] == ["n2", "n1"]

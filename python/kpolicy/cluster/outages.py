@@ -1,0 +1,111 @@
+"""What the log says while the API server is away, or one resource is refused: a line at each turn.
+
+Owns that choice, for all informers of one client together: a server that goes away fails every
+watch at once. What each of them meets on the way is told at debug, and counted by the informers.
+Must not decide what follows a failure: `plan` does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import Final
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.explained import explain_failure
+from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.limits import OUTAGE_TOLD_PERIOD_S
+from kpolicy.cluster.problem import ConnectionProblem, problem
+from kpolicy.cluster.resource import Resource
+
+_log = logging.getLogger(__name__)
+
+_UNAUTHORIZED, _FORBIDDEN, _GONE = 401, 403, 410
+
+
+class Outages:
+    """Informers tell it what `failed` and when they were `answered` again."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._in_a_row: Counter[str] = Counter()  # failures, by resource
+        self._refusals: Counter[str] = Counter()  # of them
+        self._since_ns: int | None = None
+        self._told_ns: int | None = None  # when an outage was told last
+        self._is_told = False  # the one under way
+        self._refused: dict[str, str] = {}  # what was told, by resource
+
+    def failed(self, resource: Resource, verb: str, failure: Failure | None, text: str) -> None:
+        """`verb`: list or watch. No failure: the server answered, if not as it should."""
+        self._in_a_row[resource.name] += 1
+        _log.debug("%s: %s", resource.name, text)
+        if failure is None or (isinstance(failure, Status) and failure.code == _GONE):
+            return  # the server is there, and its list will mend it
+        if isinstance(failure, Status) and _is_of_resource(failure):
+            self._refusals[resource.name] += 1
+            # One that starts may refuse for a moment what it grants.
+            if self._refusals[resource.name] > 1:
+                self._refuse(resource, verb, failure)
+        elif _is_away(failure) or self._in_a_row[resource.name] > 1:
+            self._away(resource, verb, failure)
+
+    def answered(self, resource: Resource) -> None:
+        del self._in_a_row[resource.name], self._refusals[resource.name]
+        if self._refused.pop(resource.name, None) is not None:
+            _log.info("%s can be read again", resource.name)
+        if self._since_ns is not None:
+            seconds = self._past_s(self._since_ns)
+            if self._is_told:
+                fields = {"seconds": round(seconds, 1)}
+                _log.info("the API server is back after %.1f s", seconds, extra=fields)
+            self._since_ns, self._is_told = None, False
+
+    def _away(self, resource: Resource, verb: str, failure: Failure) -> None:
+        if self._since_ns is None:
+            self._since_ns = self._clock.monotonic_ns()
+        # Of several servers behind one address one may be gone: that is told now and then.
+        is_new = self._told_ns is None or self._past_s(self._told_ns) >= OUTAGE_TOLD_PERIOD_S
+        if not self._is_told and is_new:
+            self._is_told = True
+            self._told_ns = self._clock.monotonic_ns()
+            why = explain_failure(self._connection, failure, f"{verb} {resource.name}")
+            _tell("the API server is away: %s", why)
+
+    def _refuse(self, resource: Resource, verb: str, failure: Status) -> None:
+        what = f"{verb} {resource.name}"
+        why = explain_failure(self._connection, failure, what)
+        if failure.code == _FORBIDDEN and resource.granted_by:
+            hint = f"{resource.granted_by} grants list and watch on it: bind it to this user"
+            why = problem(why.code, why.message, hint)
+        if self._refused.get(resource.name) != why.message:
+            self._refused[resource.name] = why.message
+            _tell("%s", why)
+
+    def _past_s(self, since_ns: int) -> float:
+        return (self._clock.monotonic_ns() - since_ns) / NANOSECONDS
+
+
+# A connection that is cut may be made anew at once; a second failure says that it cannot.
+_MAY_BE_CUT: Final = frozenset({Cause.LOST, Cause.OVERSIZED})
+
+
+def _is_away(failure: Failure) -> bool:
+    """Whether already the first failure says so."""
+    match failure:
+        case TimedOut():
+            return True
+        case Unreachable(cause=cause):
+            return cause not in _MAY_BE_CUT
+        case Status(code=code):
+            return code == _UNAUTHORIZED
+
+
+def _is_of_resource(failure: Status) -> bool:
+    """The server is there, and has something against this request."""
+    return not failure.transient and failure.code != _UNAUTHORIZED
+
+
+def _tell(text: str, why: ConnectionProblem) -> None:
+    _log.warning(text, why.message, extra={"code": why.code, "hint": why.hint})
