@@ -82,6 +82,11 @@ bench-peer: dev ## Compare with kube-scheduler's own cycle, in one run (Go; abou
 bench-cluster: dev control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
 	$(BIN)/python -m benches cluster --expect
 
+.PHONY: bench-endurance
+bench-endurance: dev control-plane ## Memory over 50 rounds of churn, failover, reload and stop, on a real API server
+	$(BIN)/python -m benches churn
+	$(BIN)/python -m benches failover
+
 .PHONY: lint
 lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
 	cargo fmt --all --check

@@ -1,4 +1,5 @@
-"""`python -m benches [NAME…]`; `… peer` and `… cluster` have flags of their own: the driver.
+"""`python -m benches [NAME…]`: the driver. `peer`, `cluster`, `churn` and `failover` have flags of
+their own.
 
 Owns the names, the flags and the exit code. Assumes an optimised build of the engine (`make dev`).
 Must not measure.
@@ -13,7 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from benches import boundary, expressions, footprint, loading, matrix, plot, policy_tests, startup
+from benches.churn import command as churn
 from benches.cluster import command as cluster
+from benches.failover import command as failover
 from benches.peer import command as peer
 
 _FAILED: Final = 1
@@ -79,6 +82,8 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "peer": peer.main,
     "cluster": cluster.main,
+    "churn": churn.main,
+    "failover": failover.main,
 }
 _USUAL: Final = ("boundary", "workloads", "tests", "startup")
 
@@ -90,7 +95,8 @@ def parser() -> argparse.ArgumentParser:
         "tests of policies, how long the command line takes to start, expressions, memory, and "
         "loading; plot cost by nodes. Without a name: boundary, workloads, tests and startup. "
         "`peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` that "
-        "of both as processes on a real API server.",
+        "of both as processes on a real API server; `churn --help` and `failover --help` are "
+        "memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])

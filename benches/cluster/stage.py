@@ -7,7 +7,7 @@ with its own log), the nodes, the namespace of each round and its removal. Must 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from tests.cluster.client import wait_for
 from tests.cluster.connection import ApiError
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.rights import Rule
 from tests.cluster.users import NORMAL
 from tests.e2e.rights import RULES
 
@@ -40,12 +41,13 @@ _AUDIT_POLICY: Final = {
 
 
 @contextmanager
-def control_plane(folder: Path) -> Iterator[ControlPlane]:
+def control_plane(folder: Path, rules: Sequence[Rule] = RULES) -> Iterator[ControlPlane]:
+    """`rules`: what the scheduler may do."""
     policy = folder / "audit-policy.json"
     policy.write_text(json.dumps(_AUDIT_POLICY))
     flags = (f"--audit-policy-file={policy}", "--delete-collection-workers=8")
     with ControlPlane(api_server_flags=flags) as plane:
-        plane.grant(NORMAL, RULES)
+        plane.grant(NORMAL, rules)
         yield plane
 
 

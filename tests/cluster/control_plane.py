@@ -132,12 +132,15 @@ class ControlPlane:
                 self._api_server_flags,
             ),
         )
+        self._write_kubeconfigs(folder)
+        self.start_etcd()
+        self.start_api_server()
+
+    def _write_kubeconfigs(self, folder: Folder) -> None:
         for user in self.users:
             path = folder.below("kubeconfig", f"{user.name.replace(':', '-')}.yaml")
             path.touch(mode=0o600)
             path.write_text(kubeconfig(user, self.server, folder.ca_file))
-        self.start_etcd()
-        self.start_api_server()
 
     # What tests point their programs at ----------------------------------------------------
 
@@ -229,6 +232,33 @@ class ControlPlane:
         _end(self.api_server, gracefully)
         self.start_api_server()
 
+    def start_api_server_beside(self, etcd_port: int) -> str:
+        """Another API server on the same data, which it reaches by that port; its address. It has
+        the first one's certificate, users and log."""
+        (port,) = free_ports(1)
+        command = components.api_server(
+            self._in(), port, etcd_port, self.harness.minor, self._api_server_flags
+        )
+        self._start_beside("kube-apiserver", command, port, path="/readyz")
+        return f"https://127.0.0.1:{port}"
+
+    @property
+    def etcd_port(self) -> int:
+        return self._etcd_port
+
+    def renew_certificates(self) -> None:
+        """Another authority, and an API server that only it vouches for; in force at its next
+        start. Who trusts `ca_file` has to read it again, and who has a kubeconfig that one."""
+        folder, fresh = self._in(), self._in().below("pki-renewed")
+        fresh.mkdir(mode=0o700)
+        self._run("pki", str(fresh))
+        for name in ("apiserver.crt", "apiserver.key", "ca.crt"):
+            (fresh / name).replace(folder.below("pki", name))
+        self._write_kubeconfigs(folder)
+        for client in self._clients.values():
+            client.close()
+        self._clients = {}
+
     def start_scheduler(self, *flags: str, user: str = KUBE_SCHEDULER) -> Process:
         """kube-scheduler; give it a configuration with "--config=FILE"."""
         (port,) = free_ports(1)
@@ -251,11 +281,13 @@ class ControlPlane:
         )
         return self._start_beside("kube-controller-manager", command, port)
 
-    def _start_beside(self, name: str, command: Sequence[str], port: int) -> Process:
+    def _start_beside(
+        self, name: str, command: Sequence[str], port: int, path: str = "/healthz"
+    ) -> Process:
         process = self._process(f"{name}-{next(self._names)}", command)
         self._others.append(process)
         process.start()
-        url = f"https://127.0.0.1:{port}/healthz"
+        url = f"https://127.0.0.1:{port}{path}"
         wait_ready(process, lambda: answers_ok(url), self._ready_within_s)
         return process
 

@@ -44,7 +44,9 @@ class SchedulerProcess:
         *,
         environment: Mapping[str, str] | None = None,
         tls: Path | None = None,
+        output: int | None = None,
     ) -> None:
+        """`output`: a file descriptor that gets what the log would get."""
         (port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{port}"
         self.trusted: ssl.SSLContext | None = None
@@ -56,6 +58,7 @@ class SchedulerProcess:
             self.address = self.address.replace("http:", "https:")
             self.trusted = ssl.create_default_context(cadata=certificates.AUTHORITY.decode())
         self._log = log
+        self._output = output
         self._environment = {**os.environ, **(environment or {})}
         self._command = [
             str(KPOLICY), "run", f"--kubeconfig={kubeconfig}",
@@ -85,8 +88,9 @@ class SchedulerProcess:
         """Without waiting; its log is continued."""
         assert not self.alive
         with self._log.open("ab") as log:
+            output = log if self._output is None else self._output
             self._process = subprocess.Popen(
-                self._command, stdout=log, stderr=subprocess.STDOUT, env=self._environment
+                self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
             )
 
     def wait_ready(self) -> None:

@@ -170,7 +170,7 @@ class ApiClient:
                 return Response(response.status, response.headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             self._count(verb, 0)
-            return transport_failure(error, timeout_s)
+            return self._failed(transport_failure(error, timeout_s))
 
     async def _write(
         self,
@@ -187,7 +187,7 @@ class ApiClient:
         )
         if not isinstance(answer, AnswerReader):
             self._count(verb, 0)
-            return answer
+            return self._failed(answer)
         self._count(verb, answer.status)
         if answer.status not in _SUCCESS:
             return status_of(answer.status, answer.body, answer.headers.get("retry-after"))
@@ -225,7 +225,7 @@ class ApiClient:
                             self.connection.authorization.refused()
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 self._count("WATCH", 0)
-                answer = transport_failure(error, timeout_s)
+                answer = self._failed(transport_failure(error, timeout_s))
             yield answer
         finally:
             if response is not None:
@@ -234,6 +234,12 @@ class ApiClient:
     async def close(self) -> None:
         self._writes.close()
         await self._sessions.close()
+
+    def _failed(self, failure: Failure) -> Failure:
+        """As told; where the two do not trust each other, certificates may have been renewed."""
+        if isinstance(failure, Unreachable) and failure.cause is Cause.TLS:
+            self._sessions.distrusted()
+        return failure
 
     def _url(self, target: str) -> URL:
         return URL(f"{self.connection.server}{target}", encoded=True)

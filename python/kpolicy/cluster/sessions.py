@@ -54,6 +54,10 @@ class Sessions:
             self._session = self._new_session()
         return self._session
 
+    def distrusted(self) -> None:
+        """A handshake failed: the next request reads the certificates again."""
+        self._tls_check_ns = 0
+
     async def close(self) -> None:
         """End all connections at once; requests under way end as unreachable."""
         self._closed = True
@@ -66,7 +70,8 @@ class Sessions:
             await session.close()
 
     def _check_tls(self) -> None:
-        """Certificates are read again each minute; a change retires the session made with them."""
+        """Certificates are read again each minute, and when they were no good; a change retires
+        the session made with them."""
         tls = self._connection.tls
         if tls is None:
             return

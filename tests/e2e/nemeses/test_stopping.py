@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.readiness import free_ports
 from tests.cluster.users import NORMAL
+from tests.e2e.nemeses.collectors import black_hole, dead, traced_to
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.faults import Delay, is_bind
 from tests.e2e.nemeses.load import survive
@@ -26,20 +25,6 @@ pytestmark = pytest.mark.cluster
 STOPS_WITHIN_S = 8
 
 
-@contextmanager
-def dead() -> Iterator[int]:
-    """Nobody listens."""
-    (port,) = free_ports(1)
-    yield port
-
-
-@contextmanager
-def black_hole() -> Iterator[int]:
-    """Somebody listens, and never says a word."""
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        yield listener.getsockname()[1]
-
-
 @pytest.mark.parametrize("collector", [dead, black_hole], ids=["dead", "black-hole"])
 def test_n_a_collector_that_does_not_answer_holds_up_neither_binds_nor_the_end(
     plane: ControlPlane,
@@ -48,13 +33,10 @@ def test_n_a_collector_that_does_not_answer_holds_up_neither_binds_nor_the_end(
     collector: Callable[[], AbstractContextManager[int]],
 ) -> None:
     with collector() as port:
-        traced = {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
-            "OTEL_TRACES_SAMPLER": "always_on",
-        }
         process = SchedulerProcess(
-            plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", (lease,), environment=traced
-        )
+            plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", (lease,),
+            environment=traced_to(port),
+        )  # fmt: skip
         with process:
             for stage in play(plane, process, "collector"):
                 survive(stage, lambda: None)

@@ -64,6 +64,24 @@ async def test_a_server_of_another_authority_is_refused(tmp_path: Path) -> None:
     assert (answer.cause, answer.sent) == (Cause.TLS, False)
 
 
+@pytest.mark.parametrize("body", [None, b"{}"], ids=["read", "write"])
+async def test_an_authority_that_was_replaced_is_read_when_the_server_is_not_trusted(
+    tmp_path: Path, body: bytes | None
+) -> None:
+    """Not only a minute later: the clock stands still."""
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(pem.OTHER_AUTHORITY)
+    material = loaded(TlsSource(authority))
+    async with (
+        tls_server(tmp_path) as (url, _),
+        ApiClient(connection(url, tls=material), ManualClock()) as api,
+    ):
+        refused = await api.request("POST", "/", body=body)
+        assert isinstance(refused, Unreachable)
+        authority.write_bytes(pem.AUTHORITY)
+        assert isinstance(await api.request("POST", "/", body=body), Response)
+
+
 async def test_verification_can_be_left_out(tmp_path: Path) -> None:
     material = loaded(TlsSource(pem.OTHER_AUTHORITY, verify=False))
     async with (

@@ -126,8 +126,9 @@ def test_the_process_tells_of_itself() -> None:
     values = {name: family.samples[key()] for name, family in families.items()}
     assert set(values) == {
         "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
-        "process_max_fds", "process_start_time_seconds",
+        "process_max_fds", "process_start_time_seconds", "python_allocated_blocks",
     }  # fmt: skip
+    assert values["python_allocated_blocks"] > 10_000
     assert values["process_resident_memory_bytes"] > 10_000_000
     assert 0 < values["process_open_fds"] < values["process_max_fds"]
     assert values["process_start_time_seconds"] > 1_700_000_000

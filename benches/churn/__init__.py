@@ -1,0 +1,1 @@
+"""One scheduler, the same load again and again, and what stays of it in memory."""

@@ -1,0 +1,85 @@
+"""What fifty rounds say together: how memory grows, and what is wrong with it.
+
+Owns the warm-up, the bounds and the table. Pure. Must not measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from benches.churn.sample import Sample, growth
+from kpolicy.offline.report.columns import columns
+
+# Reference A7, I7: memory may grow by less than this part in ten rounds once it is warm.
+GROWTH_MAX: Final = 0.01
+# What has a bound is filled up to it first: the engine's log of changes, tables that are swept when
+# they have doubled, shapes, six minutes of events. That takes some 8,000 pods.
+_WARM_SHARE: Final = 0.4
+_SHOWN_EVERY: Final = 10
+_HEADINGS: Final = ("round", "seconds", "bound", "resident MiB", "Python blocks", "templates",
+                    "objects", "cached KiB")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    samples: tuple[Sample, ...]
+
+    @property
+    def warm(self) -> tuple[Sample, ...]:
+        return self.samples[int(_WARM_SHARE * len(self.samples)) :]
+
+    @property
+    def resident(self) -> float:
+        """The part by which resident memory grows in ten rounds."""
+        return growth([one.resident_mib for one in self.warm])
+
+    @property
+    def blocks(self) -> float:
+        return growth([one.blocks for one in self.warm])
+
+    def failures(self) -> list[str]:
+        grown = ((self.resident, "resident memory"), (self.blocks, "what Python's objects take"))
+        return [
+            f"{what} grows by {100 * part:.2f} % in ten rounds; less than "
+            f"{100 * GROWTH_MAX:.0f} % is allowed"
+            for part, what in grown
+            if part >= GROWTH_MAX
+        ]
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "rounds": [one.line() for one in self.samples],
+            "warmUpRounds": len(self.samples) - len(self.warm),
+            "residentGrowthIn10Rounds": round(self.resident, 5),
+            "pythonBlocksGrowthIn10Rounds": round(self.blocks, 5),
+        }
+
+    def table(self) -> list[str]:
+        last = len(self.samples) - 1
+        rows: list[Sequence[str]] = [_HEADINGS]
+        rows += [
+            _cells(one)
+            for position, one in enumerate(self.samples)
+            if position in (0, last) or one.turn % _SHOWN_EVERY == 0
+        ]
+        sentence = (
+            f"in ten rounds, from round {self.warm[0].turn} on: resident memory "
+            f"{100 * self.resident:+.2f} %, blocks of Python's objects {100 * self.blocks:+.2f} % "
+            f"(less than {100 * GROWTH_MAX:.0f} % is allowed)"
+        )
+        return [*columns(rows, right=range(len(_HEADINGS))), "", sentence]
+
+
+def _cells(one: Sample) -> list[str]:
+    return [
+        str(one.turn),
+        f"{one.seconds:.1f}",
+        f"{one.bound:,}",
+        f"{one.resident_mib:.1f}",
+        f"{one.blocks:,}",
+        f"{one.engine.get('podTemplates', 0):,}",
+        f"{one.engine.get('objects', 0):,}",
+        f"{one.engine.get('cachedBytes', 0) / 1024:,.0f}",
+    ]

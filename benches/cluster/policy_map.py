@@ -1,0 +1,50 @@
+"""The ConfigMap from which `kpolicy run` takes its policy in a measurement.
+
+Owns its namespace, its text and the rights to it. Assumes one on a control plane. Must not know
+what is measured.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.rights import of_config_maps
+
+PROFILE: Final = "kpolicy"
+_SPACE: Final = "policies"
+_NAME: Final = "policy"
+_MAPS: Final = f"/api/v1/namespaces/{_SPACE}/configmaps"
+
+
+class PolicyMap:
+    """kube-scheduler's rules, and one more, true of every node, that each number changes."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._admin = plane.admin
+        self._admin.create_namespace(_SPACE)
+        plane.grant(NORMAL, of_config_maps([_NAME], [f"{_NAME}-status"]), namespace=_SPACE)
+        self._admin.create(_MAPS, _body(0))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Of a scheduler that takes it, and takes turns with others by a lease beside it."""
+        return (f"--policy-configmap={_SPACE}/{_NAME}", f"--lease-namespace={_SPACE}")
+
+    def write(self, number: int) -> None:
+        self._admin.replace(f"{_MAPS}/{_NAME}", _body(number))
+
+
+def _body(number: int) -> dict[str, object]:
+    text = f"""\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {{name: measured}}
+spec:
+  extends: kube-scheduler-default
+  profiles: [{{schedulerName: {PROFILE}}}]
+  predicates:
+    - {{name: changing, expression: "!('retired-{number}' in node.labels)"}}
+"""
+    return {"metadata": {"name": _NAME, "namespace": _SPACE}, "data": {"policy.yaml": text}}

@@ -1,0 +1,56 @@
+"""What was measured of one promise, beside its bound.
+
+Owns the verdict on it, and its row in the table. Pure. Must not know how it was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kpolicy.offline.report.columns import columns
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The worst of `values` may not be above `allowed`; `unit` is "s", or empty for counts."""
+
+    what: str
+    values: tuple[float, ...]
+    allowed: float
+    unit: str = "s"
+
+    @property
+    def held(self) -> bool:
+        return bool(self.values) and max(self.values) <= self.allowed
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "values": [round(value, 3) for value in self.values],
+            "allowed": self.allowed,
+            "unit": self.unit,
+            "held": self.held,
+        }
+
+    def failure(self) -> str:
+        return f"{self.what}: {self._worst()}, {self._number(self.allowed)} allowed"
+
+    def cells(self) -> list[str]:
+        least = self._number(min(self.values)) if self.values else ""
+        return [
+            self.what, str(len(self.values)), least, self._worst(), self._number(self.allowed),
+            "yes" if self.held else "NO",
+        ]  # fmt: skip
+
+    def _worst(self) -> str:
+        return self._number(max(self.values)) if self.values else "not measured"
+
+    def _number(self, value: float) -> str:
+        return f"{value:.2f} s" if self.unit else f"{value:,.0f}"
+
+
+def table(figures: Sequence[Figure]) -> list[str]:
+    headings = ["", "times", "least", "most", "allowed", "held"]
+    return columns([headings, *(one.cells() for one in figures)], right=(1, 2, 3, 4))

@@ -1,0 +1,76 @@
+"""The cluster on which all of it is measured, and what its audit log tells.
+
+Owns nodes, namespace, policy and the reading of binds. Assumes the tests' audit policy: binds are
+written whole. Must not measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from benches.cluster.policy_map import PROFILE, PolicyMap
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.rights import RULES
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.invariants.history import BINDING, DECISION_ID, POLICY_HASH, Write
+from tests.invariants.recording import Recording, writes_of
+
+SPACE: Final = "streamed"
+NODES: Final = 50
+WITHIN_S: Final = 120.0
+
+
+class Scene:
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        self.plane = plane
+        self._folder = folder
+        plane.grant(NORMAL, RULES)
+        plane.admin.create_nodes(NODES)
+        plane.admin.create_namespace(SPACE)
+        self.policy = PolicyMap(plane)
+
+    def scheduler(
+        self, name: str, environment: Mapping[str, str] | None = None
+    ) -> SchedulerProcess:
+        """As it comes: a Lease with the default timings, the policy from a ConfigMap."""
+        return SchedulerProcess(
+            self.plane.kubeconfig(NORMAL), None, self._folder / f"{name}.log", self.policy.flags,
+            environment=environment,
+        )  # fmt: skip
+
+    def recording(self) -> Recording:
+        return Recording(self.plane, users=(NORMAL,), profiles=(PROFILE,))
+
+    def binds(self) -> list[Write]:
+        """Those that succeeded so far, in the order of their answers."""
+        writes = writes_of(self.plane.audit_events())
+        return [one for one in writes if one.what == BINDING and one.succeeded]
+
+    def until_bound(self, names: Callable[[], set[str]], least: int = 1) -> None:
+        """Until all of those pods are bound, and at least so many are there."""
+
+        def bound() -> bool:
+            wanted = names()
+            return len(wanted) >= least and wanted <= {one.name for one in self.binds()}
+
+        wait_for(bound, "the pods that came to be bound", timeout_s=WITHIN_S)
+
+    def clear(self) -> None:
+        self.plane.admin.delete(f"/api/v1/namespaces/{SPACE}/pods")
+
+
+def leads(process: SchedulerProcess) -> bool:
+    return process.metric("leader_election_master_status") == 1
+
+
+def policy_of(bind: Write) -> str:
+    return bind.in_request("metadata", "annotations", POLICY_HASH)
+
+
+def decision_of(bind: Write) -> int:
+    """Its number among the decisions of its instance."""
+    return int(bind.in_request("metadata", "annotations", DECISION_ID).rpartition("-")[2])

@@ -1,0 +1,55 @@
+"""SIGKILL of the one who leads, while pods come: how long until the other binds, and what twice.
+
+Owns those rounds. Assumes that nobody else runs. Must not print.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from benches.failover.figure import Figure
+from benches.failover.scene import SPACE, WITHIN_S, Scene, leads
+from benches.failover.stream import PODS_PER_SECOND, PodStream
+from tests.cluster.client import wait_for
+from tests.e2e.scheduler_process import SchedulerProcess
+from tests.invariants.bound_once import bound_once
+from tests.invariants.leader import leader
+
+# Design: the lease is 15 s, and the other looks again within two.
+ALLOWED_S: Final = 17.0
+_SECOND_NS: Final = 1_000_000_000
+
+
+def measure(scene: Scene, rounds: int) -> list[Figure]:
+    with scene.recording() as recorded:
+        first, second = scene.scheduler("first"), scene.scheduler("second")
+        with first, second:
+            seconds = tuple(_round(scene, (first, second), turn) for turn in range(rounds))
+        history = recorded.history()
+        bound = len(scene.binds())
+        doubles, late = list(bound_once(history)), list(leader(history))
+    scene.clear()
+    return [
+        Figure("SIGKILL of the leader: until the other binds", seconds, ALLOWED_S),
+        Figure(f"pods bound twice, of {bound:,}", (float(len(doubles)),), 0, ""),
+        Figure("binds by one whose lease was over", (float(len(late)),), 0, ""),
+    ]
+
+
+def _round(scene: Scene, both: tuple[SchedulerProcess, SchedulerProcess], turn: int) -> float:
+    """Each leads in turn: who was killed comes back, and waits."""
+    wait_for(lambda: any(map(leads, both)), "one of them to lead", timeout_s=WITHIN_S)
+    killed, other = both if leads(both[0]) else (both[1], both[0])
+    with PodStream(scene.plane, SPACE, f"round-{turn}") as pods:
+        scene.until_bound(lambda: pods.since(0), least=PODS_PER_SECOND)
+        killed_ns = time.time_ns()
+        killed.kill()
+        wait_for(lambda: leads(other), "the other to lead", timeout_s=WITHIN_S)
+        late = wait_for(lambda: pods.since(killed_ns), "pods that came after it")
+        scene.until_bound(lambda: late)
+    scene.until_bound(lambda: pods.since(0))
+    killed.start()
+    killed.wait_ready()
+    answered = [one.answered_ns for one in scene.binds() if one.name in pods.since(killed_ns)]
+    return (min(answered) - killed_ns) / _SECOND_NS

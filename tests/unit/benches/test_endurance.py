@@ -1,0 +1,73 @@
+"""What fifty rounds and a failover say, on figures made up here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benches.churn import population
+from benches.churn.population import Size
+from benches.churn.sample import Sample, growth
+from benches.churn.verdict import Verdict
+from benches.failover.figure import Figure, table
+
+SAMPLE = Sample(1, 9.5, 460, 100.0, 350_000, {"podTemplates": 1_024})
+
+
+def rounds(*mib: float) -> Verdict:
+    return Verdict(
+        tuple(
+            replace(SAMPLE, turn=turn, resident_mib=resident)
+            for turn, resident in enumerate(mib, 1)
+        )
+    )
+
+
+def test_growth_is_that_of_the_line_over_ten_rounds() -> None:
+    assert growth([100.0] * 20) == 0
+    assert growth([95.0 + turn for turn in range(11)]) == pytest.approx(0.1)
+
+
+def test_what_warms_up_and_then_stays_is_flat() -> None:
+    verdict = rounds(*(100.0 + turn for turn in range(20)), *[120.0, 120.1] * 15)
+    assert verdict.warm[0].turn == 21
+    assert verdict.failures() == []
+    assert "from round 21 on" in verdict.table()[-1]
+
+
+def test_what_grows_steadily_is_not() -> None:
+    verdict = rounds(*(100.0 + turn / 5 for turn in range(50)))
+    (failure,) = verdict.failures()
+    assert failure.startswith("resident memory grows by 1.8")
+
+
+def test_no_pod_of_a_round_is_one_of_another() -> None:
+    size = Size(nodes=100, pods=400)
+    first, second = (list(map(population.pod(turn), range(size.pods))) for turn in (1, 2))
+    assert len({str(one["spec"]) for one in first}) >= 50
+    labels = [{*one["labels"].items()} for one in (*first, *second)]
+    assert len({frozenset(one) for one in labels}) == 2 * size.pods
+    # What one of each app a node is allowed must find as many nodes.
+    apps = [one["labels"]["app"] for one in first if one["labels"]["kind"] == "alone"]
+    assert max(map(apps.count, apps)) <= size.nodes
+
+
+def test_a_figure_is_held_when_its_worst_is() -> None:
+    held = Figure("until the other binds", (14.1, 17.0), 17.0)
+    late = Figure("until the other binds", (14.1, 17.1), 17.0)
+    doubled = Figure("pods bound twice", (1.0,), 0, "")
+    missing = Figure("pods bound twice", (), 0, "")
+    assert [one.held for one in (held, late, doubled, missing)] == [True, False, False, False]
+    assert late.failure() == "until the other binds: 17.10 s, 17.00 s allowed"
+    assert missing.failure() == "pods bound twice: not measured, 0 allowed"
+    assert table([held, doubled])[1].split()[-8:] == [
+        "2",
+        "14.10",
+        "s",
+        "17.00",
+        "s",
+        "17.00",
+        "s",
+        "yes",
+    ]
