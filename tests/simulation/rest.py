@@ -13,6 +13,7 @@ from kpolicy.engine import Engine
 from kpolicy.testing.resources import BY_PATH
 from tests.invariants.history import AtRest
 from tests.simulation.api_server import USER, SimulatedApi
+from tests.simulation.held import held_by
 from tests.simulation.instance import Instance
 
 _SIZES: Final = (
@@ -26,7 +27,7 @@ _SIZES: Final = (
 _ALL_PENDING: Final = b'{"pods": null}'
 
 
-def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
+def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset[str]) -> AtRest:
     assert instance.life is not None
     scheduler, engine = instance.life.scheduler, instance.life.engine
     parts = scheduler._parts
@@ -40,6 +41,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
         held = parts.queue.get(pod.uid)
         if held is not None:
             queued[pod.uid] = held.lane.name
+    in_force = scheduler.policy
     return AtRest(
         at_ns=at_ns,
         pending=queue.active + queue.backoff + queue.parked + queue.gated,
@@ -48,6 +50,8 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
         attempts_under_way=queue.attempts_under_way,
         queued=queued,
         compared=compared(engine, fresh_engine(instance, api, now_ns), now_ns),
+        policy_hash=in_force.hash if in_force is not None else "",
+        held=held_by(instance, broken),
     )
 
 

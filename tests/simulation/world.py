@@ -18,16 +18,24 @@ from typing import Any, Final
 
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import Options
-from tests.invariants.history import SECOND_NS, AtRest, Decision, History, Terms
-from tests.simulation.api_server import SimulatedApi
+from tests.invariants.history import SECOND_NS, AtRest, History, Terms
+from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
+from tests.simulation.decision_log import Told
 from tests.simulation.event_loop import virtual_loop
+from tests.simulation.extender import ADDRESS as EXTENDER
+from tests.simulation.extender import ASKING, MAY_ASK, Fault, SimulatedExtender
 from tests.simulation.instance import Instance, VirtualClock
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.people import People
-from tests.simulation.policies import GOOD, PROFILE, PolicyFile, compiled
+from tests.simulation.policies import GOOD, PROFILE, Offered, PolicyFile, compiled
+from tests.simulation.policy_map import STATUS, PolicyMap, kept_hash
+from tests.simulation.policy_trouble import PolicyTrouble
+from tests.simulation.remains import Remains
 from tests.simulation.rest import at_rest
+from tests.simulation.setting import setting_of
+from tests.simulation.storage import Storage
 from tests.simulation.trouble import Mood, Troubles
 
 HOSTS: Final = ("ours-a", "ours-b")
@@ -88,24 +96,37 @@ class World:
             VirtualClock(self.time), network, self.troubles,
             hosts=frozenset(HOSTS), seed=plan.seed, kill=self._kill,
         )  # fmt: skip
-        self.file = PolicyFile(GOOD[0])
-        self.decisions: list[Decision] = []
+        self.setting = setting_of(self._chance(), calm=plan.calm)
+        goods = (*GOOD, *ASKING, MAY_ASK) if self.setting.has_extenders else GOOD
+        self.offered: Offered = (
+            PolicyMap(goods[0], self.api, self.time)
+            if self.setting.by_config_map
+            else PolicyFile(goods[0], self.time)
+        )
+        self._told = Told()
         self.people = People(self.api, self._chance())
+        self.storage = Storage(self.api, self.people, self._chance())
+        self.extender = SimulatedExtender(self._chance())
+        network.accept[EXTENDER] = self.extender.accept
         count = 1 if self._random.random() < 0.3 else 2
         self.instances = [self._instance(host) for host in HOSTS[:count]]
         self.nemesis = Nemesis(
-            self._chance(),
-            self.instances,
-            network=network,
-            troubles=self.troubles,
-            api=self.api,
-            file=self.file,
+            self._chance(), self.instances, network=network, troubles=self.troubles, api=self.api
         )
+        self.policy_trouble = PolicyTrouble(self._chance(), self.offered, goods, self.instances)
+        self.nemesis.also(self.policy_trouble.acts)
+        if self.setting.has_extenders:
+            self.nemesis.also(self.extender.acts)
         self._driver = virtual_loop(self.time, self._chance(), "world/driver", network)
         self._tasks: list[asyncio.Task[Any]] = []
 
     def run(self) -> Run:
         self.people.begin()
+        self.offered.begin()
+        if self.setting.has_volumes:
+            self.storage.begin()
+            self.people.also(self.storage.steps)
+            self._begin(self.storage.run_controllers())
         for instance in self.instances:
             instance.start()
         chance = self._random
@@ -125,11 +146,29 @@ class World:
         self._pass(0.01)
         self.nemesis.heal()
         self.people.calm = True
-        if not self.file.offers[-1].hash:
-            self.file.put(GOOD[0], self.time.now_ns)
+        remains = self._leave_broken()
         calm_ns = self.time.now_ns
         self._pass(CONVERGE_S + REST_S)
-        return self._told(calm_ns)
+        return self._told_as(calm_ns, remains)
+
+    def _leave_broken(self) -> Remains:
+        """Heal all but what remains; what that came to, where it could be done."""
+        remains = self.setting.remains
+        self.extender.fault = Fault.NONE
+        if remains is Remains.EXTENDER_DEAD:
+            self.extender.fault = Fault.SILENT
+            self.offered.put(MAY_ASK)
+        elif remains is Remains.POLICY_GONE and kept_hash(self.api):
+            self.offered.spoil(self._random)
+        elif not self.offered.offers[-1].hash:
+            self.offered.put(GOOD[0])
+        if remains.is_about_the_standby and len(self.instances) > 1:
+            standby = next(one for one in reversed(self.instances) if not one.leads)
+            link = self.network.link(standby.host)
+            link.deaf, link.mute = remains is Remains.STANDBY_DEAF, remains is Remains.STANDBY_MUTE
+        self.troubles.lasting = remains.trouble_of
+        self.nemesis.counts[remains.value] += 1
+        return remains
 
     def unwind(self) -> None:
         for instance in self.instances:
@@ -138,24 +177,25 @@ class World:
         self.network.server_loop.unwind()
         self._driver.unwind()
 
-    def _told(self, calm_ns: int) -> Run:
-        terms = Terms(converge_s=CONVERGE_S, rest_s=REST_S, evicts=True)
+    def _told_as(self, calm_ns: int, remains: Remains) -> Run:
         leaders = [instance for instance in self.instances if instance.leads]
         rest: AtRest | None = None
         if leaders:
-            rest = at_rest(leaders[0], self.api, self.time.now_ns)
+            rest = at_rest(leaders[0], self.api, self.time.now_ns, remains.broken)
         history = History(
             users=frozenset(HOSTS),
             profiles=frozenset({PROFILE}),
             changes=tuple(self.api.changes),
             writes=tuple(self.api.writes),
-            decisions=tuple(self.decisions),
-            policies=tuple(self.file.offers),
+            decisions=tuple(self._told.decisions),
+            rooms=tuple(self._told.rooms),
+            starts=tuple(self._told.starts),
+            policies=tuple(self.offered.offers),
             at_rest=rest,
             calm_since_ns=calm_ns,
             trouble_free=self._plan.calm,
             ended_ns=self.time.now_ns,
-            terms=terms,
+            terms=self._terms(remains),
         )
         lives = [
             life
@@ -169,8 +209,11 @@ class World:
         return Run(
             plan=self._plan,
             history=history,
-            faults=self.troubles.counts + self.nemesis.counts,
-            steps=self.people.counts,
+            faults=self.troubles.counts
+            + self.nemesis.counts
+            + self.policy_trouble.counts
+            + self.extender.counts,
+            steps=self.people.counts + self.storage.counts,
             virtual_s=self.time.now_ns / SECOND_NS,
             requests=self.api.requests,
             turns=self.time.turns,
@@ -185,14 +228,26 @@ class World:
 
     # --- inside ----------------------------------------------------------------------------------
 
+    def _terms(self, remains: Remains) -> Terms:
+        return Terms(
+            converge_s=CONVERGE_S,
+            rest_s=REST_S,
+            evicts=True,
+            binds_volumes=self.setting.has_volumes,
+            stale_versions=STALE_VERSIONS_MAX + 1,
+            kept_in=str(STATUS) if self.setting.by_config_map else "",
+            broken=remains.broken,
+            shuns=remains is not Remains.EXTENDER_DEAD,
+        )
+
     def _chance(self) -> Random:
         """Parts have chances of their own, so that one that asks more does not change all."""
         return Random(self._random.getrandbits(64))
 
     def _instance(self, host: str) -> Instance:
         return Instance(
-            host, self.time, self.network, self._chance(), self.file.source, compiled,
-            self.decisions, Options(port=0, leader_elect=True),
+            host, self.time, self.network, self._chance(), self.offered.given,
+            self.offered.keeping, compiled, self._told, Options(port=0, leader_elect=True),
         )  # fmt: skip
 
     def _kill(self, host: str) -> None:
