@@ -30,6 +30,8 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     queue, binds, status = parts.queue, parts.binds, parts.reporter.status
     events, extended = parts.reporter.events, parts.extended
     waiting = len(queue)
+    # Who cannot say for whom it would make room tries again and again.
+    unwritten = waiting if STATUS in broken else 0
     lanes = len(queue._active) + len(queue._backoff) + len(queue._error_backoff)
     lanes += len(queue._parked) + len(queue._gated)
     about_gone = sum(queue.get(uid) is None for uid in status._last)
@@ -40,14 +42,14 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     return (
         Held("pods in no lane of the queue", abs(waiting - lanes)),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
-        Held("pods held for room", sum(pod.held for pod in queue.entries())),
+        Held("pods held for room", sum(pod.held for pod in queue.entries()), unwritten),
         Held("binds not sent", len(binds._unsent)),
         Held("ended binds not settled", len(binds._ended)),
         Held("binds waiting for volumes", binds.awaiting_volumes),
         Held("binds being sent", binds.in_flight),
         Held("volumes waited for", len(parts.pre_binds._waiting)),
         Held("evictions under way", len(parts.preemptions._evicting)),
-        Held("preemptions under way", parts.preemptions.under_way),
+        Held("preemptions under way", parts.preemptions.under_way, unwritten),
         Held("pods with extenders", extended.under_way),
         Held("binds expected of extenders", len(extended._binds._by_uid)),
         Held("events not written", len(events._outbox._waiting) + len(events._outbox._under_way)),
@@ -55,10 +57,10 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         Held(
             "conditions not written",
             len(status._outbox._waiting) + len(status._outbox._under_way),
-            waiting if STATUS in broken else 0,
+            unwritten,
         ),
-        Held("conditions waited for", len(status._outbox._asked)),
-        Held("nominations being released", len(status._releasing)),
+        Held("conditions waited for", len(status._outbox._asked), unwritten),
+        Held("nominations being released", len(status._releasing), unwritten),
         Held("conditions of pods that are gone", about_gone),
         Held("conditions remembered", len(status._last), CONDITION_CACHE_MAX),
         Held("unreadable names", len(parts.sink._named), UNREADABLE_NAMES_MAX),

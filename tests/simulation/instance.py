@@ -184,6 +184,10 @@ class Instance:
         leadership = None if self.life is None else self.life.scheduler._leadership
         return leadership is not None and leadership.fence()
 
+    @property
+    def lives(self) -> list[Life]:
+        return [*self.past, *([self.life] if self.life is not None else [])]
+
     def unwind(self) -> None:
         self.end("the simulation is over")
         for life in self.past:

@@ -56,10 +56,13 @@ class People:
         """What others of this world do."""
         self._steps |= steps
 
-    def begin(self) -> None:
+    def begin_namespaces(self) -> None:
         for name in ("default", "kube-system"):
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self._do("", USER, "POST", "/api/v1/namespaces", namespace)
+
+    def begin(self) -> None:
+        self.begin_namespaces()
         for _ in range(self._random.randint(NODES_MIN, NODES_MAX - 2)):
             self.add_node()
         for _ in range(self._random.randint(1, 4)):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kpolicy.engine import Engine
 from kpolicy.testing.resources import BY_PATH
-from tests.invariants.history import AtRest
+from tests.invariants.history import STATUS, AtRest
 from tests.simulation.api_server import USER, SimulatedApi
 from tests.simulation.held import held_by
 from tests.simulation.instance import Instance
@@ -49,7 +49,9 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset
         binds_in_flight=parts.binds.under_way,
         attempts_under_way=queue.attempts_under_way,
         queued=queued,
-        compared=compared(engine, fresh_engine(instance, api, now_ns), now_ns),
+        compared=compared(
+            engine, fresh_engine(instance, api, now_ns), now_ns, nominations=STATUS not in broken
+        ),
         policy_hash=in_force.hash if in_force is not None else "",
         held=held_by(instance, broken),
     )
@@ -75,9 +77,10 @@ def fresh_engine(instance: Instance, api: SimulatedApi, now_ns: int) -> Engine:
     return engine
 
 
-def compared(held: Engine, fresh: Engine, now_ns: int) -> tuple[str, ...]:
+def compared(held: Engine, fresh: Engine, now_ns: int, *, nominations: bool) -> tuple[str, ...]:
     """Differences in what they hold, then in how they explain each pending pod. Not in whom they
-    would evict for it: that remembers what was tried."""
+    would evict for it: that remembers what was tried. Without `nominations`, what the fresh engine
+    was told of those cannot be up to date, and with it no explanation."""
     differences: list[str] = []
     ours, theirs = json.loads(held.statistics()), json.loads(fresh.statistics())
     differences += [
@@ -89,7 +92,7 @@ def compared(held: Engine, fresh: Engine, now_ns: int) -> tuple[str, ...]:
     there = {pod.uid: pod for pod in fresh.pending()}
     differences += [f"pod {uid} is redundant" for uid in sorted(mine.keys() - there.keys())]
     differences += [f"pod {uid} is missed" for uid in sorted(there.keys() - mine.keys())]
-    if not differences:
+    if nominations and not differences:
         lines = zip(_explained(held, now_ns), _explained(fresh, now_ns), strict=True)
         differences += [
             f"pod {one['pod']}: {key}: {one.get(key)} explained, {other.get(key)} by a fresh engine"

@@ -16,11 +16,12 @@ from typing import Final
 
 from tests.invariants.check import violations
 from tests.invariants.determinism import told
+from tests.simulation.course import run
 from tests.simulation.extender import Fault
 from tests.simulation.remains import Remains
 from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
 from tests.simulation.trouble import Kind
-from tests.simulation.world import Plan, Run, run
+from tests.simulation.world import Plan, Run
 
 # One run in so many is without trouble: only there can be told whether pods wait too long (I5).
 CALM_EVERY: Final = 10
