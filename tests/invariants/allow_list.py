@@ -1,7 +1,7 @@
-"""I12: we write binds, statuses, events and leases; we delete only for a pod that is worth more.
+"""I12: we write binds, statuses, events and leases; for volumes, policy and victims what they need.
 
-Owns the list. Pure. Deletions are on it only where preemption is live, and each must name the uid
-of a pod of lower priority than one of ours that waits.
+Owns the list of verbs and resources. Pure. What each deletion and each write of a volume may say is
+looked at in `evictions` and `promises`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from typing import Final
 
 from tests.invariants.history import (
     BINDING,
+    CLAIM,
+    CONFIG_MAP,
     EVENT,
     LEASE,
-    SECOND_NS,
     STATUS,
+    VOLUME,
     History,
-    Span,
     Violation,
     Write,
 )
-from tests.invariants.pods_and_nodes import node_of, priority_of, profile_of
 from tests.invariants.timeline import Timeline
 
 NAME = "I12"
 DELETION: Final = ("delete", "pods")
-# The pod for which room is made may be gone since: a silent watch is found out after 75 s, and the
-# deletion is tried again for a while.
-STALE_S: Final = 120.0
 
 ALLOWED: Final = frozenset(
     {
@@ -39,39 +36,22 @@ ALLOWED: Final = frozenset(
         ("update", LEASE),
     }
 )
-
-OF_VOLUMES: Final = frozenset({("patch", "persistentvolumes"), ("patch", "persistentvolumeclaims")})
+OF_VOLUMES: Final = frozenset({("patch", VOLUME), ("patch", CLAIM)})
 
 
 def allow_list(history: History, timeline: Timeline) -> Iterator[Violation]:
-    allowed = ALLOWED | OF_VOLUMES if history.terms.binds_volumes else ALLOWED
+    del timeline
+    terms = history.terms
+    allowed = ALLOWED | OF_VOLUMES if terms.binds_volumes else ALLOWED
+    if terms.evicts:
+        allowed |= {DELETION}
     for write in history.ours():
-        act = (write.verb, write.what)
-        who = f"{write.verb} {write.what} {write.namespace}/{write.name} by {write.user}"
-        if act == DELETION and history.terms.evicts:
-            why = unlawful(write, history, timeline)
-            if why:
-                yield Violation(NAME, write.received_ns, f"{who}: {why}")
-        elif act not in allowed:
-            yield Violation(NAME, write.received_ns, who)
+        if (write.verb, write.what) not in allowed and not _is_own_map(write, terms.kept_in):
+            text = f"{write.verb} {write.what} {write.namespace}/{write.name} by {write.user}"
+            yield Violation(NAME, write.received_ns, text)
 
 
-def unlawful(deletion: Write, history: History, timeline: Timeline) -> str:
-    uid = deletion.in_request("preconditions", "uid")
-    if not uid:
-        return "no uid is named"
-    if not deletion.succeeded:
-        return ""
-    states = timeline.states_of(uid)
-    if not states:
-        return "nobody knows that pod"
-    low = timeline.version_at(deletion.received_ns - round(STALE_S * SECOND_NS))
-    high = timeline.version_at(deletion.received_ns)
-    worth = [
-        priority_of(pod)
-        for pod in timeline.pods_within(Span(low, high))
-        if not node_of(pod) and profile_of(pod) in history.profiles
-    ]
-    if max(worth, default=priority_of(states[0])) <= priority_of(states[0]):
-        return f"no pod above its priority {priority_of(states[0])} waited"
-    return ""
+def _is_own_map(write: Write, kept_in: str) -> bool:
+    """Of all ConfigMaps the one beside the policy; not the policy's own."""
+    is_patch = (write.verb, write.what) == ("patch", CONFIG_MAP)
+    return is_patch and f"{write.namespace}/{write.name}" == kept_in

@@ -13,15 +13,19 @@ from tests.invariants.bound_once import bound_once
 from tests.invariants.cache import cache
 from tests.invariants.capacity import capacity
 from tests.invariants.eligible import eligible
+from tests.invariants.evictions import evictions
 from tests.invariants.filters import filters
 from tests.invariants.history import History, Violation
+from tests.invariants.last_good import last_good
 from tests.invariants.leader import leader
 from tests.invariants.lost_pods import lost_pods
 from tests.invariants.memory import memory
 from tests.invariants.policy_version import policy_version
+from tests.invariants.promises import promises
 from tests.invariants.rest import rest
 from tests.invariants.starvation import starvation
 from tests.invariants.timeline import Timeline
+from tests.invariants.volumes import volumes
 
 OfHistory = Callable[[History], Iterator[Violation]]
 OfTimeline = Callable[[History, Timeline], Iterator[Violation]]
@@ -29,18 +33,18 @@ OfTimeline = Callable[[History, Timeline], Iterator[Violation]]
 OF_HISTORY: Final[dict[str, OfHistory]] = {
     "I1": bound_once,
     "I6": cache,
-    "I7": memory,
     "I8": leader,
 }
-OF_TIMELINE: Final[dict[str, OfTimeline]] = {
-    "I2": capacity,
-    "I3": filters,
-    "I4": lost_pods,
-    "I5": starvation,
-    "I10": eligible,
-    "I11": policy_version,
-    "I12": allow_list,
-    "I13": rest,
+OF_TIMELINE: Final[dict[str, tuple[OfTimeline, ...]]] = {
+    "I2": (capacity,),
+    "I3": (filters, volumes),
+    "I4": (lost_pods,),
+    "I5": (starvation,),
+    "I7": (memory,),
+    "I10": (eligible,),
+    "I11": (policy_version, last_good),
+    "I12": (allow_list, evictions, promises),
+    "I13": (rest,),
 }
 
 
@@ -48,5 +52,10 @@ def violations(history: History) -> list[Violation]:
     """In the order of time; empty is good."""
     timeline = Timeline(history)
     found = [one for check in OF_HISTORY.values() for one in check(history)]
-    found += [one for check in OF_TIMELINE.values() for one in check(history, timeline)]
+    found += [
+        one
+        for checks in OF_TIMELINE.values()
+        for check in checks
+        for one in check(history, timeline)
+    ]
     return sorted(found, key=lambda one: (one.at_ns, one.invariant, one.text))

@@ -20,6 +20,9 @@ BINDING: Final = "pods/binding"
 LEASE: Final = "leases.coordination.k8s.io"
 EVENT: Final = "events.events.k8s.io"
 STATUS: Final = "pods/status"
+CONFIG_MAP: Final = "configmaps"
+CLAIM: Final = "persistentvolumeclaims"
+VOLUME: Final = "persistentvolumes"
 
 POLICY_HASH: Final = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION: Final = "kpolicy.dev/snapshot-rv"
@@ -30,7 +33,7 @@ DECISION_ID: Final = "kpolicy.dev/decision-id"
 class Change:
     """One event of a watch; `object` of a DELETED one is its last state."""
 
-    resource: str  # pods, nodes, configmaps
+    resource: str  # pods, nodes, configmaps, and what else was recorded
     type: str
     version: int
     at_ns: int  # when the recorder heard of it
@@ -91,16 +94,51 @@ class Decision:
     policy_hash: str
     pods: Span
     nodes: Span
+    volumes_low: int = 0  # of claims and volumes: at least so new
+
+
+@dataclass(frozen=True, slots=True)
+class RoomDecided:
+    """Whom the engine would evict for a pod, and what it had been told of by then."""
+
+    at_ns: int
+    instance: str
+    uid: str
+    node: str
+    victims: tuple[str, ...]
+    pods: Span
+    nodes: Span
+    budgets: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A process of ours began."""
+
+    instance: str
+    user: str
+    at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyOffer:
     """From then on this policy could be read; no hash: it does not compile. `forbids`: labels, with
-    their values, that it keeps pods off, for the reference that knows built-ins only."""
+    their values, that it keeps pods off, for the reference that knows built-ins only. `shuns`: off
+    which it keeps them while an extender that may be left out does answer."""
 
     at_ns: int
     hash: str
     forbids: tuple[tuple[str, str], ...] = ()
+    shuns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A map, queue or set of ours: how much is in it, and how much may be at rest."""
+
+    name: str
+    count: int
+    count_max: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +153,8 @@ class AtRest:
     attempts_under_way: int = 0
     queued: Mapping[str, str] | None = None
     compared: tuple[str, ...] | None = None  # differences between our cache and the API
+    policy_hash: str = ""  # in force; empty: not asked
+    held: tuple[Held, ...] = ()  # what our maps and queues hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +173,13 @@ class Terms:
     rest_s: float = 60.0
     evicts: bool = False  # preemption is live: pods may be deleted
     binds_volumes: bool = False  # claims and volumes may be patched before a bind
+    # A list may be of a server that lags by so many versions.
+    stale_versions: int = 0
+    kept_in: str = ""  # NAMESPACE/NAME of the ConfigMap that is ours: last good policy, status
+    # What stayed broken for good, by the names of `Write.what`: not judged by whether it rests,
+    # nor by what only it could tell.
+    broken: frozenset[str] = frozenset()
+    shuns: bool = True  # extenders that may be left out do answer in the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +189,8 @@ class History:
     changes: tuple[Change, ...]
     writes: tuple[Write, ...]
     decisions: tuple[Decision, ...] = ()
+    rooms: tuple[RoomDecided, ...] = ()
+    starts: tuple[Start, ...] = ()
     policies: tuple[PolicyOffer, ...] = ()
     at_rest: AtRest | None = None
     calm_since_ns: int | None = None  # from when neither faults nor changes were made

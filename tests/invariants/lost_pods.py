@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.invariants.history import History, Object, Violation
+from tests.invariants.history import STATUS, History, Object, Violation
 from tests.invariants.pods_and_nodes import is_deleting, is_gated, name_of, node_of, profile_of
 from tests.invariants.timeline import Timeline
 
@@ -39,6 +39,8 @@ def lost_pods(history: History, timeline: Timeline) -> Iterator[Violation]:
         if is_gated(pod):
             if lane not in (None, "GATED"):
                 yield Violation(NAME, rest.at_ns, f"{name_of(pod)} is gated, and in lane {lane}")
+            continue
+        if STATUS in history.terms.broken:
             continue
         conditions = (pod.get("status") or {}).get("conditions") or ()
         said = next((one for one in conditions if one["type"] == "PodScheduled"), None)

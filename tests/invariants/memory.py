@@ -1,4 +1,5 @@
-"""I7: at rest nothing is held on to: no reservation, no bind under way, no attempt.
+"""I7: at rest nothing is held on to: no reservation, no bind under way, no attempt, and no map of
+ours beyond its named bound.
 
 Owns that check. Pure. Bytes are measured where they mean something: in a real process.
 """
@@ -7,19 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.invariants.history import History, Violation
+from tests.invariants.history import STATUS, Held, History, Violation
+from tests.invariants.pods_and_nodes import name_of, node_of, profile_of
+from tests.invariants.timeline import Timeline
 
 NAME = "I7"
 
 
-def memory(history: History) -> Iterator[Violation]:
+def memory(history: History, timeline: Timeline) -> Iterator[Violation]:
     rest = history.at_rest
     if rest is None:
         return
-    for count, what in (
-        (rest.assumed, "reservations"),
-        (rest.binds_in_flight, "binds under way"),
-        (rest.attempts_under_way, "attempts under way"),
+    for held in (
+        Held("reservations", rest.assumed),
+        Held("binds under way", rest.binds_in_flight),
+        Held("attempts under way", rest.attempts_under_way),
+        *rest.held,
     ):
-        if count:
-            yield Violation(NAME, rest.at_ns, f"{count} {what} are left")
+        if held.count > held.count_max:
+            text = f"{held.count} {held.name} are left, where {held.count_max} may be"
+            yield Violation(NAME, rest.at_ns, text)
+    # Who looks so closely has waited until victims are gone; what is void must be written, though.
+    if rest.held and STATUS not in history.terms.broken:
+        yield from _nominations(history, timeline, rest.at_ns)
+
+
+def _nominations(history: History, timeline: Timeline, at_ns: int) -> Iterator[Violation]:
+    for pod in timeline.pods(timeline.last):
+        node = (pod.get("status") or {}).get("nominatedNodeName")
+        if node and not node_of(pod) and profile_of(pod) in history.profiles:
+            yield Violation(NAME, at_ns, f"{name_of(pod)} is still nominated to {node}")

@@ -1,8 +1,8 @@
 """A reference of the main filters: may this pod be on this node?
 
 Owns cordon, taints, node selector and required node affinity, and forbidden labels; resources and
-ports besides, given who is there. Pure, small and slow. `covers` tells of pods that ask for more
-than it knows. Must not share code with kpolicy, which it is there to check.
+ports besides, given who is there. Volumes are in `volumes`. Pure, small and slow. `covers` tells of
+pods that ask for more than it knows. Must not share code with kpolicy, which it is there to check.
 """
 
 from __future__ import annotations
@@ -33,12 +33,10 @@ def covers(pod: Object) -> bool:
         one.get("whenUnsatisfiable") != "ScheduleAnyway"
         for one in spec(pod).get("topologySpreadConstraints") or ()
     )
-    volumes = [one for one in spec(pod).get("volumes") or () if "persistentVolumeClaim" in one]
     return not (
         affinity.get("podAffinity")
         or affinity.get("podAntiAffinity")
         or hard_spread
-        or volumes
         or spec(pod).get("resourceClaims")
     )
 
@@ -59,7 +57,7 @@ def why_not(pod: Object, node: Object, forbids: Forbids = ()) -> str:
     node_affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is not None and not any(
-        _term_fits(term, labels, node["metadata"]["name"]) for term in required["nodeSelectorTerms"]
+        term_fits(term, labels, node["metadata"]["name"]) for term in required["nodeSelectorTerms"]
     ):
         return "no term of the required node affinity fits"
     if (wanted := node_of(pod)) and wanted != node["metadata"]["name"]:
@@ -107,7 +105,7 @@ def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:
     return False
 
 
-def _term_fits(term: Any, labels: Any, name: str) -> bool:
+def term_fits(term: Any, labels: Any, name: str) -> bool:
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False

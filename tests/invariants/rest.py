@@ -18,6 +18,7 @@ from tests.invariants.history import (
 )
 from tests.invariants.lost_pods import pending
 from tests.invariants.pods_and_nodes import is_deleting, name_of
+from tests.invariants.reference import Forbids
 from tests.invariants.starvation import feasible
 from tests.invariants.timeline import Timeline
 
@@ -34,8 +35,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
         return
     if history.at_rest is None and any(one.what == LEASE for one in history.ours()):
         yield Violation(NAME, history.ended_ns, "nobody leads")
-    offers = [offer for offer in history.policies if offer.hash]
-    forbids = offers[-1].forbids if offers else ()
+    forbids = _forbids(history)
     for pod in pending(history, timeline):
         if not is_deleting(pod) and feasible(timeline, pod, timeline.last, forbids):
             yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
@@ -43,10 +43,20 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
     for write in history.ours():
         # The lease is renewed for ever, and an event told again is counted on.
         lively = write.what == LEASE or (write.what == EVENT and write.verb == "patch")
+        lively = lively or write.what in history.terms.broken
         if write.received_ns <= converged_ns or lively or _first_again(write, told):
             continue
         text = f"{write.verb} {write.what} {write.namespace}/{write.name} though all is at rest"
         yield Violation(NAME, write.received_ns, text)
+
+
+def _forbids(history: History) -> Forbids:
+    """Of the policy that is in force, which need not be the newest that was good."""
+    in_force = history.at_rest.policy_hash if history.at_rest is not None else ""
+    offers = [one for one in history.policies if one.hash and in_force in ("", one.hash)]
+    if not offers:
+        return ()
+    return (*offers[-1].forbids, *(offers[-1].shuns if history.terms.shuns else ()))
 
 
 def _first_again(write: Write, told: set[tuple[str, str]]) -> bool:

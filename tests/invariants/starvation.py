@@ -12,6 +12,7 @@ from tests.invariants.history import SECOND_NS, History, Object, Violation
 from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of
 from tests.invariants.reference import Forbids, covers, fits
 from tests.invariants.timeline import Timeline
+from tests.invariants.volumes import leave
 
 NAME = "I5"
 
@@ -38,12 +39,14 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:
+    """As far as the reference knows; of what it does not, no."""
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
         return False
     claims = claims_before(pod, timeline.pods(version))
     names = {node["metadata"]["name"]: node for node in timeline.nodes(version)}
     return any(
-        fits(pod, node, timeline.on_node(name, version), forbids)
+        leave(timeline, pod, node, version)
+        and fits(pod, node, timeline.on_node(name, version), forbids)
         and fits(pod, node, [*timeline.on_node(name, version), *claims.get(name, ())], forbids)
         for name, node in names.items()
     )

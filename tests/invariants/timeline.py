@@ -15,6 +15,7 @@ from tests.invariants.history import (
     POLICY_HASH,
     SECOND_NS,
     SNAPSHOT_VERSION,
+    Change,
     Decision,
     History,
     Object,
@@ -56,6 +57,7 @@ class Timeline:
     def __init__(self, history: History) -> None:
         self._history = history
         self._lives: dict[tuple[str, str], _Life] = {}
+        self._others: dict[str, dict[str, _Life]] = defaultdict(dict)
         self._versions: list[int] = []
         self._times: list[int] = []
         self.placed: dict[str, Placed] = {}
@@ -63,14 +65,15 @@ class Timeline:
         self._pod_uids: dict[str, None] = {}
         self._node_names: dict[str, None] = {}
         for change in history.changes:
+            self._versions.append(change.version)
+            self._times.append(change.at_ns)
             if change.resource not in ("pods", "nodes"):
+                self._take_other(change)
                 continue
             key = change.uid if change.resource == "pods" else change.object["metadata"]["name"]
             life = self._lives.setdefault((change.resource, key), _Life([], []))
             life.versions.append(change.version)
             life.states.append(None if change.type == DELETED else change.object)
-            self._versions.append(change.version)
-            self._times.append(change.at_ns)
             if change.resource == "nodes":
                 self._node_names[key] = None
                 continue
@@ -89,6 +92,13 @@ class Timeline:
             if write.succeeded
         }
 
+    def _take_other(self, change: Change) -> None:
+        metadata = change.object["metadata"]
+        name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+        life = self._others[change.resource].setdefault(name, _Life([], []))
+        life.versions.append(change.version)
+        life.states.append(None if change.type == DELETED else change.object)
+
     @property
     def last(self) -> int:
         return self._versions[-1] if self._versions else 0
@@ -106,6 +116,20 @@ class Timeline:
         life = self._lives.get(("nodes", name))
         states = life.within(span) if life is not None else []
         return [state for state in states if state is not None]
+
+    def other(self, resource: str, name: str, version: int) -> Object | None:
+        """What is neither a pod nor a node: by its name, behind its namespace."""
+        life = self._others[resource].get(name)
+        return life.at(version) if life is not None else None
+
+    def other_within(self, resource: str, name: str, span: Span) -> list[Object]:
+        life = self._others[resource].get(name)
+        states = life.within(span) if life is not None else []
+        return [state for state in states if state is not None]
+
+    def others_within(self, resource: str, span: Span) -> list[Object]:
+        names = self._others[resource]
+        return [one for name in names for one in self.other_within(resource, name, span)]
 
     def states_of(self, uid: str) -> list[Object]:
         life = self._lives.get(("pods", uid))
@@ -160,4 +184,4 @@ class Timeline:
         low = self._versions[place - 1] if place else 0
         span = Span(min(low, version), version)
         policy = bind.in_request("metadata", "annotations", POLICY_HASH)
-        return Decision(bind.received_ns, bind.instance, uid, node, policy, span, span)
+        return Decision(bind.received_ns, bind.instance, uid, node, policy, span, span, span.low)

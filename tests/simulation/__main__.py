@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 
+from tests.simulation.kills import Kill, all_kills, sweep_kills, told
 from tests.simulation.shrink import fewest_acts
 from tests.simulation.sweep import Outcome, Total, plan_of, simulated, sweep
 
@@ -20,11 +22,15 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seed", type=int, help="one run, with all it came to")
     which.add_argument("--seeds", metavar="A..B", help="from A to B, both included")
+    which.add_argument("--kills", type=int, metavar="SEED", help="one story, killed at each write")
+    parser.add_argument("--only", metavar="N:before|after", help="with --kills: one of them")
     parser.add_argument("--acts", type=int, help="with --seed: the nemesis stops after so many")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     if arguments.seed is not None:
         return one(arguments.seed, arguments.acts)
+    if arguments.kills is not None:
+        return killed(arguments.kills, arguments.only, arguments.jobs)
     first, _, last = arguments.seeds.partition("..")
     return many(range(int(first), int(last or first) + 1), arguments.jobs)
 
@@ -55,6 +61,24 @@ def many(seeds: range, jobs: int) -> int:
         acts = fewest_acts(plan_of(outcome.seed))
         print(f"shrunk: python -m tests.simulation --seed {outcome.seed} --acts {acts}")
     return 1 if total.failed or missing else 0
+
+
+def killed(seed: int, only: str | None, jobs: int) -> int:
+    clean = told(seed, None)
+    for text in clean.wrong:
+        print(f"without a kill: {text}")
+    kills = [Kill.of(only)] if only else all_kills(clean)
+    failed, at = 0, Counter[str]()
+    for one in sweep_kills(seed, kills, clean, jobs):
+        at[one.what] += 1
+        if one.wrong:
+            failed += 1
+            print(f"FAILED: python -m tests.simulation --kills {seed} --only {one.kill}")
+            for text in one.wrong[:VIOLATIONS_SHOWN_MAX]:
+                print(f"  {text}")
+    shown = ", ".join(f"{what} {count}" for what, count in sorted(at.items()))
+    print(f"killed {len(kills)} times, failed {failed}: {shown}")
+    return 1 if failed or clean.wrong else 0
 
 
 def failure(outcome: Outcome) -> None:

@@ -27,8 +27,15 @@ from tests.invariants.history import Change, Write
 from tests.simulation.network import End, Network
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble, Troubles
 
-SERVER: Final = "http://10.0.0.1:80"
-_RECORDED: Final = (("v1", "Pod"), ("v1", "Node"), ("v1", "ConfigMap"))
+ADDRESS: Final = ("10.0.0.1", 80)
+SERVER: Final = "http://{}:{}".format(*ADDRESS)
+_RECORDED: Final = (
+    ("v1", "Pod"),
+    ("v1", "Node"),
+    ("v1", "ConfigMap"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "PersistentVolume"),
+)
 # How far back a lagging server's list goes, in versions.
 STALE_VERSIONS_MAX: Final = 30
 
@@ -61,7 +68,7 @@ class SimulatedApi:
         self.requests = 0
         for key in _RECORDED:
             self.store.listen(BY_KIND[key], self._changed)
-        network.accept = self._accept
+        network.accept[ADDRESS] = self._accept
 
     # --- for those inside the world --------------------------------------------------------------
 

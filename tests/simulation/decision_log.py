@@ -8,10 +8,11 @@ the time that it took.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kpolicy.engine import Applied, Engine, Scheduled, Verdict
-from tests.invariants.history import Decision, Span
+from kpolicy.engine import Applied, Engine, KeptNode, LeftRoom, RefusedNode, Scheduled, Verdict
+from kpolicy.engine import Decision as Decided
+from tests.invariants.history import Decision, RoomDecided, Span, Start
 from tests.simulation.machine_time import WorldTime
 
 
@@ -29,15 +30,22 @@ class _Known:
         return Span(min(self.version, self.listed), max(self.version, self.listed))
 
 
-class LoggedEngine(Engine):
-    __slots__ = ("_decisions", "_instance", "_known", "_time")
+@dataclass(slots=True)
+class Told:
+    """What instances themselves would not write down."""
 
-    def __init__(
-        self, seed: int, instance: str, decisions: list[Decision], time: WorldTime
-    ) -> None:
+    starts: list[Start] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    rooms: list[RoomDecided] = field(default_factory=list)
+
+
+class LoggedEngine(Engine):
+    __slots__ = ("_instance", "_known", "_time", "_told")
+
+    def __init__(self, seed: int, instance: str, told: Told, time: WorldTime) -> None:
         super().__init__(seed)
         self._instance = instance
-        self._decisions = decisions
+        self._told = told
         self._time = time
         self._known: dict[str, _Known] = {}
 
@@ -72,19 +80,69 @@ class LoggedEngine(Engine):
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         scheduled = super().schedule(uids, now_ns)
-        pods, nodes = self.known("pods").span(), self.known("nodes").span()
         for decision in scheduled.decisions:
-            if decision.verdict == Verdict.PLACED:
-                decided = Decision(
+            self._log(decision, scheduled.program_hash)
+        return scheduled._replace(decisions=list(map(_timeless, scheduled.decisions)))
+
+    def choose(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+    ) -> Decided:
+        return self._chosen(super().choose(uid, token, kept, refused, now_ns), now_ns)
+
+    def preempt(
+        self,
+        uid: str,
+        token: int,
+        kept: Sequence[KeptNode],
+        refused: Sequence[RefusedNode],
+        now_ns: int,
+        *,
+        left: LeftRoom,
+    ) -> Decided:
+        decided = super().preempt(uid, token, kept, refused, now_ns, left=left)
+        return self._chosen(decided, now_ns)
+
+    def _chosen(self, decided: Decided, now_ns: int) -> Decided:
+        self._log(decided, super().schedule([], now_ns).program_hash)
+        return _timeless(decided)
+
+    def _log(self, decided: Decided, policy_hash: str) -> None:
+        pods, nodes = self.known("pods").span(), self.known("nodes").span()
+        if decided.verdict == Verdict.PLACED:
+            claims = self.known("persistentvolumeclaims").span()
+            volumes = self.known("persistentvolumes").span()
+            self._told.decisions.append(
+                Decision(
                     at_ns=self._time.now_ns,
                     instance=self._instance,
-                    uid=decision.uid,
-                    node=decision.node,
-                    policy_hash=scheduled.program_hash,
+                    uid=decided.uid,
+                    node=decided.node,
+                    policy_hash=policy_hash,
                     pods=pods,
                     nodes=nodes,
+                    volumes_low=min(claims.low, volumes.low),
                 )
-                self._decisions.append(decided)
-        # How long it took is real time, and sets the size of the next batch.
-        timeless = [one._replace(filter_ns=0, score_ns=0) for one in scheduled.decisions]
-        return scheduled._replace(decisions=timeless)
+            )
+        if decided.victims:
+            self._told.rooms.append(
+                RoomDecided(
+                    at_ns=self._time.now_ns,
+                    instance=self._instance,
+                    uid=decided.uid,
+                    node=decided.nominated_node,
+                    victims=tuple(victim.uid for victim in decided.victims),
+                    pods=pods,
+                    nodes=nodes,
+                    budgets=self.known("poddisruptionbudgets").span(),
+                )
+            )
+
+
+def _timeless(decided: Decided) -> Decided:
+    """How long it took is real time, and sets the size of the next batch."""
+    return decided._replace(filter_ns=0, score_ns=0)

@@ -18,13 +18,13 @@ from kpolicy.cluster.credentials import FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import PolicySource
+from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
 from kpolicy.scheduler.problem import Problem
 from kpolicy.scheduler.reload import Compile
 from kpolicy.scheduler.run import Scheduler
-from tests.invariants.history import Decision
+from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
-from tests.simulation.decision_log import LoggedEngine
+from tests.simulation.decision_log import LoggedEngine, Told
 from tests.simulation.event_loop import Joining, VirtualLoop, virtual_loop
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.network import Network
@@ -108,9 +108,10 @@ class Instance:
     time: WorldTime
     network: Network
     random: Random
-    source: Callable[[VirtualClock], PolicySource]
+    policies: Callable[[VirtualClock], GivenPolicies]
+    keeping: Keeping
     compile: Compile
-    decisions: list[Decision]
+    told: Told
     options: Options
     life: Life | None = None
     past: list[Life] = field(default_factory=list)
@@ -134,7 +135,7 @@ class Instance:
                 lease, client, elector, lost
             ),
         )
-        engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.decisions, self.time)
+        engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.told, self.time)
         connection = Connection(
             server=SERVER,
             authorization=FixedAuthorization(f"Bearer {self.host}"),
@@ -143,9 +144,11 @@ class Instance:
             source="the simulation",
         )
         scheduler = Scheduler(
-            connection, self.source(self.clock), self.options, clock=self.clock, engine=engine,
-            compile_with=self.compile, machine=machine, on_lost=lambda: self.end("lease lost"),
+            connection, self.policies(self.clock), self.options, clock=self.clock, engine=engine,
+            compile_with=self.compile, machine=machine, keeping=self.keeping,
+            on_lost=lambda: self.end("lease lost"),
         )  # fmt: skip
+        self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
         self.life = Life(machine, engine, scheduler, main, lease, task)
         task.add_done_callback(self._ended)
@@ -180,6 +183,10 @@ class Instance:
     def leads(self) -> bool:
         leadership = None if self.life is None else self.life.scheduler._leadership
         return leadership is not None and leadership.fence()
+
+    @property
+    def lives(self) -> list[Life]:
+        return [*self.past, *([self.life] if self.life is not None else [])]
 
     def unwind(self) -> None:
         self.end("the simulation is over")

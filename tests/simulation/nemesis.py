@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.simulation.api_server import SimulatedApi
 from tests.simulation.event_loop import SECOND_NS
 from tests.simulation.instance import Instance
 from tests.simulation.network import Network
-from tests.simulation.policies import BAD, GOOD, PolicyFile
 from tests.simulation.trouble import Mood, Troubles
 
+Act: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 RESTART_S_MAX: Final = 6.0
 OUTAGE_S: Final = (1.0, 5.0, 30.0, 120.0)
 OUTAGE_LONG_S: Final = (3_600.0, 7_200.0)
@@ -35,16 +35,14 @@ class Nemesis:
         network: Network,
         troubles: Troubles,
         api: SimulatedApi,
-        file: PolicyFile,
     ) -> None:
         self._random = random
         self._instances = instances
         self._network = network
         self._troubles = troubles
         self._api = api
-        self._file = file
         self.counts: Counter[str] = Counter()
-        self._acts: dict[Callable[[], Coroutine[Any, Any, None]], int] = {
+        self._acts: dict[Act, int] = {
             self.kill: 6,
             self.stop: 2,
             self.freeze: 5,
@@ -60,9 +58,11 @@ class Nemesis:
             self.burst_failing: 3,
             self.kill_at_write: 6,
             self.step_clock: 2,
-            self.policy: 6,
-            self.bad_policy: 4,
         }
+
+    def also(self, acts: Mapping[Act, int]) -> None:
+        """What else can go wrong in this world."""
+        self._acts |= acts
 
     async def rage(self, mood: Mood, pause_s: float, acts_max: int | None) -> None:
         self._troubles.mood = mood
@@ -185,20 +185,6 @@ class Nemesis:
     async def burst_failing(self) -> None:
         self._count("burst of 5xx")
         await self._mooded("failing", 0.9, self._random.random() * 10)
-
-    # --- policies --------------------------------------------------------------------------------
-
-    async def policy(self) -> None:
-        self._count("policy changed")
-        self._file.put(self._random.choice(GOOD), self._network.time.now_ns)
-
-    async def bad_policy(self) -> None:
-        self._count("bad policy")
-        good = self._file.policy
-        for _ in range(self._random.choice((1, 1, 5))):  # five: it flaps
-            self._file.put(self._random.choice(BAD), self._network.time.now_ns)
-            await asyncio.sleep(self._random.choice((0.1, 3.0)))
-        self._file.put(self._random.choice((good, *GOOD)), self._network.time.now_ns)
 
     # --- inside ----------------------------------------------------------------------------------
 

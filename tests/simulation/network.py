@@ -28,6 +28,8 @@ class Link:
 
     refuses: bool = False  # nobody listens: connections are refused at once
     silent: bool = False  # packets vanish, both ways; nothing breaks
+    deaf: bool = False  # what is sent to the host vanishes
+    mute: bool = False  # what the host sends vanishes
     latency_s: float = 0.0  # on top of the usual
 
 
@@ -115,7 +117,7 @@ class End(asyncio.Transport):
     def arrive(self, data: bytes) -> None:
         """Bytes for us, some time later."""
         link = self._network.link(self.host)
-        if link.silent:
+        if self._is_lost(link):
             self.lossy = True  # a hole in a stream of bytes: nothing after it counts
             if self.peer is not None:
                 self.peer.lossy = True
@@ -124,7 +126,7 @@ class End(asyncio.Transport):
 
     def arrive_end(self, *, reset: bool) -> None:
         link = self._network.link(self.host)
-        if not (link.silent or self.lossy):
+        if not (self._is_lost(link) or self.lossy):
             self._loop.call_at(self._due(link), self._lost, reset)
 
     def vanish(self) -> None:
@@ -133,6 +135,10 @@ class End(asyncio.Transport):
             self._closed = True
             if self.peer is not None:
                 self.peer.arrive_end(reset=True)
+
+    def _is_lost(self, link: Link) -> bool:
+        """What is on its way to this end."""
+        return link.silent or (link.deaf if self.host == host_of(self._loop) else link.mute)
 
     def _due(self, link: Link) -> float:
         latency_s = self._network.latency_s() + link.latency_s + self.lag_s
@@ -169,7 +175,7 @@ class End(asyncio.Transport):
 
 
 class Network:
-    """One server, many hosts. `accept` makes the server's protocol for a connection."""
+    """Servers by address, and many hosts. `accept` makes a server's protocol for a connection."""
 
     def __init__(self, time: WorldTime, random: Random) -> None:
         self.time = time
@@ -178,7 +184,7 @@ class Network:
         self._ends: dict[End, None] = {}
         self.tickets: dict[Any, Any] = {}
         self.server_loop: VirtualLoop | None = None
-        self.accept: Callable[[End], asyncio.Protocol] | None = None
+        self.accept: dict[Any, Callable[[End], asyncio.Protocol]] = {}
         self.listens = True
 
     def latency_s(self) -> float:
@@ -191,31 +197,29 @@ class Network:
         """A connection's handshake."""
         host = host_of(loop)
         link = self.link(host)
-        if link.silent:
+        if link.silent or link.deaf or link.mute:
             await asyncio.sleep(CONNECT_GIVEN_UP_S)
             raise TimeoutError(110, "Connection timed out")
         await asyncio.sleep(2 * (self.latency_s() + link.latency_s))
-        if link.refuses or not self.listens:
+        if link.refuses or not self.listens or address not in self.accept:
             raise ConnectionRefusedError(111, f"Connection refused: {address}")
 
     def connect(
         self, loop: VirtualLoop, factory: Callable[[], asyncio.Protocol], address: Any
     ) -> tuple[asyncio.Transport, asyncio.Protocol]:
-        del address
         assert self.server_loop is not None
         host = host_of(loop)
         ours, theirs = End(self, loop, host), End(self, self.server_loop, host)
         ours.peer, theirs.peer = theirs, ours
         self._ends[ours] = self._ends[theirs] = None
-        self.server_loop.call_soon(self._accept, theirs)
+        self.server_loop.call_soon(self._accept, theirs, address)
         protocol = factory()
         ours.begin(protocol)
         return ours, protocol
 
-    def _accept(self, end: End) -> None:
-        assert self.accept is not None
-        if not end.is_closing():
-            end.begin(self.accept(end))
+    def _accept(self, end: End, address: Any) -> None:
+        if not end.is_closing() and address in self.accept:
+            end.begin(self.accept[address](end))
 
     def forget(self, end: End) -> None:
         self._ends.pop(end, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -52,10 +52,17 @@ class People:
             self.relabel_pod: 3,
         }
 
-    def begin(self) -> None:
+    def also(self, steps: Mapping[Callable[[], None], int]) -> None:
+        """What others of this world do."""
+        self._steps |= steps
+
+    def begin_namespaces(self) -> None:
         for name in ("default", "kube-system"):
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self._do("", USER, "POST", "/api/v1/namespaces", namespace)
+
+    def begin(self) -> None:
+        self.begin_namespaces()
         for _ in range(self._random.randint(NODES_MIN, NODES_MAX - 2)):
             self.add_node()
         for _ in range(self._random.randint(1, 4)):
@@ -82,6 +89,13 @@ class People:
                 self.create_pod(f"pod-{self._random.randrange(POD_NAMES)}")
 
     def create_pod(self, name: str) -> None:
+        self.submit(self.pod_body(name), "create pod")
+
+    def submit(self, body: dict[str, Any], what: str) -> None:
+        if self._api.store.count(PODS) < PODS_MAX:
+            self._do(what, USER, "POST", _pods(), body)
+
+    def pod_body(self, name: str) -> dict[str, Any]:
         chance = self._random
         body = pod(
             name,
@@ -96,7 +110,7 @@ class People:
         )
         if chance.random() < 0.1:
             body["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
-        self._do("create pod", USER, "POST", _pods(), body)
+        return body
 
     def delete_pod(self) -> None:
         if (name := self._a_pod()) is not None:

@@ -6,17 +6,32 @@ again. Must not be used but by tests of the simulation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from kpolicy.cluster import binder
+from kpolicy.cluster import binder, volume_patches
 from kpolicy.cluster.binding import Binding, binding_body
-from kpolicy.engine import Applied
+from kpolicy.cluster.eviction import Eviction
+from kpolicy.cluster.pod_status import PodCondition, PodStatusWriter
+from kpolicy.cluster.volume_patches import ObjectVersion
+from kpolicy.engine import Applied, Decision, KeptNode
+from kpolicy.policy.source import Source
+from kpolicy.scheduler import preemption
+from kpolicy.scheduler.config_map_source import ConfigMapSource
+from kpolicy.scheduler.extenders import extended_pods
+from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
+from kpolicy.scheduler.extenders.client import ExtenderClient
+from kpolicy.scheduler.last_good import LastGood
+from kpolicy.scheduler.last_good_stores import ConfigMapStore
 from kpolicy.scheduler.leadership import Leadership
+from kpolicy.scheduler.pre_binds import PreBinds
+from kpolicy.scheduler.problem import Problem
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.queued_pod import QueuedPod
+from kpolicy.scheduler.room import Plan, plan
 from kpolicy.scheduler.sink import EngineSink
 from tests.simulation.decision_log import LoggedEngine
 
@@ -67,6 +82,57 @@ async def _forgetful(self: EngineSink, resource: str, resource_version: str) -> 
     """What a list no longer names is not taken away."""
 
 
+async def _nothing_wanted(self: ConfigMapSource) -> tuple[Source, ...]:
+    """A policy that is gone is no policy: the shipped one is in force."""
+    read = await _read(self)
+    return () if isinstance(read, Problem) else read
+
+
+async def _keep_nothing(self: ConfigMapStore, kept: LastGood) -> None:
+    """As if it had been written."""
+
+
+async def _unasked(self: PreBinds, pod: QueuedPod, decision: Decision) -> None:
+    """Whatever its volumes need, the pod is bound."""
+
+
+def _whatever_it_is(read: ObjectVersion) -> dict[str, str]:
+    """Promises that hold for an object however it has changed meanwhile."""
+    return {"uid": read.uid}
+
+
+_preemptors: list[QueuedPod] = []
+
+
+def _one_more(pod: QueuedPod, decision: Decision) -> Plan:
+    """For whom room was made before goes too."""
+    wanted = plan(pod, decision)
+    more = [
+        Eviction(one.namespace, one.name, one.uid, "one more")
+        for one in _preemptors
+        if one.uid != pod.uid
+    ]
+    _preemptors[:] = [pod]
+    return replace(wanted, evictions=(*wanted.evictions, *more))
+
+
+async def _keeps_all(clients: Sequence[ExtenderClient], subject: Subject, nodes: Any) -> Asked:
+    """Extenders are asked, and not heard."""
+    await ask(clients, subject, nodes)
+    return Asked(tuple(KeptNode(node, 0) for node in nodes))
+
+
+def _remembers(self: PodStatusWriter, uid: str) -> None:
+    """What was written last of a pod is kept when the pod is gone."""
+
+
+def _stands(self: PodStatusWriter, condition: PodCondition, *, urgent: bool = False) -> None:
+    """A nomination that is void is never taken back."""
+    _set(self, replace(condition, nominated_node=condition.nominated_node or None), urgent=urgent)
+
+
+_read, _set = ConfigMapSource.read, PodStatusWriter.set
+
 MISTAKES: Final = (
     Mistake(
         "acts without leading",
@@ -85,6 +151,14 @@ MISTAKES: Final = (
     Mistake(
         "lists end nothing", frozenset({"I4", "I6", "I10"}), EngineSink, {"list_end": _forgetful}
     ),
+    Mistake("gone is default", frozenset({"I11"}), ConfigMapSource, {"read": _nothing_wanted}),
+    Mistake("nothing is kept", frozenset({"I11"}), ConfigMapStore, {"save": _keep_nothing}),
+    Mistake("binds before volumes", frozenset({"I3"}), PreBinds, {"pre_bind": _unasked}),
+    Mistake("promises twice", frozenset({"I12"}), volume_patches, {"_metadata": _whatever_it_is}),
+    Mistake("evicts one more", frozenset({"I12"}), preemption, {"plan": _one_more}),
+    Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}),
+    Mistake("statuses remembered", frozenset({"I7"}), PodStatusWriter, {"forget": _remembers}),
+    Mistake("nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}),
 )
 
 

@@ -1,4 +1,4 @@
-"""The policies of the simulated world: good ones, bad ones, and where instances read them.
+"""The policies of the simulated world: good ones, bad ones, and the file where instances read them.
 
 Owns the texts, and the one "file" that all instances read, looked at each second as mounted files
 are. Compiling is remembered: the same texts are put in force thousands of times. Must not know the
@@ -10,27 +10,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from random import Random
+from typing import Final, Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.limits import POLICY_POLL_S
+from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
 from tests.invariants.history import PolicyOffer
+from tests.simulation.machine_time import WorldTime
 
 PROFILE: Final = "kpolicy"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyText:
-    """`forbids`: a label and its value that no node of a placement may have."""
+    """`forbids`: a label and its value that no node of a placement may have; `shuns`: one that it
+    has only while somebody who may be left out does not answer."""
 
     name: str
     text: str
     forbids: tuple[tuple[str, str], ...] = ()
+    shuns: tuple[tuple[str, str], ...] = ()
 
 
-def _policy(name: str, rules: str = "") -> str:
+def policy_text(name: str, rules: str = "") -> str:
     return (
         "apiVersion: kpolicy.dev/v1alpha1\n"
         "kind: SchedulingPolicy\n"
@@ -54,18 +59,18 @@ _PREFER: Final = """\
       expression: "node.labels[?'disk'] == optional.of('ssd') ? 100 : 0"
 """
 GOOD: Final = (
-    PolicyText("plain", _policy("plain")),
-    PolicyText("no-spot", _policy("no-spot", _never_on("tier", "spot")), (("tier", "spot"),)),
-    PolicyText("no-hdd", _policy("no-hdd", _never_on("disk", "hdd")), (("disk", "hdd"),)),
-    PolicyText("prefer", _policy("prefer", _PREFER)),
+    PolicyText("plain", policy_text("plain")),
+    PolicyText("no-spot", policy_text("no-spot", _never_on("tier", "spot")), (("tier", "spot"),)),
+    PolicyText("no-hdd", policy_text("no-hdd", _never_on("disk", "hdd")), (("disk", "hdd"),)),
+    PolicyText("prefer", policy_text("prefer", _PREFER)),
 )
 BAD: Final = (
     PolicyText("not-yaml", "spec: [unclosed"),
     PolicyText("empty", ""),
-    PolicyText("unknown-field", _policy("unknown", "  predicate: []\n")),
+    PolicyText("unknown-field", policy_text("unknown", "  predicate: []\n")),
     PolicyText(
         "bad-expression",
-        _policy(
+        policy_text(
             "bad", '  predicates:\n    - {name: bad, expression: "node.labels[", message: x}\n'
         ),
     ),
@@ -86,25 +91,47 @@ def compiled(sources: Sequence[Source]) -> Compiled:
     return _compiled(tuple(sources))
 
 
-def hash_of(policy: PolicyText) -> str:
+def hash_of(source: Source) -> str:
     """Empty for one that does not compile."""
-    program = compiled((source_of(policy),)).program
+    program = compiled((source,)).program
     return "" if program is None else program.hash
+
+
+class Offered(Protocol):
+    """Where instances read their policy, and all that was ever there."""
+
+    offers: list[PolicyOffer]
+    keeping: Keeping
+
+    def begin(self) -> None: ...
+    def put(self, policy: PolicyText) -> None: ...
+    def spoil(self, chance: Random) -> None: ...
+    def given(self, clock: Clock) -> GivenPolicies: ...
 
 
 class PolicyFile:
     """What a folder of policies is to a process: the same for all, and it outlives them."""
 
-    def __init__(self, policy: PolicyText) -> None:
+    def __init__(self, policy: PolicyText, time: WorldTime) -> None:
+        self._time = time
         self.policy = policy
+        self.keeping = Keeping()
         self.offers: list[PolicyOffer] = []
-        self.put(policy, 0)
 
-    def put(self, policy: PolicyText, at_ns: int) -> None:
+    def begin(self) -> None:
+        self.put(self.policy)
+
+    def put(self, policy: PolicyText) -> None:
         self.policy = policy
-        self.offers.append(PolicyOffer(at_ns, hash_of(policy), policy.forbids))
+        compiled_to = hash_of(source_of(policy))
+        self.offers.append(
+            PolicyOffer(self._time.now_ns, compiled_to, policy.forbids, policy.shuns)
+        )
 
-    def source(self, clock: Clock) -> FileSource:
+    def spoil(self, chance: Random) -> None:
+        self.put(chance.choice(BAD))
+
+    def given(self, clock: Clock) -> GivenPolicies:
         return FileSource(self, clock)
 
 

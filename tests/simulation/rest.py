@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from kpolicy.engine import Engine
 from kpolicy.testing.resources import BY_PATH
-from tests.invariants.history import AtRest
+from tests.invariants.history import STATUS, AtRest
 from tests.simulation.api_server import USER, SimulatedApi
+from tests.simulation.held import held_by
 from tests.simulation.instance import Instance
 
 _SIZES: Final = (
@@ -26,7 +27,7 @@ _SIZES: Final = (
 _ALL_PENDING: Final = b'{"pods": null}'
 
 
-def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
+def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset[str]) -> AtRest:
     assert instance.life is not None
     scheduler, engine = instance.life.scheduler, instance.life.engine
     parts = scheduler._parts
@@ -40,6 +41,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
         held = parts.queue.get(pod.uid)
         if held is not None:
             queued[pod.uid] = held.lane.name
+    in_force = scheduler.policy
     return AtRest(
         at_ns=at_ns,
         pending=queue.active + queue.backoff + queue.parked + queue.gated,
@@ -47,7 +49,11 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int) -> AtRest:
         binds_in_flight=parts.binds.under_way,
         attempts_under_way=queue.attempts_under_way,
         queued=queued,
-        compared=compared(engine, fresh_engine(instance, api, now_ns), now_ns),
+        compared=compared(
+            engine, fresh_engine(instance, api, now_ns), now_ns, nominations=STATUS not in broken
+        ),
+        policy_hash=in_force.hash if in_force is not None else "",
+        held=held_by(instance, broken),
     )
 
 
@@ -71,9 +77,10 @@ def fresh_engine(instance: Instance, api: SimulatedApi, now_ns: int) -> Engine:
     return engine
 
 
-def compared(held: Engine, fresh: Engine, now_ns: int) -> tuple[str, ...]:
+def compared(held: Engine, fresh: Engine, now_ns: int, *, nominations: bool) -> tuple[str, ...]:
     """Differences in what they hold, then in how they explain each pending pod. Not in whom they
-    would evict for it: that remembers what was tried."""
+    would evict for it: that remembers what was tried. Without `nominations`, what the fresh engine
+    was told of those cannot be up to date, and with it no explanation."""
     differences: list[str] = []
     ours, theirs = json.loads(held.statistics()), json.loads(fresh.statistics())
     differences += [
@@ -85,7 +92,7 @@ def compared(held: Engine, fresh: Engine, now_ns: int) -> tuple[str, ...]:
     there = {pod.uid: pod for pod in fresh.pending()}
     differences += [f"pod {uid} is redundant" for uid in sorted(mine.keys() - there.keys())]
     differences += [f"pod {uid} is missed" for uid in sorted(there.keys() - mine.keys())]
-    if not differences:
+    if nominations and not differences:
         lines = zip(_explained(held, now_ns), _explained(fresh, now_ns), strict=True)
         differences += [
             f"pod {one['pod']}: {key}: {one.get(key)} explained, {other.get(key)} by a fresh engine"

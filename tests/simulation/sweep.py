@@ -16,8 +16,12 @@ from typing import Final
 
 from tests.invariants.check import violations
 from tests.invariants.determinism import told
+from tests.simulation.course import run
+from tests.simulation.extender import Fault
+from tests.simulation.remains import Remains
+from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
 from tests.simulation.trouble import Kind
-from tests.simulation.world import Plan, Run, run
+from tests.simulation.world import Plan, Run
 
 # One run in so many is without trouble: only there can be told whether pods wait too long (I5).
 CALM_EVERY: Final = 10
@@ -27,9 +31,11 @@ NEMESES: Final = frozenset(
     {
         "killed", "stopped", "frozen", "clock stepped", "partitioned", "refused", "reset", "torn",
         "slow", "lagging", "outage", "compacted", "burst of 429", "burst of 5xx",
-        "policy changed", "bad policy",
+        "policy changed", "bad policy", "policy flapping", "restarted with a bad policy",
     }
 )  # fmt: skip
+# What others do, and what must come of it now and then.
+STEPS: Final = frozenset({MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,9 @@ class Total:
         if self.seeds < SEEDS_FOR_ALL_KINDS:
             return []
         wanted = {kind.value for kind in Kind if kind is not Kind.NONE} | NEMESES
-        return sorted(wanted - self.faults.keys())
+        wanted |= {fault.value for fault in Fault if fault is not Fault.NONE}
+        wanted |= {remains.value for remains in Remains}
+        return sorted((wanted - self.faults.keys()) | (STEPS - self.steps.keys()))
 
 
 def plan_of(seed: int) -> Plan:

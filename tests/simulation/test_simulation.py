@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import shrink
+from tests.simulation.extender import ASKING
 from tests.simulation.planted import MISTAKES, Mistake, planted
-from tests.simulation.policies import BAD, GOOD, hash_of
+from tests.simulation.policies import BAD, GOOD, hash_of, source_of
 from tests.simulation.sweep import Outcome, Total, plan_of, simulated
 from tests.simulation.trouble import Kind
 from tests.simulation.world import Plan
@@ -65,9 +66,10 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
 
 
 def test_policies_are_what_they_are_said_to_be() -> None:
-    assert len({hash_of(policy) for policy in GOOD}) == len(GOOD) >= 4
-    assert all(hash_of(policy) for policy in GOOD)
-    assert [hash_of(policy) for policy in BAD] == [""] * len(BAD)
+    good = {hash_of(source_of(policy)) for policy in (*GOOD, *ASKING)}
+    assert len(good) == len(GOOD) + len(ASKING) >= 7
+    assert all(good)
+    assert [hash_of(source_of(policy)) for policy in BAD] == [""] * len(BAD)
 
 
 def test_a_kind_of_trouble_that_never_comes_is_told() -> None:

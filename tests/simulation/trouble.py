@@ -7,6 +7,7 @@ asked and answers. `Mood` is set by the nemesis: bursts, and quiet. Must not car
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
@@ -104,12 +105,16 @@ class Troubles:
         self._random = random
         self._hosts = hosts
         self.mood = Mood()
+        # What stays broken, when all that comes by chance has ended.
+        self.lasting: Callable[[Call, Random], Trouble] = lambda call, chance: NO_TROUBLE
         self.counts: Counter[str] = Counter()
 
     def of_request(self, call: Call) -> Trouble:
         if call.user not in self._hosts:
             return NO_TROUBLE
         chance, mood = self._random, self.mood
+        if (lasting := self.lasting(call, chance)).kind is not Kind.NONE:
+            return self.count(lasting)
         lease = call.resource == "leases"
         if call.is_write and mood.kills and chance.random() < mood.kills:
             return self.count(Trouble(chance.choice((Kind.KILL_BEFORE, Kind.KILL_AFTER))))

@@ -46,6 +46,9 @@ BATCH_PODS_WORTH: Final = 96
 # Evictions under way at once, for all pods together: kube-scheduler's parallelism. Of preemptions
 # there is one a pod at the most, which is held in the queue meanwhile.
 EVICTIONS_IN_FLIGHT_MAX: Final = 16
+# A claim that the API server has not taken by then is given up, and its pod tried anew: longer than
+# one write of it may take, and short enough for a pod that would fit elsewhere by now.
+ROOM_CLAIM_S_MAX: Final = 15.0
 # Pods that wait until their volumes are bound do not count among the binds under way, up to so
 # many: a provisioner that hangs holds up its own pods. Each keeps a task and a reservation.
 PRE_BINDS_MAX: Final = 4096

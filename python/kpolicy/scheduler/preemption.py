@@ -103,7 +103,7 @@ class Preemptions:
     async def _make_room(self, wanted: Plan) -> None:
         room, began_ns = Room(wanted), self._clock.monotonic_ns()
         # Should we end here, the next one finds the claim and does not give the room to another.
-        if not await self._reporter.status.written(wanted.pod.uid):
+        if not await self._is_claimed(wanted.pod.uid):
             room.give_up(f"the nomination to {wanted.node} could not be written")
         for evictions in (wanted.together, wanted.last):
             await asyncio.gather(*(self._evict(eviction, room) for eviction in evictions))
@@ -114,6 +114,18 @@ class Preemptions:
         self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
         await self._sink.take_wakes(wakes)
         self._on_work()
+
+    async def _is_claimed(self, uid: str) -> bool:
+        """Whether the API server has the claim. One that never takes it must not hold the pod for
+        ever: there may be room for it by now."""
+        writing = asyncio.ensure_future(self._reporter.status.written(uid))
+        deadline = asyncio.ensure_future(self._clock.sleep(limits.ROOM_CLAIM_S_MAX))
+        try:
+            await asyncio.wait({writing, deadline}, return_when=asyncio.FIRST_COMPLETED)
+            return writing.done() and writing.result()
+        finally:
+            writing.cancel()
+            deadline.cancel()
 
     def _end(self, room: Room, seconds: float) -> None:
         pod, now_ns = room.plan.pod, self._clock.monotonic_ns()

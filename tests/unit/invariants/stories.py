@@ -30,6 +30,14 @@ from tests.invariants.history import (
     Write,
 )
 
+_PLURALS = {
+    "Pod": "pods",
+    "Node": "nodes",
+    "ConfigMap": "configmaps",
+    "PersistentVolume": "persistentvolumes",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+}
 US, THEM = "kpolicy", "other"
 HASH = "sha256:good"
 SHORT = Terms(converge_s=10, rest_s=10, lag_s=0.0)
@@ -60,8 +68,8 @@ class Story:
         held = copy.deepcopy(dict(body))
         type_ = MODIFIED if name in self.objects else ADDED
         held["metadata"].setdefault("uid", self._uid(name, type_))
-        held["spec"].update(changed)
-        self._told("pods" if held["kind"] == "Pod" else "nodes", type_, held)
+        held.setdefault("spec", {}).update(changed)
+        self._told(_PLURALS[held["kind"]], type_, held)
         return name
 
     def change(self, name: str, *, status: Any = None, meta: Any = None, **changed: Any) -> None:
@@ -74,7 +82,7 @@ class Story:
     def gone(self, name: str) -> None:
         self.at_s += 1
         held = self.objects.pop(name)
-        self._told("pods" if held["kind"] == "Pod" else "nodes", DELETED, held)
+        self._told(_PLURALS[held["kind"]], DELETED, held)
 
     def bind(
         self, name: str, to: str, *, user: str = US, instance: str = "a1", code: int = 201,

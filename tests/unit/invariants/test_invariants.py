@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kpolicy.testing.builders import node, pod
 from tests.invariants.check import OF_HISTORY, OF_TIMELINE, violations
 from tests.invariants.determinism import same, told
-from tests.invariants.history import Decision, History, PolicyOffer, Span
-from tests.unit.invariants.stories import THEM, Story, good
+from tests.invariants.history import (
+    CLAIM,
+    CONFIG_MAP,
+    SECOND_NS,
+    VOLUME,
+    Decision,
+    Held,
+    History,
+    PolicyOffer,
+    RoomDecided,
+    Span,
+    Start,
+)
+from tests.invariants.volumes import SELECTED_NODE
+from tests.simulation.volume_objects import claim, using, volume
+from tests.unit.invariants.stories import HASH, THEM, US, Story, good
 
 
 def found(history: History) -> set[str]:
@@ -238,6 +256,148 @@ def nobody_leads() -> History:
     return replace(whole(), at_rest=None)
 
 
+def left_in_a_map() -> History:
+    return good().rests(held=(Held("tasks", 3, 2),))
+
+
+def still_nominated() -> History:
+    story = good()
+    story.change("large", status={"nominatedNodeName": "n1"})
+    return story.rests(held=(Held("tasks", 1, 2),))
+
+
+def another_than_decided() -> History:
+    history = evicts(100, good().objects["one"]["metadata"]["uid"])
+    return replace(history, starts=(Start("a1", US, 0),))
+
+
+def against_a_budget(*, needed: bool = False) -> History:
+    """`one` has a budget that allows nothing, `two` has none; either would be enough."""
+    story = Story()
+    story.there(node("n1", cpu="2"))
+    guarded = {"matchLabels": {"app": "guarded"}}
+    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "pdb"}}
+    story.there({**budget, "spec": {"selector": guarded}, "status": {"disruptionsAllowed": 0}})
+    for name in ("one", "two"):
+        app = "guarded" if name == "one" or needed else "free"
+        story.there(pod(name, cpu="1", labels={"app": app}))
+        story.bind(name, "n1")
+    story.there(pod("worthy", cpu="1", priority=9))
+    uids = {name: held["metadata"]["uid"] for name, held in story.objects.items()}
+    now = Span(story.version, story.version)
+    room = RoomDecided(
+        story.now_ns, "a1", uids["worthy"], "n1", (uids["one"],), pods=now, nodes=now, budgets=now
+    )
+    history = story.told()
+    return replace(history, rooms=(room,), terms=replace(history.terms, evicts=True))
+
+
+def with_a_volume(*, of_claim: str = "claim", on: str = "n1", bound: bool = True) -> Story:
+    """A pod on n1, bound though its one claim may not be, or not to a volume that n1 reaches."""
+    story = Story()
+    story.there(node("n1"))
+    story.there(node("n2"))
+    story.there(using(pod("one"), ["claim"]))
+    story.there(claim("claim", "local", "1Gi"), **({"volumeName": "disk"} if bound else {}))
+    reference = {"namespace": "default", "name": of_claim, "uid": f"{of_claim}-3"}
+    story.there(volume("disk", on, "1Gi", claim=reference))
+    story.bind("one", "n1")
+    return story
+
+
+def bound_before_its_claim() -> History:
+    return with_a_volume(bound=False).told()
+
+
+def bound_out_of_reach() -> History:
+    return with_a_volume(on="n2").told()
+
+
+def bound_by_anothers_volume() -> History:
+    return with_a_volume(of_claim="other").told()
+
+
+def promised(before: str | None, *, more: str = "", version: str = "3") -> History:
+    """A claim is given to n1."""
+    story = Story()
+    body = claim("claim", "made", "1Gi")
+    if before is not None:
+        body["metadata"]["annotations"] = {SELECTED_NODE: before}
+    story.there(body)
+    story.there(body)
+    metadata = {"uid": "claim-0", "annotations": {SELECTED_NODE: "n1"}, "resourceVersion": version}
+    request = {"metadata": metadata, **({"spec": {more: "disk"}} if more else {})}
+    response = {"metadata": {"resourceVersion": str(story.version + 1)}}
+    story.write("patch", CLAIM, "claim", request=request, response=response)
+    history = story.told()
+    return replace(history, terms=replace(history.terms, binds_volumes=True))
+
+
+def promised_to_another() -> History:
+    return promised("n2")
+
+
+def promised_however_it_changed() -> History:
+    return promised(None, version="")
+
+
+def more_than_a_promise() -> History:
+    return promised(None, more="volumeName")
+
+
+def volume_of_another() -> History:
+    story = Story()
+    reference = {"namespace": "default", "name": "theirs", "uid": "theirs-1"}
+    story.there(volume("disk", "n1", "1Gi", claim=reference))
+    metadata = {"uid": "disk-0", "resourceVersion": "1"}
+    wanted = {"namespace": "default", "name": "claim", "uid": "claim-3"}
+    request = {"metadata": metadata, "spec": {"claimRef": wanted}}
+    response = {"metadata": {"resourceVersion": "2"}}
+    story.write("patch", VOLUME, "disk", request=request, response=response)
+    history = story.told()
+    return replace(history, terms=replace(history.terms, binds_volumes=True))
+
+
+def writes_the_policy() -> History:
+    story = good()
+    story.write("patch", CONFIG_MAP, "policy")
+    history = story.told()
+    return replace(history, terms=replace(history.terms, kept_in="default/policy-status"))
+
+
+def began(used: str, *, kept: str = "sha256:older", at_rest: str = "") -> History:
+    """The policy turned bad, and a process began after that; `kept` was what it could find."""
+    story = Story()
+    story.there(node("n1"))
+    story.there(_keeping(kept))
+    story.at_s = 50
+    story.there(pod("two"))
+    story.bind("two", "n1", policy=used, instance="b2")
+    offers = [PolicyOffer(0, "sha256:older"), PolicyOffer(SECOND_NS, HASH)]
+    history = story.rests(policy_hash=at_rest) if at_rest else story.told()
+    return replace(
+        history,
+        policies=(*offers, PolicyOffer(40 * SECOND_NS, "")),
+        starts=(Start("b2", US, 50 * SECOND_NS),),
+        terms=replace(history.terms, kept_in="default/policy-status"),
+    )
+
+
+def _keeping(policy: str) -> dict[str, Any]:
+    packed = bytes(32) + zlib.compress(json.dumps({"hash": policy}).encode() + b"\ntext")
+    metadata = {"name": "policy-status", "namespace": "default"}
+    data = {"last-good": base64.b64encode(packed).decode()}
+    return {"kind": "ConfigMap", "metadata": metadata, "binaryData": data}
+
+
+def began_with_what_was_not_kept() -> History:
+    return began(HASH)
+
+
+def another_in_force_than_kept() -> History:
+    return began("sha256:older", at_rest=HASH)
+
+
 PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I1", twice_bound),
     ("I1", moved),
@@ -254,6 +414,20 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I6", cache_differs),
     ("I7", reservation_left),
     ("I7", attempt_left),
+    ("I3", bound_before_its_claim),
+    ("I3", bound_out_of_reach),
+    ("I3", bound_by_anothers_volume),
+    ("I7", left_in_a_map),
+    ("I7", still_nominated),
+    ("I11", began_with_what_was_not_kept),
+    ("I11", another_in_force_than_kept),
+    ("I12", another_than_decided),
+    ("I12", against_a_budget),
+    ("I12", promised_to_another),
+    ("I12", promised_however_it_changed),
+    ("I12", more_than_a_promise),
+    ("I12", volume_of_another),
+    ("I12", writes_the_policy),
     ("I8", bound_without_leading),
     ("I8", bound_after_the_lease_ran_out),
     ("I8", bound_while_another_led),
@@ -323,10 +497,23 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
     assert found(story.told()) == {"I2"}
 
 
-def test_where_volumes_are_bound_they_may_be_patched() -> None:
-    history = patches_a_volume()
-    terms = replace(history.terms, binds_volumes=True)
-    assert found(replace(history, terms=terms)) == set()
+def test_where_volumes_are_bound_they_may_be_promised() -> None:
+    assert found(promised(None)) == set()
+    assert found(promised("n1")) == set()
+
+
+def test_a_pod_whose_claims_are_bound_may_be_bound() -> None:
+    assert found(with_a_volume(of_claim="claim").told()) == set()
+
+
+def test_a_process_may_begin_with_what_was_kept_or_is_wanted() -> None:
+    assert found(began("sha256:older")) == set()
+    assert found(began(HASH, kept=HASH)) == set()
+    assert found(began("sha256:older", at_rest="sha256:older")) == set()
+
+
+def test_a_budget_may_be_broken_where_nothing_else_makes_room() -> None:
+    assert found(against_a_budget(needed=True)) == set()
 
 
 def test_a_pod_of_higher_priority_may_evict() -> None:

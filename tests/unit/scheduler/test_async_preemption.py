@@ -4,6 +4,9 @@ TestPreemptionRespectsBindingPod) that hold a call up, which only the embedded c
 
 from __future__ import annotations
 
+import pytest
+
+from kpolicy.scheduler import limits
 from kpolicy.testing import FaultRule, RequestFault, ScriptedFaults, node, pod
 from tests.unit.scheduler.test_preemption import Cluster, cluster, full
 
@@ -31,6 +34,21 @@ async def test_the_preemptor_is_not_tried_until_the_calls_are_done() -> None:
         writes = [(entry.verb, entry.name) for entry in it.control_plane.audit()]
         assert writes.index(("delete", "low-0")) < writes.index(("create", "high"))
         assert it.deleted() == ["low-0"]
+
+
+async def test_a_claim_that_is_never_taken_holds_the_pod_for_a_while_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "ROOM_CLAIM_S_MAX", 0.3)
+    async with cluster(*full(1)) as it:
+        refused = RequestFault(status=503)
+        rule = FaultRule(refused, verb="patch", resource="pods", subresource="status", times=None)
+        it.control_plane.faults = ScriptedFaults([rule])
+        it.control_plane.add(pod("high", cpu="2", priority=9))
+        await it.until(lambda: under_way(it) == 1)
+        it.control_plane.add(node("n2", cpu="4"))
+        await it.until(lambda: it.node_of("high") == "n2")
+        assert it.deleted() == []
 
 
 async def test_all_but_the_last_victim_go_side_by_side_and_the_last_one_last() -> None:

@@ -1,0 +1,135 @@
+"""I12, of deletions: each names the uid of a decided victim, of a pod worth less than ours.
+
+Owns what a deletion may be for. Pure. Whom the engine chose, and whether a disruption budget was
+broken without need, is judged only where the decisions were logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.invariants.allow_list import DELETION
+from tests.invariants.history import (
+    SECOND_NS,
+    History,
+    Object,
+    RoomDecided,
+    Span,
+    Violation,
+    Write,
+)
+from tests.invariants.pods_and_nodes import node_of, priority_of, profile_of
+from tests.invariants.reference import Forbids, fits
+from tests.invariants.timeline import Timeline
+
+NAME = "I12"
+# The pod for which room is made may be gone since: a silent watch is found out after 75 s, and the
+# deletion is tried again for a while.
+STALE_S: Final = 120.0
+
+
+def evictions(history: History, timeline: Timeline) -> Iterator[Violation]:
+    if not history.terms.evicts:
+        return
+    users = {start.instance: start.user for start in history.starts}
+    decided = {
+        (users.get(room.instance, ""), uid) for room in history.rooms for uid in room.victims
+    }
+    for write in history.ours():
+        if (write.verb, write.what) != DELETION:
+            continue
+        why = unlawful(write, history, timeline)
+        uid = write.in_request("preconditions", "uid")
+        if not why and history.starts and (write.user, uid) not in decided:
+            why = "nobody decided that it should go"
+        if why:
+            who = f"{write.verb} {write.what} {write.namespace}/{write.name} by {write.user}"
+            yield Violation(NAME, write.received_ns, f"{who}: {why}")
+    for room in history.rooms:
+        for uid in needless(room, history, timeline):
+            text = f"{uid} on {room.node} goes for {room.uid} against a budget, without need"
+            yield Violation(NAME, room.at_ns, text)
+
+
+def unlawful(deletion: Write, history: History, timeline: Timeline) -> str:
+    uid = deletion.in_request("preconditions", "uid")
+    if not uid:
+        return "no uid is named"
+    if not deletion.succeeded:
+        return ""
+    states = timeline.states_of(uid)
+    if not states:
+        return "nobody knows that pod"
+    low = timeline.version_at(deletion.received_ns - round(STALE_S * SECOND_NS))
+    high = timeline.version_at(deletion.received_ns)
+    worth = [
+        priority_of(pod)
+        for pod in timeline.pods_within(Span(low, high))
+        if not node_of(pod) and profile_of(pod) in history.profiles
+    ]
+    if max(worth, default=priority_of(states[0])) <= priority_of(states[0]):
+        return f"no pod above its priority {priority_of(states[0])} waited"
+    return ""
+
+
+def needless(room: RoomDecided, history: History, timeline: Timeline) -> list[str]:
+    """Victims of a budget that allows nothing, where all others of less worth would have been
+    enough. Judged only where all that was known of the node is known here too."""
+    budgets = _exhausted(timeline, room.budgets)
+    spans = (room.pods, room.nodes, room.budgets)
+    if not budgets or any(span.low != span.high for span in spans):
+        return []
+    pod = timeline.pod(room.uid, room.pods.low)
+    node = next(iter(timeline.node_within(room.node, room.nodes)), None)
+    if pod is None or node is None or _is_promised(room, history, timeline):
+        return []
+    there = timeline.on_node(room.node, room.pods.low)
+    stay = [
+        one
+        for one in there
+        if priority_of(one) >= priority_of(pod) or any(_covers(each, one) for each in budgets)
+    ]
+    if not fits(pod, node, stay, _forbids(room, history)):
+        return []
+    return [one["metadata"]["uid"] for one in stay if one["metadata"]["uid"] in room.victims]
+
+
+def _exhausted(timeline: Timeline, span: Span) -> list[Object]:
+    found = timeline.others_within("poddisruptionbudgets", span)
+    return [one for one in found if not (one.get("status") or {}).get("disruptionsAllowed")]
+
+
+def _covers(budget: Object, pod: Object) -> bool:
+    wanted: dict[str, Any] = (budget["spec"].get("selector") or {}).get("matchLabels") or {}
+    labels = pod["metadata"].get("labels") or {}
+    return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
+
+
+def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> bool:
+    """Whether the node may hold what the API server does not tell: placements under way, and room
+    that is kept for others."""
+    placed = [
+        one.uid
+        for one in history.decisions
+        if one.instance == room.instance and one.node == room.node and one.at_ns <= room.at_ns
+    ]
+    there = {pod["metadata"]["uid"] for pod in timeline.on_node(room.node, room.pods.low)}
+    pending = [uid for uid in placed if timeline.pod(uid, room.pods.low) and uid not in there]
+    kept = [one.uid for one in history.rooms if one.node == room.node and one.at_ns < room.at_ns]
+    nominated = [
+        pod
+        for pod in timeline.pods(room.pods.low)
+        if (pod.get("status") or {}).get("nominatedNodeName") == room.node
+    ]
+    return bool(pending or nominated or set(kept) - {room.uid})
+
+
+def _forbids(room: RoomDecided, history: History) -> Forbids:
+    """Of every policy that was offered by then: whichever was in force."""
+    return tuple(
+        label
+        for offer in history.policies
+        if offer.at_ns <= room.at_ns
+        for label in (*offer.forbids, *offer.shuns)
+    )

@@ -1,0 +1,80 @@
+"""The course of a simulated run: it lives under trouble, is healed, and is left alone to rest.
+
+Owns that order, and what is left broken for good. Must not judge: the invariants do.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.extender import MAY_ASK, Fault
+from tests.simulation.policies import GOOD
+from tests.simulation.policy_map import kept_hash
+from tests.simulation.remains import Remains
+from tests.simulation.trouble import Mood
+from tests.simulation.world import Plan, Run, World, world_of
+
+CONVERGE_S: Final = 180.0
+REST_S: Final = 60.0
+
+
+def run(plan: Plan) -> Run:
+    with world_of(plan) as world:
+        live(world)
+        remains = heal(world)
+        calm_ns = world.time.now_ns
+        world.pass_time(CONVERGE_S + REST_S)
+        return world.told(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S, remains=remains)
+
+
+def live(world: World) -> None:
+    """Safety: changes and trouble, until the people have done what they had in mind."""
+    begin(world)
+    chance = world.random
+    steps, pause_s = chance.randint(20, 70), chance.choice((0.2, 1.0, 4.0))
+    living = world.begin(world.people.live(steps, pause_s))
+    world.begin(world.people.run_kubelets())
+    world.begin(world.nemesis.revive())
+    raging = None
+    if not world.plan.calm:
+        mood = Mood(requests=chance.choice((0, 0.02, 0.1)), events=chance.choice((0, 0.03)))
+        pause_s = chance.choice((2.0, 8.0, 30.0))
+        raging = world.begin(world.nemesis.rage(mood, pause_s, world.plan.acts))
+    world.until(living)
+    if raging is not None:
+        world.pass_time(chance.random() * 30)
+        raging.cancel()
+    world.pass_time(0.01)
+
+
+def begin(world: World) -> None:
+    world.people.begin()
+    world.offered.begin()
+    if world.setting.has_volumes:
+        world.storage.begin()
+        world.people.also(world.storage.steps)
+        world.begin(world.storage.run_controllers())
+    for instance in world.instances:
+        instance.start()
+
+
+def heal(world: World) -> Remains:
+    """Liveness: all ends but what remains, as far as it can be done here."""
+    world.nemesis.heal()
+    world.people.calm = True
+    remains = world.setting.remains
+    world.extender.fault = Fault.NONE
+    if remains is Remains.EXTENDER_DEAD:
+        world.extender.fault = Fault.SILENT
+        world.offered.put(MAY_ASK)
+    elif remains is Remains.POLICY_GONE and kept_hash(world.api):
+        world.offered.spoil(world.random)
+    elif not world.offered.offers[-1].hash:
+        world.offered.put(GOOD[0])
+    if remains.is_about_the_standby and len(world.instances) > 1:
+        standby = next(one for one in reversed(world.instances) if not one.leads)
+        link = world.network.link(standby.host)
+        link.deaf, link.mute = remains is Remains.STANDBY_DEAF, remains is Remains.STANDBY_MUTE
+    world.troubles.lasting = remains.trouble_of
+    world.nemesis.counts[remains.value] += 1
+    return remains

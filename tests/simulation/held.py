@@ -1,0 +1,73 @@
+"""What a process of ours holds on to when nothing is left to do, by the names of its maps.
+
+Owns which maps there are, and how much may be in each at rest. Reads private state on purpose:
+what is never shown outside is where leaks are. Must not change what it looks at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kpolicy.cluster.limits import (
+    CONDITION_CACHE_MAX,
+    CONNECTIONS_MAX,
+    EVENT_SERIES_MAX,
+)
+from kpolicy.scheduler.limits import STALE_ENTRIES_MIN, UNREADABLE_NAMES_MAX
+from tests.invariants.history import STATUS, Held
+from tests.simulation.instance import Instance
+
+# A task for each watched resource and for each part; what is under way would be more.
+TASKS_MAX: Final = 80
+
+
+def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
+    """`broken`: what stays broken, as writes name it: one status for each waiting pod is kept."""
+    assert instance.life is not None
+    scheduler = instance.life.scheduler
+    parts = scheduler._parts
+    assert parts is not None
+    queue, binds, status = parts.queue, parts.binds, parts.reporter.status
+    events, extended = parts.reporter.events, parts.extended
+    waiting = len(queue)
+    # Who cannot say for whom it would make room tries again and again.
+    unwritten = waiting if STATUS in broken else 0
+    lanes = len(queue._active) + len(queue._backoff) + len(queue._error_backoff)
+    lanes += len(queue._parked) + len(queue._gated)
+    about_gone = sum(queue.get(uid) is None for uid in status._last)
+    stale = sum(
+        len(heap._entries) - len(heap)
+        for heap in (queue._active, queue._backoff, queue._error_backoff)
+    )
+    return (
+        Held("pods in no lane of the queue", abs(waiting - lanes)),
+        Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
+        Held("pods held for room", sum(pod.held for pod in queue.entries()), unwritten),
+        Held("binds not sent", len(binds._unsent)),
+        Held("ended binds not settled", len(binds._ended)),
+        Held("binds waiting for volumes", binds.awaiting_volumes),
+        Held("binds being sent", binds.in_flight),
+        Held("volumes waited for", len(parts.pre_binds._waiting)),
+        Held("evictions under way", len(parts.preemptions._evicting)),
+        Held("preemptions under way", parts.preemptions.under_way, unwritten),
+        Held("pods with extenders", extended.under_way),
+        Held("binds expected of extenders", len(extended._binds._by_uid)),
+        Held("events not written", len(events._outbox._waiting) + len(events._outbox._under_way)),
+        Held("series of events", len(events._memory), EVENT_SERIES_MAX),
+        Held(
+            "conditions not written",
+            len(status._outbox._waiting) + len(status._outbox._under_way),
+            unwritten,
+        ),
+        Held("conditions waited for", len(status._outbox._asked), unwritten),
+        Held("nominations being released", len(status._releasing), unwritten),
+        Held("conditions of pods that are gone", about_gone),
+        Held("conditions remembered", len(status._last), CONDITION_CACHE_MAX),
+        Held("unreadable names", len(parts.sink._named), UNREADABLE_NAMES_MAX),
+        Held("tasks", len(instance.life.main._tasks), TASKS_MAX),
+        Held("connections", connections(instance), CONNECTIONS_MAX),
+    )
+
+
+def connections(instance: Instance) -> int:
+    return len(instance.network.served(instance.host))

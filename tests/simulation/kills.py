@@ -1,0 +1,131 @@
+"""One story, told again and again: at each of its writes our process is killed, before and after.
+
+Owns the numbering of writes, the runs, and the comparison of each end with that of the clean run.
+Must not know what the story is about.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from kpolicy.testing.calls import Call
+from tests.invariants.check import violations
+from tests.simulation.story import CONVERGE_S, REST_S, SETTING, StoodStillError, Story
+from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble
+from tests.simulation.world import Plan, World, world_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Whoever sends the write of that number, from 1 on, is killed."""
+
+    number: int
+    is_after: bool
+
+    def __str__(self) -> str:
+        return f"{self.number}:{'after' if self.is_after else 'before'}"
+
+    @classmethod
+    def of(cls, text: str) -> Kill:
+        number, _, moment = text.partition(":")
+        return cls(int(number), moment == "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`kinds`: what was written, by verb and resource; `what`: at which write one was killed."""
+
+    kill: Kill | None
+    end: Counter[str]
+    kinds: Counter[str]
+    writes: int
+    what: str
+    wrong: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Counting:
+    """A trouble that comes once, at one write."""
+
+    kill: Kill | None
+    writes: int = 0
+    what: str = ""
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, call: Call, chance: Random) -> Trouble:
+        if not call.is_write:
+            return NO_TROUBLE
+        self.writes += 1
+        what = f"{call.verb} {call.resource}" + (f"/{call.subresource}" if call.subresource else "")
+        self.kinds[what] += 1
+        if self.kill is None or self.writes != self.kill.number:
+            return NO_TROUBLE
+        self.what = what
+        return Trouble(Kind.KILL_AFTER if self.kill.is_after else Kind.KILL_BEFORE)
+
+
+def told(seed: int, kill: Kill | None) -> Told:
+    counting = _Counting(kill)
+    try:
+        with world_of(Plan(seed, calm=kill is None), SETTING) as world:
+            wrong, end, writes = _lived(world, counting)
+    except Exception:
+        wrong, end, writes = [traceback.format_exc()], Counter(), counting.writes
+    return Told(kill, end, counting.kinds, writes, counting.what, tuple(wrong))
+
+
+def _lived(world: World, counting: _Counting) -> tuple[list[str], Counter[str], int]:
+    world.people.begin_namespaces()
+    world.people.calm = True
+    world.offered.begin()
+    world.troubles.lasting = counting
+    story = Story(world)
+    for instance in world.instances:
+        instance.start()
+    for work in (
+        world.people.run_kubelets(),
+        world.storage.run_controllers(),
+        world.nemesis.revive(),
+    ):
+        world.begin(work)
+    try:
+        world.until(world.begin(story.tell()))
+    except StoodStillError as error:
+        return [str(error)], story.end(), counting.writes
+    writes, calm_ns = counting.writes, world.time.now_ns
+    world.pass_time(CONVERGE_S + REST_S)
+    run = world.told(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S)
+    wrong = [str(one) for one in violations(run.history)]
+    wrong += [f"nobody caught: {error}" for error in run.errors]
+    return wrong, story.end(), writes
+
+
+def all_kills(clean: Told) -> list[Kill]:
+    return [
+        Kill(number, is_after)
+        for number in range(1, clean.writes + 1)
+        for is_after in (False, True)
+    ]
+
+
+def sweep_kills(seed: int, kills: Iterable[Kill], clean: Told, jobs: int) -> Iterator[Told]:
+    """Each as `told`, with what is wrong about its end."""
+    with ProcessPoolExecutor(jobs) as processes:
+        for one in processes.map(partial(told, seed), kills):
+            yield compared(one, clean)
+
+
+def compared(one: Told, clean: Told) -> Told:
+    """Killed, restarted, taken over: it all ends the same."""
+    wrong = list(one.wrong)
+    if one.end != clean.end:
+        wrong.append(f"the end is {dict(one.end)}, where it is {dict(clean.end)} without a kill")
+    if one.kill is not None and not one.what:
+        wrong.append(f"there was no write {one.kill.number}")
+    return Told(one.kill, one.end, one.kinds, one.writes, one.what, tuple(wrong))

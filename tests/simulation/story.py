@@ -1,0 +1,125 @@
+"""One small story in which every kind of write is made, told step by step.
+
+Owns the steps and when each is over: by what the API server holds, so that a process that dies
+meanwhile only takes longer. Rooms are such that the end is the same whatever happens on the way.
+Must not know who dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from kpolicy.testing.builders import node, pod
+from tests.simulation.api_server import USER
+from tests.simulation.people import PODS
+from tests.simulation.policies import GOOD, PROFILE
+from tests.simulation.policy_map import NAME, kept_hash
+from tests.simulation.setting import Setting
+from tests.simulation.volume_objects import LOCAL, MADE, claim, storage_class, using, volume
+from tests.simulation.world import World
+
+SETTING: Final = Setting(by_config_map=True, has_volumes=True)
+LOOK_S: Final = 0.2
+# A take-over and a restart lie within a step, and then nothing is due any more.
+STEP_S_MAX: Final = 60.0
+CONVERGE_S: Final = 40.0
+REST_S: Final = 15.0
+_PODS: Final = "/api/v1/namespaces/default/pods"
+_CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+
+class StoodStillError(Exception):
+    """A step did not come to its end."""
+
+
+class Story:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def tell(self) -> None:
+        """Two nodes of four places each, and one with a disk."""
+        for name, pool in (("node-0", "general"), ("node-1", "general"), ("node-2", "disks")):
+            self._node(name, pool)
+        for name in (LOCAL, MADE):
+            self._post("/apis/storage.k8s.io/v1/storageclasses", storage_class(name))
+        self._post("/api/v1/persistentvolumes", volume("disk", "node-2", "1Gi"))
+        self._post(_CLAIMS, claim("claim-local", LOCAL, "1Gi"))
+        self._post(_CLAIMS, claim("claim-made", MADE, "1Gi"))
+        self._pod("disk-0", using_claim="claim-local")
+        self._pod("made-0", pool="disks", using_claim="claim-made")
+        await self._until("claims", lambda: self.bound() >= {"disk-0", "made-0"})
+        for number in range(4):
+            self._pod(f"web-{number}", priority=100, pool="general")
+            self._pod(f"low-{number}", pool="general")
+        await self._until("a full cluster", lambda: len(self.bound()) == 10)
+        self._pod("vast-0", cpu="32")
+        self._pod("vip-0", priority=1000, pool="general")
+        await self._until("room for one", lambda: "vip-0" in self.bound())
+        self._world.offered.put(GOOD[3])
+        wanted = self._world.offered.offers[-1].hash
+        await self._until("a new policy", lambda: kept_hash(self._world.api) == wanted)
+        answer = self._world.api.do(USER, "DELETE", NAME.path)
+        assert answer.code == 200
+        self._world.offered.put(GOOD[2])
+        wanted = self._world.offered.offers[-1].hash
+        await self._until("another policy", lambda: kept_hash(self._world.api) == wanted)
+        self._world.offered.spoil(self._world.random)
+        self._pod("late-0", pool="disks")
+        await self._until("a pod under a bad policy", lambda: "late-0" in self.bound())
+        self._world.offered.put(GOOD[0])
+        self._node("node-3", "general")
+        self._pod("more-0", pool="general")
+        await self._until("a node more", lambda: "more-0" in self.bound())
+
+    def end(self) -> Counter[str]:
+        """What is the same in every telling: how many of each kind are bound, or wait."""
+        bound, kept = self.bound(), kept_hash(self._world.api)
+        found = Counter(f"{_kind(name)} bound" for name in bound)
+        found.update(f"{_kind(name)} waits" for name in self._names() - bound)
+        wanted = self._world.offered.offers[-1].hash
+        found["policy kept"] = int(kept == wanted)
+        return found
+
+    def bound(self) -> set[str]:
+        return {name for name, one in self._pods().items() if one["spec"].get("nodeName")}
+
+    def _names(self) -> set[str]:
+        return set(self._pods())
+
+    def _pods(self) -> dict[str, Any]:
+        return {one.name: one.object for one in self._world.api.store.records(PODS)}
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _until(self, what: str, is_over: Callable[[], bool]) -> None:
+        for _ in range(round(STEP_S_MAX / LOOK_S)):
+            await asyncio.sleep(LOOK_S)
+            if is_over():
+                return
+        raise StoodStillError(f"{what}: not after {STEP_S_MAX:.0f} s: {sorted(self.bound())}")
+
+    def _node(self, name: str, pool: str) -> None:
+        body = node(name, cpu="2", memory="4Gi", labels={"pool": pool, "disk": "ssd"})
+        self._post("/api/v1/nodes", body)
+
+    def _pod(
+        self, name: str, *, cpu: str = "500m", priority: int = 0, pool: str = "",
+        using_claim: str = "",
+    ) -> None:  # fmt: skip
+        selector = {"pool": pool} if pool else None
+        body = pod(
+            name, cpu=cpu, memory="64Mi", scheduler_name=PROFILE, priority=priority,
+            node_selector=selector,
+        )  # fmt: skip
+        self._post(_PODS, using(body, [using_claim]) if using_claim else body)
+
+    def _post(self, path: str, body: object) -> None:
+        answer = self._world.api.do(USER, "POST", path, body)
+        assert answer.code == 201, answer.body
+
+
+def _kind(name: str) -> str:
+    return name.rpartition("-")[0]
