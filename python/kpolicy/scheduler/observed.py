@@ -6,15 +6,14 @@ is counted twice: each is read when it is asked for. Must not change anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import InformerStatistics
 from kpolicy.cluster.outbox import OutboxStatistics
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
+from kpolicy.scheduler.engine_statistics import EngineStatistics
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.informers import Informers
@@ -24,25 +23,6 @@ from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-
-
-class EngineSizes:
-    """The engine's statistics as they were when last asked for."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[str, Any] = {}
-
-    def take(self, statistics: bytes) -> None:
-        self._sizes = json.loads(statistics)
-
-    def cache(self) -> dict[Labels, float]:
-        names = (("nodes", "nodes"), ("pods", "pods"), ("podsAssumed", "assumed_pods"))
-        return {(label,): self._sizes.get(name, 0) for name, label in names}
-
-    def all(self) -> dict[Labels, float]:
-        return {
-            (name,): value for name, value in self._sizes.items() if isinstance(value, int | float)
-        }
 
 
 def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
@@ -173,13 +153,13 @@ def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
     )  # fmt: skip
 
 
-def observe_engine(metrics: SchedulerMetrics, sizes: EngineSizes) -> None:
+def observe_engine(metrics: SchedulerMetrics, engine: EngineStatistics) -> None:
     metrics.watch(
         "scheduler_cache_size", "gauge", "Nodes and pods in the snapshot, and assumed pods.",
-        sizes.cache, ("type",),
+        engine.cache, ("type",),
     )  # fmt: skip
     metrics.watch(
-        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", sizes.all, ("what",)
+        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", engine.sizes, ("what",)
     )
 
 

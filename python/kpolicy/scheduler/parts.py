@@ -22,6 +22,7 @@ from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
+from kpolicy.scheduler.engine_statistics import EngineStatistics
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
@@ -30,7 +31,6 @@ from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.nominations import Nominations
 from kpolicy.scheduler.observed import (
-    EngineSizes,
     observe_comparer,
     observe_engine,
     observe_extenders,
@@ -63,7 +63,7 @@ class Parts:
     extended: ExtendedPods
     cycle: Cycle
     reloader: Reloader
-    sizes: EngineSizes
+    statistics: EngineStatistics
     comparer: Comparer
 
 
@@ -132,19 +132,20 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     extended.act = lambda taken, basis: cycle.act(taken, basis, group)
     extended.room = lambda: binds.room
     poked.extend((cycle.poke, extended.poke))
+    statistics = EngineStatistics(thread, metrics)
     reloader = Reloader(
-        given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force
-    )
-    sizes = EngineSizes()
+        given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force,
+        statistics,
+    )  # fmt: skip
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)
     observe_preemptions(metrics, preemptions)
-    observe_engine(metrics, sizes)
+    observe_engine(metrics, statistics)
     observe_extenders(metrics, in_force, extended)
     comparer = Comparer(client, thread, queue, sink, clock)
     observe_comparer(metrics, comparer)
     return Parts(
         queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, extended, cycle,
-        reloader, sizes, comparer,
+        reloader, statistics, comparer,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.engine_statistics import EngineStatistics
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
 from kpolicy.scheduler.policy_source import PolicySource
 from kpolicy.scheduler.problem import (
@@ -100,6 +101,7 @@ class Reloader:
     clock: Clock
     watch: Watch
     extenders: ExtendersInForce
+    statistics: EngineStatistics
     # Who wants to hear of every reload, whatever became of it.
     told: list[Callable[[Reloaded], None]] = field(default_factory=list)
     in_force: InForce | None = None
@@ -172,8 +174,10 @@ class Reloader:
         return await self.watch(resources, await self.thread.call(engine.stale))
 
     async def _load(self, program: Program) -> Problem | None:
+        await self.statistics.refresh()
         refusals = await self.thread.call(self.thread.engine.load, program.bytes)
         if not refusals:
+            self.statistics.begin_program()
             # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
             self.sink.serve(frozenset(program.scheduler_names))
             return None

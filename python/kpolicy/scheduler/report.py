@@ -82,6 +82,8 @@ class Reporter:
             self.metrics.preemption_attempts.add()
         took_ns = decision.filter_ns + decision.score_ns
         self.metrics.attempted(result, pod.profile, took_ns / 1e9)
+        for rule in decision.rejected_by:
+            self.metrics.rule_rejections.add((pod.profile, rule))
         if result == ERROR:
             self.tally.failed += 1
         else:

@@ -285,15 +285,12 @@ class Scheduler:
         if self.options.port == 0:
             return None
 
-        async def refresh() -> None:
-            parts.sizes.take(await parts.thread.call(self._engine.statistics))
-
         serving = serving_of(self.options, client, self._clock)
         if isinstance(serving, Problem):
             return serving
         self._http = HttpServer(
             self.options.bind_address, self.options.port, self.metrics.registry,
-            self._checks(parts), self._configuration, before_scrape=refresh,
+            self._checks(parts), self._configuration, before_scrape=parts.statistics.refresh,
             pages=Pages(parts, self._clock).served(), guard=serving.guard, tls=serving.tls,
         )  # fmt: skip
         why = await self._http.start()

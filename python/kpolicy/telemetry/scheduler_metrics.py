@@ -95,6 +95,21 @@ class SchedulerMetrics:
             exponential(0.01, 2, 20),
             ("result",),
         )
+        self.rule_rejections = Counter(
+            "kpolicy_rule_rejections_total",
+            "Attempts that found no node, by each rule that rejected one.",
+            ("profile", "rule"),
+        )
+        self.rule_errors = Counter(
+            "kpolicy_rule_errors_total",
+            "Nodes that an expression rule could not judge.",
+            ("profile", "rule"),
+        )
+        self.rule_audited = Counter(
+            "kpolicy_rule_audited_total",
+            "Placements that a rule would have rejected, were it not only auditing.",
+            ("profile", "rule"),
+        )
         self.batch_pods = Histogram(
             "kpolicy_batch_pods", "Pods decided in one engine call.", exponential(1, 2, 9)
         )
