@@ -15,7 +15,8 @@ from unittest.mock import patch
 from kpolicy.cluster import binder, volume_patches
 from kpolicy.cluster.binding import Binding, binding_body
 from kpolicy.cluster.eviction import Eviction
-from kpolicy.cluster.pod_status import PodCondition, PodStatusWriter
+from kpolicy.cluster.pod_condition import PodCondition
+from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.cluster.volume_patches import ObjectVersion
 from kpolicy.engine import Applied, Decision, KeptNode
 from kpolicy.policy.source import Source
