@@ -48,6 +48,11 @@ class AlreadyGone:
 
 
 @dataclass(frozen=True, slots=True)
+class AlreadyLeaving:
+    """Somebody else was sooner: its time to end is not ours to set, and runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class NotEvicted:
     """Refused, or given up after tries; `code` 0: no answer, so that it may have been written."""
 
@@ -60,7 +65,7 @@ class EvictionFenced:
     """Not sent: we may no longer be the leader."""
 
 
-EvictionOutcome: TypeAlias = Evicted | AlreadyGone | NotEvicted | EvictionFenced
+EvictionOutcome: TypeAlias = Evicted | AlreadyGone | AlreadyLeaving | NotEvicted | EvictionFenced
 
 
 def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:

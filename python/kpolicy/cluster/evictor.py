@@ -14,6 +14,7 @@ from kpolicy.cluster.api import JSON, STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.binding import pod_path
 from kpolicy.cluster.eviction import (
     AlreadyGone,
+    AlreadyLeaving,
     Evicted,
     Eviction,
     EvictionFenced,
@@ -52,7 +53,7 @@ class Evictor:
         if not isinstance(told, Response):
             return told
         if is_terminating(told.body):
-            return Evicted()  # somebody was sooner: its time to end is not ours to set
+            return AlreadyLeaving()
         deleted = await self._write("DELETE", path, deletion_body(eviction), JSON)
         return Evicted() if isinstance(deleted, Response) else deleted
 

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from kpolicy.cluster.eviction import (
     AlreadyGone,
+    AlreadyLeaving,
     Evicted,
     Eviction,
     EvictionFenced,
@@ -83,7 +84,7 @@ class Room:
         match outcome:
             case Evicted():
                 self.evicted.append(eviction.uid)
-            case AlreadyGone():
+            case AlreadyGone() | AlreadyLeaving():
                 pass
             case NotEvicted(message=message):
                 self.give_up(f"evicting {eviction.key} failed: {message}")

@@ -13,6 +13,7 @@ import pytest
 from kpolicy.cluster.api import MERGE_PATCH, ApiClient
 from kpolicy.cluster.eviction import (
     AlreadyGone,
+    AlreadyLeaving,
     Evicted,
     Eviction,
     EvictionFenced,
@@ -125,8 +126,8 @@ async def test_the_generation_that_it_observed_is_that_of_the_pod() -> None:
 async def test_one_that_ends_already_is_not_deleted_again() -> None:
     async with cluster() as it:
         eviction = it.eviction()
-        await it.evictor.evict(eviction)
         assert await it.evictor.evict(eviction) == Evicted()
+        assert await it.evictor.evict(eviction) == AlreadyLeaving()
         assert [verb for verb, _ in it.writes()] == ["patch", "delete", "patch"]
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from kpolicy.cluster.eviction import AlreadyGone, Evicted, Eviction, EvictionFenced, NotEvicted
+from kpolicy.cluster.eviction import (
+    AlreadyGone,
+    AlreadyLeaving,
+    Evicted,
+    Eviction,
+    EvictionFenced,
+    NotEvicted,
+)
 from kpolicy.engine import Decision, Verdict, Victim
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import Lane
@@ -252,7 +259,7 @@ def test_the_plan_evicts_who_is_not_leaving_yet_the_least_important_last() -> No
 @pytest.mark.parametrize(
     ("outcomes", "made", "trouble"),
     [
-        ([Evicted(), AlreadyGone()], True, ""),
+        ([Evicted(), AlreadyGone(), AlreadyLeaving()], True, ""),
         ([Evicted(), NotEvicted(403, "no"), NotEvicted(500, "late")], False,
          "evicting default/a failed: no"),
         ([EvictionFenced()], False, ""),
