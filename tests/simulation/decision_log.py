@@ -86,5 +86,7 @@ class LoggedEngine(Engine):
                 )
                 self._decisions.append(decided)
         # How long it took is real time, and sets the size of the next batch.
-        timeless = [one._replace(filter_ns=0, score_ns=0) for one in scheduled.decisions]
+        timeless = [
+            one._replace(filter_ns=0, score_ns=0, post_filter_ns=0) for one in scheduled.decisions
+        ]
         return scheduled._replace(decisions=timeless)

@@ -18,6 +18,7 @@ from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
 from kpolicy.cluster.timestamps import api_time
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 # These come at once, without the pauses of a server that is away.
 _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
@@ -139,8 +140,8 @@ class PodStatusWriter:
     def statistics(self) -> OutboxStatistics:
         return self._outbox.statistics()
 
-    async def run(self) -> None:
-        await self._outbox.run()
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        await self._outbox.run(pulse)
 
     async def drain(self, seconds: float) -> bool:
         return await self._outbox.drain(self._clock, seconds)

@@ -13,8 +13,10 @@ from typing import Any
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import InformerStatistics
 from kpolicy.cluster.outbox import OutboxStatistics
+from kpolicy.engine import Timings
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
+from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.informers import Informers
@@ -22,15 +24,31 @@ from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
-from kpolicy.telemetry.metrics import Labels
+from kpolicy.telemetry.metrics import Buckets, Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 
-class EngineSizes:
-    """The engine's statistics as they were when last asked for."""
+class EngineNumbers:
+    """The engine's statistics and timings as they were when last asked for."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, Any] = {}
+        self._timings = Timings([], [])
+
+    async def ask(self, thread: EngineThread) -> None:
+        """A scrape is two calls of the engine, however many rules and nodes there are."""
+        self.take(await thread.call(thread.engine.statistics))
+        self._timings = await thread.call(thread.engine.timings)
+
+    def stages(self) -> dict[Labels, Buckets]:
+        """By extension point, status and profile."""
+        series = self._timings.stages
+        return {(one.point, one.status, one.name): (one.counts, one.seconds) for one in series}
+
+    def rules(self) -> dict[Labels, Buckets]:
+        """By plugin, extension point and status."""
+        series = self._timings.rules
+        return {(one.name, one.point, one.status): (one.counts, one.seconds) for one in series}
 
     def take(self, statistics: bytes) -> None:
         self._sizes = json.loads(statistics)
@@ -172,13 +190,15 @@ def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
     )  # fmt: skip
 
 
-def observe_engine(metrics: SchedulerMetrics, sizes: EngineSizes) -> None:
+def observe_engine(metrics: SchedulerMetrics, numbers: EngineNumbers) -> None:
+    metrics.extension_point_seconds.join(numbers.stages)
+    metrics.plugin_seconds.join(numbers.rules)
     metrics.watch(
         "scheduler_cache_size", "gauge", "Nodes and pods in the snapshot, and assumed pods.",
-        sizes.cache, ("type",),
+        numbers.cache, ("type",),
     )  # fmt: skip
     metrics.watch(
-        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", sizes.all, ("what",)
+        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", numbers.all, ("what",)
     )
 
 

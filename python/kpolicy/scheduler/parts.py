@@ -18,6 +18,7 @@ from kpolicy.cluster.evictor import Evictor
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.cluster.volume_writer import VolumeWriter
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.cycle import Cycle
@@ -29,7 +30,7 @@ from kpolicy.scheduler.extenders.raw_nodes import WholeNodes
 from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.observed import (
-    EngineSizes,
+    EngineNumbers,
     observe_comparer,
     observe_engine,
     observe_extenders,
@@ -62,7 +63,7 @@ class Parts:
     extended: ExtendedPods
     cycle: Cycle
     reloader: Reloader
-    sizes: EngineSizes
+    numbers: EngineNumbers
     comparer: Comparer
 
 
@@ -80,6 +81,7 @@ class Given:
     traces: Traces
     fence: Callable[[], bool]
     patience: Patience
+    heartbeats: Heartbeats
 
 
 def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
@@ -106,11 +108,15 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
     random = given.machine.random
-    informers = Informers(client, sink, clock, random, group, patience=given.patience)
+    informers = Informers(
+        client, sink, clock, random, group,
+        patience=given.patience, heartbeats=given.heartbeats,
+    )  # fmt: skip
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=on_work,
+        is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(
@@ -133,16 +139,16 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     reloader = Reloader(
         given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force
     )
-    sizes = EngineSizes()
+    numbers = EngineNumbers()
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)
     observe_preemptions(metrics, preemptions)
-    observe_engine(metrics, sizes)
+    observe_engine(metrics, numbers)
     observe_extenders(metrics, in_force, extended)
     comparer = Comparer(client, thread, queue, sink, clock)
     observe_comparer(metrics, comparer)
     return Parts(
         queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, extended, cycle,
-        reloader, sizes, comparer,
+        reloader, numbers, comparer,
     )  # fmt: skip
