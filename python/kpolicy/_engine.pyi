@@ -55,9 +55,10 @@ _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 _Opinion: TypeAlias = tuple[int, str, str, bool]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
-# filter_ns, score_ns, nominated_node, victims, rejected_by, displaced, volumes). verdict: 0 placed
-# and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back off), 3 gone (deleted,
-# bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of `choose`: filter again).
+# filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, volumes).
+# verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back
+# off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of
+# `choose`: filter again). post_filter_ns: looking for room, where no node will do.
 # rejected_by: names of rules. displaced: uids of pods that lost their nomination.
 # volumes: what is to be done before the pod may be bound; for most pods nothing.
 _Decision: TypeAlias = tuple[
@@ -72,12 +73,17 @@ _Decision: TypeAlias = tuple[
     int,
     int,
     int,
+    int,
     str,
     list[_Victim],
     list[str],
     list[str],
     list[_VolumeWork],
 ]
+
+# How long a stage of cycles, or a rule, took: (profile or rule, extension point, status, counts by
+# bucket and the last one without a bound, seconds together); labels as in kube-scheduler's metrics.
+_Series: TypeAlias = tuple[str, str, str, list[int], float]
 
 # Nodes that one rule rejects for the same reasons: (rule, code, reasons, nodes), code as in
 # kube-scheduler, `Unschedulable` or `UnschedulableAndUnresolvable`.
@@ -208,6 +214,10 @@ class Engine:
 
     def holdings(self) -> bytes:
         """Who is in the snapshot, as JSON lines: the nodes in the first, then a pod each."""
+
+    def timings(self) -> tuple[list[_Series], list[_Series]]:
+        """How long stages took, by profile, and rules, of every tenth decision: since the engine
+        was made, in all programs so far."""
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""

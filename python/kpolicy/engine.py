@@ -210,12 +210,18 @@ class Decision(NamedTuple):
     nodes_feasible: int
     filter_ns: int
     score_ns: int
+    # Looking for room, where no node will do.
+    post_filter_ns: int
     nominated_node: str
     victims: list[Victim]
     rejected_by: list[str]
     # Uids of pods of lower priority that lost their nomination to `nominated_node`.
     displaced: list[str]
     volumes: list[VolumeWork]
+
+    @property
+    def took_ns(self) -> int:
+        return self.filter_ns + self.score_ns + self.post_filter_ns
 
 
 class Opinion(NamedTuple):
@@ -307,6 +313,24 @@ class Scheduled(NamedTuple):
     program_hash: str
     resource_version: str
     decisions: list[Decision]
+
+
+class Series(NamedTuple):
+    """How long a stage of cycles took (`name`: the profile) or a rule; `counts` by bucket."""
+
+    name: str
+    point: str
+    status: str
+    counts: list[int]
+    seconds: float
+
+
+class Timings(NamedTuple):
+    """Since the engine was made. An observation of a stage is one cycle; of a rule's `Filter` and
+    `Score` one node, otherwise one pod, of every tenth decision."""
+
+    stages: list[Series]
+    rules: list[Series]
 
 
 class Engine:
@@ -464,6 +488,11 @@ class Engine:
         `[uid, "namespace/name", node, assumed, nominated, scheduler]`; a pending pod has no node
         but may have one nominated, where room is kept for it."""
         return self._engine.holdings()
+
+    def timings(self) -> Timings:
+        """How long stages and rules took, whichever program was in force."""
+        stages, rules = self._engine.timings()
+        return Timings(list(map(Series._make, stages)), list(map(Series._make, rules)))
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object."""

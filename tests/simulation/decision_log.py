@@ -145,4 +145,4 @@ class LoggedEngine(Engine):
 
 def _timeless(decided: Decided) -> Decided:
     """How long it took is real time, and sets the size of the next batch."""
-    return decided._replace(filter_ns=0, score_ns=0)
+    return decided._replace(filter_ns=0, score_ns=0, post_filter_ns=0)

@@ -27,6 +27,7 @@ from kpolicy.cluster.limits import (
 )
 from kpolicy.cluster.outbox import Outbox, OutboxStatistics, write
 from kpolicy.cluster.timestamps import api_micro_time
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 _CONFLICT = 409
 _NOT_FOUND = 404
@@ -109,9 +110,9 @@ class EventRecorder:
     def statistics(self) -> OutboxStatistics:
         return self._outbox.statistics()
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._outbox.run())
+            group.create_task(self._outbox.run(pulse))
             group.create_task(self._count_on())
 
     async def drain(self, seconds: float) -> bool:

@@ -21,6 +21,7 @@ from kpolicy.cluster.resource import Resource
 from kpolicy.cluster.resource_version import newer_of
 from kpolicy.cluster.sink import LinesRead, Sink
 from kpolicy.cluster.watch import WatchRequest, read_watch
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Informer:
         self._wanted: asyncio.Event | None = None  # set by a list that begins from now on
         self._serving: asyncio.Event | None = None  # set by the list under way
         self._watched = False
+        self._pulse = NO_PULSE
 
     def statistics(self) -> InformerStatistics:
         return self._statistics
@@ -79,8 +81,10 @@ class Informer:
         self._stop.set()
         await wanted.wait()
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        self._pulse = pulse
         while True:
+            pulse.beat()
             self._stop.clear()
             if self._wanted is not None:
                 self._serving, self._wanted = self._wanted, None
@@ -91,6 +95,7 @@ class Informer:
             if self._plan.error:
                 self._note_error(verb, self._plan.failure, self._plan.error)
             if self._plan.wait_s > 0:
+                pulse.beat()
                 await self._clock.sleep(self._plan.wait_s)
 
     async def _list(self) -> None:
@@ -103,6 +108,7 @@ class Informer:
             page_objects=self._plan.page_objects,
             refuse_stale=self._plan.refuse_stale,
             pause=self._pause,
+            on_page=self._pulse.beat,
         )
         if isinstance(outcome, Listed):
             self._note_bytes(outcome.bytes_read, outcome.resource_version)
@@ -140,9 +146,11 @@ class Informer:
     def _on_open(self) -> None:
         """Nothing may happen for a minute: that the server answers again must be seen before."""
         self._client.outages.answered(self._resource)
+        self._pulse.beat()
         self._statistics = replace(self._statistics, reachable=True)
 
     def _on_read(self, size: int, read: LinesRead) -> None:
+        self._pulse.beat()
         if read.status is None:
             self._note_bytes(size, read.resource_version)
         if read.initial_events_ended:
@@ -156,6 +164,7 @@ class Informer:
         )
         self._plan = replace(self._plan, backoff=wait.backoff)
         self._note_error("list", failure, str(failure))
+        self._pulse.beat()
         await self._clock.sleep(wait.seconds)
 
     def _note_list(self, resource_version: str) -> None:

@@ -33,6 +33,7 @@ from kpolicy.cluster.limits import (
     LEASE_RELEASE_TIMEOUT_S,
     LEASE_REQUEST_TIMEOUT_S,
 )
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Elector:
         namespace: str,
         name: str,
         identity: str,
+        pulse: Pulse = NO_PULSE,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -74,6 +76,7 @@ class Elector:
         self._namespace = namespace
         self._name = name
         self._identity = identity
+        self._pulse = pulse
         self._observed: Observation | None = None
         self._read_first = True  # what we last observed may not be what the API server holds
         self._fence_until_ns = 0  # one int: reading it needs no lock
@@ -106,10 +109,12 @@ class Elector:
     async def run(self) -> None:
         """Acquire, then renew until that fails for too long; returns when the lease is lost."""
         while not await self._try():
+            self._pulse.beat()
             await self._clock.sleep(self._look_again_s())
         _log.info("leading: %s holds %s/%s", self._identity, self._namespace, self._name)
         _complete(self._acquired)
         while self.fence():
+            self._pulse.beat()
             left_s = (self._fence_until_ns - self._clock.monotonic_ns()) / NANOSECONDS
             await self._clock.sleep(min(self._terms.retry_s, left_s))
             if self.fence():

@@ -72,6 +72,10 @@ WATCH_FAILURES_BEFORE_LIST: Final = 5
 # Tries at "too large resource version" (we are ahead of a lagging API server) before listing at "".
 TOO_LARGE_TRIES_MAX: Final = 3
 
+# An informer that does not list, watch, read or wait anew for so long is dead, whatever the API
+# server does: a page is waited for 70 s, silence 75 s, more patience 61 s, an exec plugin 30 s.
+INFORMER_SILENT_S_MAX: Final = 300.0
+
 # --- back-off of informers (client-go's reflector) -----------------------------------------------
 BACKOFF_S_INITIAL: Final = 0.8
 BACKOFF_FACTOR: Final = 2.0
@@ -140,6 +144,9 @@ CONDITION_CACHE_MAX: Final = 200_000
 WRITE_TRIES_MAX: Final = 3
 WRITE_TIMEOUT_S: Final = 10.0
 WRITE_RETRY_S: Final = 1.0
+# So long nothing that was to be written came to its end: three tries of 20 s, and 60 s between them
+# where the server asks for patience, are far less.
+OUTBOX_SILENT_S_MAX: Final = 300.0
 
 # --- reviews -------------------------------------------------------------------------------------
 # Whoever scrapes us waits for this, ten seconds by default; twice is asked.
@@ -168,3 +175,5 @@ LEASE_JITTER: Final = 1.2  # as client-go: retry periods are stretched by up to 
 LEASE_LOOKS_PER_RETRY: Final = 2
 LEASE_REQUEST_TIMEOUT_S: Final = 5.0  # half the renew deadline: one lost answer leaves one more try
 LEASE_RELEASE_TIMEOUT_S: Final = 2.0  # the way out must not wait on the API server
+# The elector asks, waits 10 s at most for two answers, and sleeps 2.4 s: then it asks again.
+LEASE_SILENT_S_MAX: Final = 60.0

@@ -49,9 +49,11 @@ async def read_list(
     refuse_stale: bool,
     pause: Callable[[Failure], Awaitable[None]],
     exactly: str = "",
+    on_page: Callable[[], None] = lambda: None,
 ) -> Listed | Stale | Broken:
     """List everything, page by page. A page that fails for the moment is asked for again after
-    `pause`: what was read is still good. `exactly` is a version that others were listed at."""
+    `pause`: what was read is still good. `exactly` is a version that others were listed at.
+    `on_page` hears of each page that the sink has taken."""
     query = resource.query() | {"limit": str(page_objects)}
     if not_older_than:
         query |= {"resourceVersion": not_older_than, "resourceVersionMatch": "NotOlderThan"}
@@ -65,6 +67,7 @@ async def read_list(
             return Broken(page, paging=number > 0)
         size += len(page)
         read = await sink.list_page(resource.name, page)
+        on_page()
         if read.status is not None:
             status = Status(read.status.code, read.status.reason, read.status.message)
             return Broken(status, paging=number > 0)

@@ -17,6 +17,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import WRITE_RETRY_S, WRITE_TIMEOUT_S, WRITE_TRIES_MAX
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 Item = TypeVar("Item")
 
@@ -48,6 +49,7 @@ class Outbox(Generic[Item]):
         self._asked: dict[str, asyncio.Event] = {}  # keys whose rest somebody waits for
         self._rested = asyncio.Event()  # a worker found nothing more to do
         self._written = self._dropped = self._replaced = self._failed = 0
+        self._pulse = NO_PULSE
 
     def offer(self, key: str, item: Item, *, urgent: bool = False) -> bool:
         """Queue it, before all others if it is urgent; false when it was dropped instead."""
@@ -86,8 +88,10 @@ class Outbox(Generic[Item]):
             self._failed,
         )
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Work until cancelled."""
+        self._pulse = pulse
+        pulse.rest(self._has_work)
         async with asyncio.TaskGroup() as group:
             self._group = group
             for _ in range(self._workers):
@@ -131,9 +135,13 @@ class Outbox(Generic[Item]):
                     self._written += 1
                 else:
                     self._failed += 1
+                self._pulse.rest(self._has_work)
         finally:
             self._active -= 1
             self._rested.set()
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting or self._under_way)
 
     def _rest(self, key: str) -> None:
         if key not in self._waiting and (asked := self._asked.pop(key, None)) is not None:

@@ -22,6 +22,7 @@ from kpolicy.cluster.pod_condition import (
     generation_of,
     nomination_body,
 )
+from kpolicy.heartbeat import NO_PULSE, Pulse
 
 # These come at once, without the pauses of a server that is away.
 _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
@@ -130,8 +131,8 @@ class PodStatusWriter:
     def statistics(self) -> OutboxStatistics:
         return self._outbox.statistics()
 
-    async def run(self) -> None:
-        await self._outbox.run()
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        await self._outbox.run(pulse)
 
     async def drain(self, seconds: float) -> bool:
         return await self._outbox.drain(self._clock, seconds)

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
 from kpolicy.scheduler.decide import Placement
@@ -61,6 +62,7 @@ class Binds:
         run_id: str,
         on_work: Callable[[], None],
         in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
+        is_bound_elsewhere: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._binder = binder
         self._pre_binder = pre_binder
@@ -71,6 +73,7 @@ class Binds:
         self._clock = clock
         self._run_id = run_id
         self._on_work = on_work
+        self._is_bound_elsewhere = is_bound_elsewhere
         self._window = asyncio.Semaphore(in_flight_max)
         self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
         self._open = 0  # reservations of ours that have not ended
@@ -115,12 +118,14 @@ class Binds:
             unsent.set_result(None)
         return unsent is not None
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Tell the engine of ended binds, as many at once as have gathered."""
         while True:
             while self._ended:
+                pulse.beat()
                 await self._settle()
             self._changed.clear()
+            pulse.rest(self._changed.is_set)
             await self._changed.wait()
             await self._linger()
 
@@ -153,14 +158,18 @@ class Binds:
         context = self._reporter.traces.begin(times.decided_ns)
         traceparent = context.traceparent if context is not None else None
         unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
-        end = await self._pre_bind(pod, decision, unsent) if decision.volumes else None
+        end = await self._timed_pre_bind(pod, decision, unsent) if decision.volumes else None
         if end is not None:
             del self._unsent[pod.uid]
         else:
             async with self._window:
                 del self._unsent[pod.uid]
                 times.started_ns = self._clock.now_ns()
-                end = WITHDRAWN if unsent.done() else await self._ask(binding, traceparent)
+                end = (
+                    WITHDRAWN
+                    if unsent.done()
+                    else await self._timed_ask(pod.profile, binding, traceparent)
+                )
         times.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
@@ -172,6 +181,26 @@ class Binds:
         self._changed.set()
         if end.settle is not Outcome.BOUND:
             self._urgent.set()
+
+    async def _timed_pre_bind(
+        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+    ) -> BindEnd | None:
+        began_ns = self._clock.monotonic_ns()
+        end = await self._pre_bind(pod, decision, withdrawn)
+        seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
+        self._reporter.metrics.pre_bound(pod.profile, seconds, succeeded=end is None)
+        return end
+
+    async def _timed_ask(self, profile: str, binding: Binding, traceparent: str | None) -> BindEnd:
+        # Clause: what an extender binds is no bind of a plugin.
+        is_ours = not self._is_bound_elsewhere(binding.uid)
+        began_ns = self._clock.monotonic_ns()
+        end = await self._ask(binding, traceparent)
+        if is_ours:
+            seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
+            succeeded = end.settle is Outcome.BOUND
+            self._reporter.metrics.bound(profile, seconds, succeeded=succeeded)
+        return end
 
     async def _pre_bind(
         self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]

@@ -17,10 +17,12 @@ from typing import Any
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import Informer
+from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
 from kpolicy.cluster.problem import ConnectionProblem
 from kpolicy.cluster.resource import Resource
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_sink import ConfigMapSink, HeldConfigMap
@@ -47,12 +49,14 @@ class ConfigMapWatches:
         group: asyncio.TaskGroup,
         *,
         patience: Patience | None = None,
+        heartbeats: Heartbeats,
     ) -> None:
         self._client = client
         self._patience = patience
         self._clock = clock
         self._random = random
         self._group = group
+        self._heartbeats = heartbeats
         self._watched: dict[ConfigMapName, _Watched] = {}
         self._moved = asyncio.Event()
 
@@ -95,6 +99,7 @@ class ConfigMapWatches:
         """End the watches of all others."""
         for name in self._watched.keys() - set(names):
             self._watched.pop(name).task.cancel()
+            self._heartbeats.forget(_task_name(name))
 
     def last_errors(self) -> dict[str, str]:
         return {
@@ -115,7 +120,8 @@ class ConfigMapWatches:
             return self._watched[name]
         sink = ConfigMapSink(name, self._tell)
         informer = Informer(self._client, resource, sink, self._clock, self._random)
-        task = self._group.create_task(informer.run(), name=f"watch {name.shown}")
+        pulse = self._heartbeats.of(_task_name(name), INFORMER_SILENT_S_MAX)
+        task = self._group.create_task(informer.run(pulse), name=_task_name(name))
         self._watched[name] = _Watched(sink, informer, task)
         return self._watched[name]
 
@@ -132,3 +138,7 @@ class ConfigMapWatches:
         finally:
             waiting.cancel()
             timer.cancel()
+
+
+def _task_name(name: ConfigMapName) -> str:
+    return f"watch-configmap-{name.namespace}-{name.name}"

@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import dataclass
 
 from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.decide import Taken, take
@@ -67,23 +68,27 @@ class Cycle:
             self._extended.stop()
         self._work.set()
 
-    async def run(self, group: asyncio.TaskGroup) -> None:
+    async def run(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
         while not self._stopped:
+            pulse.beat()
             self._work.clear()
             async with self.between:
                 ticked = await self.tick(group)
             if not ticked.popped:
+                pulse.rest(self._has_work)
                 await self._rest()
 
-    async def run_once(self, group: asyncio.TaskGroup) -> None:
+    async def run_once(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
         """Until nothing is left that can be tried now, and nothing that followed is under way."""
         while not self._stopped:
+            pulse.beat()
             self._work.clear()
             async with self.between:
                 ticked = await self.tick(group)
             if not ticked.popped:
                 if not (self._binds.under_way or self._preemptions.under_way or self._asked_about):
                     return
+                pulse.rest(self._work.is_set)
                 await self._work.wait()
 
     async def tick(self, group: asyncio.TaskGroup) -> Ticked:
@@ -112,10 +117,10 @@ class Cycle:
     def act(self, taken: Taken, basis: Basis, group: asyncio.TaskGroup) -> None:
         metrics = self._reporter.metrics
         for placement in taken.placements:
-            metrics.decided(placement.pod.profile, placement.decision)
+            metrics.decided(placement.decision)
             self._binds.start(placement, basis, group)
         for rejection in taken.rejections:
-            metrics.decided(rejection.pod.profile, rejection.decision)
+            metrics.decided(rejection.decision)
             self._reporter.rejected(rejection, basis)
             if rejection.decision.victims:
                 self._preemptions.start(rejection, group)
@@ -137,6 +142,11 @@ class Cycle:
             self._batch_pods = max(1, popped // 2)
         elif popped == self._batch_pods and took_ns < limits.BATCH_NS_MAX // 4:
             self._batch_pods = min(2 * self._batch_pods, self._batch_pods_max)
+
+    def _has_work(self) -> bool:
+        ends_ns = self._queue.next_ready_ns() if self._binds.room > 0 else None
+        is_due = ends_ns is not None and ends_ns <= self._clock.monotonic_ns()
+        return self._work.is_set() or is_due
 
     async def _rest(self) -> None:
         """Until there is work: a poke, or the end of a back-off."""

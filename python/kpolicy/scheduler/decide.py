@@ -56,7 +56,7 @@ def take(
     popped = {pod.uid: pod for pod in batch}
     for decision in decisions:
         began_ns = taken.took_ns
-        taken.took_ns += decision.filter_ns + decision.score_ns
+        taken.took_ns += decision.took_ns
         pod = popped.pop(decision.uid, None)
         if pod is None:
             continue

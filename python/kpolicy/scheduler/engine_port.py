@@ -26,6 +26,7 @@ from kpolicy.engine import (
     Refusal,
     RefusedNode,
     Scheduled,
+    Timings,
     VolumeProgress,
     Wake,
 )
@@ -85,6 +86,7 @@ class EnginePort(Protocol):
     def holdings(self) -> bytes: ...
     def explain(self, request: bytes, now_ns: int) -> bytes: ...
     def statistics(self) -> bytes: ...
+    def timings(self) -> Timings: ...
 
 
 class EngineThread:

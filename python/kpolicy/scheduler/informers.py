@@ -13,11 +13,13 @@ from random import Random
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import Informer, InformerStatistics
+from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
 from kpolicy.cluster.problem import NOT_SERVED, ConnectionProblem
 from kpolicy.cluster.resource import Resource
 from kpolicy.cluster.sink import Sink
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.problem import RESOURCE_NOT_READABLE, Problem, of_connection
 from kpolicy.scheduler.resources import REQUIRED, watched
@@ -37,6 +39,7 @@ class Informers:
         group: asyncio.TaskGroup,
         *,
         patience: Patience,
+        heartbeats: Heartbeats,
     ) -> None:
         self._client = client
         self._patience = patience
@@ -44,6 +47,7 @@ class Informers:
         self._clock = clock
         self._random = random
         self._group = group
+        self._heartbeats = heartbeats
         self._running: dict[str, Informer] = {}
         self._absent: set[str] = set()
         # The policy in force and the shadow policy may ask at the same time.
@@ -117,7 +121,9 @@ class Informers:
     def _start(self, resource: Resource) -> Informer:
         informer = Informer(self._client, resource, self._sink, self._clock, self._random)
         self._running[resource.name] = informer
-        self._group.create_task(informer.run(), name=f"informer {resource.name}")
+        name = f"informer-{resource.name}"
+        pulse = self._heartbeats.of(name, INFORMER_SILENT_S_MAX)
+        self._group.create_task(informer.run(pulse), name=name)
         return informer
 
 

@@ -16,6 +16,8 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.lease import Elector, LeaseStatistics
 from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
+from kpolicy.heartbeat import Heartbeat, Heartbeats
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 
@@ -31,11 +33,15 @@ class Leadership:
         options: Options,
         machine: Machine,
         on_lost: Callable[[], None],
+        heartbeats: Heartbeats,
     ) -> None:
+        self._heartbeats = heartbeats
+        self._heartbeat = Heartbeat("lease", clock, LEASE_SILENT_S_MAX)
         client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
         self._elector = Elector(
             client, clock, random, terms,
             namespace=options.lease_namespace, name=options.lease_name, identity=machine.identity,
+            pulse=self._heartbeat,
         )  # fmt: skip
         self._thread = machine.elector_thread(client, self._elector, on_lost)
         self._started = False
@@ -48,6 +54,7 @@ class Leadership:
 
     async def acquire(self) -> None:
         self._started = True
+        self._heartbeats.add(self._heartbeat)
         self._thread.start()
         await self._elector.acquired()
 

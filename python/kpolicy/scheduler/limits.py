@@ -173,3 +173,7 @@ LAG_WARNING_PERIOD_S: Final = 60.0
 SYNC_LOG_PERIOD_S: Final = 10.0
 # A call of the engine that takes longer will not end: liveness fails and we are restarted.
 ENGINE_CALL_S_MAX: Final = 60.0
+# A task that waits for nothing but the engine, a clock or other tasks goes round far sooner.
+TASK_SILENT_S_MAX: Final = 300.0
+# Compiling, asking for permission (70 s), first lists (30 s), stores and status (70 s each).
+POLICY_TASK_SILENT_S_MAX: Final = 600.0

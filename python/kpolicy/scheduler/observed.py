@@ -154,6 +154,8 @@ def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
 
 
 def observe_engine(metrics: SchedulerMetrics, engine: EngineStatistics) -> None:
+    metrics.extension_point_seconds.join(engine.stages)
+    metrics.plugin_seconds.join(engine.plugins)
     metrics.watch(
         "scheduler_cache_size", "gauge", "Nodes and pods in the snapshot, and assumed pods.",
         engine.cache, ("type",),

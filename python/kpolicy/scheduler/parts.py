@@ -18,6 +18,7 @@ from kpolicy.cluster.evictor import Evictor
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.cluster.volume_writer import VolumeWriter
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.cycle import Cycle
@@ -81,6 +82,7 @@ class Given:
     traces: Traces
     fence: Callable[[], bool]
     patience: Patience
+    heartbeats: Heartbeats
 
 
 def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
@@ -108,11 +110,15 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
     random = given.machine.random
-    informers = Informers(client, sink, clock, random, group, patience=given.patience)
+    informers = Informers(
+        client, sink, clock, random, group,
+        patience=given.patience, heartbeats=given.heartbeats,
+    )  # fmt: skip
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=on_work,
+        is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(

@@ -17,7 +17,9 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.events import EventRecorder
 from kpolicy.cluster.patience import Patience
+from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.source import Source
+from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_source import ConfigMapSource
 from kpolicy.scheduler.config_map_watches import ConfigMapWatches
@@ -64,11 +66,15 @@ class Delivery:
         by: str,
         leads: Callable[[], bool],
         patience: Patience,
+        heartbeats: Heartbeats,
     ) -> None:
         self._reloader = reloader
         self._clock = clock
         self._group = group
-        self._watches = ConfigMapWatches(client, clock, random, group, patience=patience)
+        self._heartbeats = heartbeats
+        self._watches = ConfigMapWatches(
+            client, clock, random, group, patience=patience, heartbeats=heartbeats
+        )
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
         self.source = self.source_of(given)
@@ -101,8 +107,15 @@ class Delivery:
 
     def follow(self) -> None:
         """Also while another leads: whoever takes over decides by what is wanted then."""
-        self._group.create_task(self._reloader.follow(self.source), name="policy source")
-        self._group.create_task(self.report.run(), name="policy report")
+        for run, name in (
+            (self._follow_source, "policy-source"),
+            (self.report.run, "policy-report"),
+        ):
+            pulse = self._heartbeats.of(name, limits.POLICY_TASK_SILENT_S_MAX)
+            self._group.create_task(run(pulse), name=name)
+
+    async def _follow_source(self, pulse: Pulse) -> None:
+        await self._reloader.follow(self.source, pulse)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
         """These, or what the source says when it is asked anew."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.events import EventRecorder, Occurrence, Reference
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.last_good import LastGoodStore, of_policy
@@ -77,9 +78,11 @@ class PolicyReport:
         self._tell(self._reloader.last)
         self._news.set()
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         while True:
+            pulse.rest(self._news.is_set)
             await self._news.wait()
+            pulse.beat()
             self._news.clear()
             written = await self._keep()
             written = await self._write_status() and written
@@ -88,6 +91,7 @@ class PolicyReport:
                 continue
             timer = asyncio.ensure_future(self._clock.sleep(limits.POLICY_RETRY_S))
             news = asyncio.ensure_future(self._news.wait())
+            pulse.beat()
             try:
                 await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
             finally:

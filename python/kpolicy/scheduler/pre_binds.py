@@ -24,6 +24,7 @@ from kpolicy.engine import (
     VolumeState,
     VolumeWork,
 )
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.engine_port import EngineThread
@@ -99,12 +100,14 @@ class PreBinds:
             return BindEnd(Outcome.FAILED)
         return _failed(f"binding volumes: {progress.message}")
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Ask about all that wait, as often as there is news of them."""
         while True:
             self._begun.clear()
             if not self._waiting:
+                pulse.rest(self._begun.is_set)
                 await self._begun.wait()
+            pulse.beat()
             self._news.clear()
             asked = list(self._waiting)
             answers = await self._thread.call(

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.program import Program
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
@@ -116,10 +117,12 @@ class Reloader:
             return self._done(Reloaded("unreadable", problem=sources))
         return await self.apply(sources)
 
-    async def follow(self, source: PolicySource) -> None:
+    async def follow(self, source: PolicySource, pulse: Pulse = NO_PULSE) -> None:
         """Put in force whatever the source comes to say: at once, or a moment after the last."""
         while True:
+            pulse.rest(lambda: False)
             await source.changed()
+            pulse.beat()
             began_ns = self.clock.monotonic_ns()
             await self.read(source)
             took_s = (self.clock.monotonic_ns() - began_ns) / NANOSECONDS

@@ -80,7 +80,7 @@ class Reporter:
         )  # fmt: skip
         if was_tried(decision):
             self.metrics.preemption_attempts.add()
-        took_ns = decision.filter_ns + decision.score_ns
+        took_ns = decision.took_ns
         self.metrics.attempted(result, pod.profile, took_ns / 1e9)
         for rule in decision.rejected_by:
             self.metrics.rule_rejections.add((pod.profile, rule))
@@ -235,6 +235,7 @@ def _attempt(
         wait_ns=pod.waited_ns,
         started_ns=started_ns,
         filter_ns=decision.filter_ns,
+        post_filter_ns=decision.post_filter_ns,
         score_ns=decision.score_ns,
         ended_ns=ended_ns,
         bind_started_ns=bind_started_ns,

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
@@ -18,15 +19,17 @@ from kpolicy.clock import NANOSECONDS, Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.lease_record import LeaseTerms
-from kpolicy.cluster.limits import START_PATIENCE_S
+from kpolicy.cluster.limits import OUTBOX_SILENT_S_MAX, START_PATIENCE_S
 from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine
+from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.comparer import Compared
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.leadership import Leadership
+from kpolicy.scheduler.liveness import Liveness
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.pages import Pages
@@ -46,7 +49,7 @@ from kpolicy.scheduler.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.serving import serving_of
 from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
-from kpolicy.telemetry.health import Check, Checks, ping
+from kpolicy.telemetry.health import Check, Checks
 from kpolicy.telemetry.http import HttpServer
 from kpolicy.telemetry.process_metrics import register as register_process
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -106,6 +109,7 @@ class Scheduler:
             self._shadow = ShadowPolicy(self._compile, self._clock)
             self._engine = self._shadow.beside(self._engine)
             self._shadow.observe(self.metrics)
+        self._heartbeats = Heartbeats(self._clock)
         self._patience = Patience(self._clock, self._machine.random, START_PATIENCE_S)
         self._leadership: Leadership | None = None
         self._parts: Parts | None = None
@@ -220,14 +224,18 @@ class Scheduler:
         if self._shadow is not None and self._shadow_given is not None:
             shadow_source = delivery.source_of(self._shadow_given)
             await self._or_stopped(self._shadow.start(shadow_source))
-        for work, name in (
-            (measure_lag(self._clock, self.metrics.loop_lag_seconds), "loop lag"),
-            (parts.reporter.events.run(), "events"),
-            (parts.reporter.status.run(), "conditions"),
-            (parts.binds.run(), "settle"),
-            (parts.pre_binds.run(), "volumes"),
+        lag = partial(measure_lag, self._clock, self.metrics.loop_lag_seconds)
+        for run, name in (
+            (lag, "loop-lag"),
+            (parts.binds.run, "settle"),
+            (parts.pre_binds.run, "volumes"),
         ):
-            group.create_task(work, name=name)
+            self._begin_task(group, run, name)
+        for run, name in (
+            (parts.reporter.events.run, "events"),
+            (parts.reporter.status.run, "conditions"),
+        ):
+            self._begin_task(group, run, name, OUTBOX_SILENT_S_MAX)
         await self._or_stopped(parts.informers.wait_synced())
         if not self._stop.is_set():
             gc.collect()
@@ -236,8 +244,9 @@ class Scheduler:
             _log.info("ready: every list is in the engine")
             delivery.follow()
             if self._shadow is not None and shadow_source is not None:
-                work = self._shadow.follow(shadow_source, parts.informers)
-                group.create_task(work, name="shadow policy")
+                follow = partial(self._shadow.follow, shadow_source, parts.informers)
+                silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
+                self._begin_task(group, follow, "shadow-policy", silent_s_max)
             await self._or_stopped(self._lead())
         if not self._stop.is_set():
             delivery.report.begin()
@@ -256,6 +265,7 @@ class Scheduler:
         self._leadership = Leadership(
             self._lease_connection, self._clock, Random(self._random.getrandbits(64)),
             terms=terms, options=self.options, machine=self._machine, on_lost=self._lost,
+            heartbeats=self._heartbeats,
         )  # fmt: skip
         leadership, name = self._leadership, self.options.lease_name
         self.metrics.watch(
@@ -275,7 +285,7 @@ class Scheduler:
         fence = leadership.fence if leadership is not None else lambda: True
         given = Given(
             client, self._engine, self._compile, self.options, self._clock, self._machine,
-            self.metrics, traces, fence, self._patience,
+            self.metrics, traces, fence, self._patience, self._heartbeats,
         )  # fmt: skip
         return wire(given, group)
 
@@ -296,16 +306,13 @@ class Scheduler:
         why = await self._http.start()
         if not why:
             if serving.certificate is not None:
-                group.create_task(serving.certificate.follow(self._clock), name="certificate")
+                follow = partial(serving.certificate.follow, self._clock)
+                self._begin_task(group, follow, "certificate")
             return None
         self._http = None
         return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")
 
     def _checks(self, parts: Parts) -> Checks:
-        def engine() -> str:
-            busy_s = parts.thread.busy_s()
-            return f"a call takes {busy_s:.0f} s" if busy_s > limits.ENGINE_CALL_S_MAX else ""
-
         def synced() -> str:
             why = f": waiting for the API server: {self.waits_for}" if self.waits_for else ""
             return "" if self.ready else f"handlers are not fully synchronized{why}"
@@ -313,9 +320,9 @@ class Scheduler:
         def stopping() -> str:
             return "process is shutting down" if self._stop.is_set() else ""
 
-        alive = (ping(), Check("engine", engine))
+        alive = Liveness(parts.thread, self._heartbeats)
         ready = (
-            *alive,
+            *alive.process,
             Check("sched-handler-sync", synced),
             Check("api-server", parts.informers.unreachable),
             Check("shutdown", stopping),
@@ -340,7 +347,7 @@ class Scheduler:
             random=Random(self._random.getrandbits(64)), events=parts.reporter.events, group=group,
             by=self._machine.host_name,
             leads=leadership.fence if leadership is not None else lambda: True,
-            patience=self._patience,
+            patience=self._patience, heartbeats=self._heartbeats,
         )  # fmt: skip
 
     async def _lead(self) -> None:
@@ -349,21 +356,35 @@ class Scheduler:
 
     def _begin(self, parts: Parts, group: asyncio.TaskGroup) -> None:
         clock = self._clock
-        flush = flush_parked(parts.queue, parts.cycle, parts.thread, parts.sink, clock)
-        for work, name in (
-            (self._cycle(parts, group), "cycle"),
-            (parts.extended.run(), "extenders"),
-            (flush, "flush"),
-            (log_summary(parts.reporter, parts.queue, clock), "summary"),
+        flush = partial(
+            flush_parked, parts.queue, parts.cycle, parts.thread, parts.sink, clock=clock
+        )
+        for run, name in (
+            (partial(self._cycle, parts, group), "cycle"),
+            (parts.extended.run, "extenders"),
+            (
+                flush,
+                "flush",
+            ),
+            (partial(log_summary, parts.reporter, parts.queue, clock), "summary"),
         ):
-            group.create_task(work, name=name)
+            self._begin_task(group, run, name)
 
-    async def _cycle(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+    def _begin_task(
+        self,
+        group: asyncio.TaskGroup,
+        run: Callable[[Pulse], Coroutine[Any, Any, None]],
+        name: str,
+        silent_s_max: float = limits.TASK_SILENT_S_MAX,
+    ) -> None:
+        group.create_task(run(self._heartbeats.of(name, silent_s_max)), name=name)
+
+    async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:
         if self.options.once:
-            await parts.cycle.run_once(group)
+            await parts.cycle.run_once(group, pulse)
             self.stop()
         else:
-            await parts.cycle.run(group)
+            await parts.cycle.run(group, pulse)
 
     # --- the way out -----------------------------------------------------------------------------
 

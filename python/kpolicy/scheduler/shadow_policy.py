@@ -16,6 +16,7 @@ from typing import Any, cast
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.timestamps import api_micro_time
 from kpolicy.engine import Engine
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.program import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.engine_port import EnginePort
@@ -58,12 +59,16 @@ class ShadowPolicy:
         self._shadow.start()
         await self._read(source)
 
-    async def follow(self, source: PolicySource, informers: Informers) -> None:
+    async def follow(
+        self, source: PolicySource, informers: Informers, pulse: Pulse = NO_PULSE
+    ) -> None:
         await self._watch(informers)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._catch_up(informers))
             while True:
+                pulse.rest(lambda: False)
                 await source.changed()
+                pulse.beat()
                 began_ns = self._clock.monotonic_ns()
                 if await self._read(source):
                     await self._watch(informers)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 
 from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
@@ -25,13 +26,17 @@ async def flush_parked(
     cycle: Cycle,
     thread: EngineThread,
     sink: EngineSink,
+    pulse: Pulse = NO_PULSE,
+    *,
     clock: Clock,
 ) -> None:
     """The safety net for missed events, and for pods that came when the queue was full."""
     refused = 0
     while True:
+        pulse.beat()
         await clock.sleep(limits.FLUSH_PERIOD_S)
         while queue.flush(limits.SLICE_PODS, clock.monotonic_ns()):
+            pulse.beat()
             cycle.poke()
             await asyncio.sleep(0)
         statistics = queue.statistics()
@@ -40,9 +45,10 @@ async def flush_parked(
             await sink.take_pods(await thread.call(thread.engine.pending))
 
 
-async def measure_lag(clock: Clock, lag_seconds: Histogram) -> None:
+async def measure_lag(clock: Clock, lag_seconds: Histogram, pulse: Pulse = NO_PULSE) -> None:
     quiet_until_ns = 0
     while True:
+        pulse.beat()
         began_ns = clock.monotonic_ns()
         await clock.sleep(limits.LAG_PERIOD_S)
         now_ns = clock.monotonic_ns()
@@ -53,9 +59,12 @@ async def measure_lag(clock: Clock, lag_seconds: Histogram) -> None:
             _log.warning("the event loop was held up", extra={"seconds": round(lag_s, 3)})
 
 
-async def log_summary(reporter: Reporter, queue: Queue, clock: Clock) -> None:
+async def log_summary(
+    reporter: Reporter, queue: Queue, clock: Clock, pulse: Pulse = NO_PULSE
+) -> None:
     """A line every ten seconds in which something happened; single pods are at level debug."""
     while True:
+        pulse.beat()
         await clock.sleep(limits.SUMMARY_PERIOD_S)
         tally = reporter.tally
         if tally.empty():

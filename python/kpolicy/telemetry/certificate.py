@@ -13,6 +13,7 @@ import ssl
 from pathlib import Path
 
 from kpolicy.clock import Clock
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.telemetry import limits
 
 _log = logging.getLogger(__name__)
@@ -51,9 +52,10 @@ class ServedCertificate:
         self._current, self._digest = fresh, read
         return ""
 
-    async def follow(self, clock: Clock) -> None:
+    async def follow(self, clock: Clock, pulse: Pulse = NO_PULSE) -> None:
         """Read the files again and again. Ends only when cancelled."""
         while True:
+            pulse.beat()
             await clock.sleep(limits.CERTIFICATE_PERIOD_S)
             renewals = self.renewals
             why = self.load()

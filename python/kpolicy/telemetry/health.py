@@ -5,7 +5,7 @@ Owns `Check`, the three groups and the text. Pure: a check gives a reason, or an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,9 +22,9 @@ class Check:
 class Checks:
     """`healthz` restarts us where it is probed, `readyz` only takes us out of service."""
 
-    healthz: Sequence[Check] = ()
-    livez: Sequence[Check] = ()
-    readyz: Sequence[Check] = ()
+    healthz: Iterable[Check] = ()
+    livez: Iterable[Check] = ()
+    readyz: Iterable[Check] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def ping() -> Check:
 
 
 def judge(
-    group: str, checks: Sequence[Check], *, verbose: bool, exclude: Collection[str] = ()
+    group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
 ) -> Health:
     """`ok`, or each check on a line with `[+]` or `[-]` and the reason of those that fail."""
     failed = False

@@ -10,7 +10,7 @@ import errno
 import json
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -62,7 +62,7 @@ class HttpServer:
         self._tls = tls
         application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
         for name in ("healthz", "livez", "readyz"):
-            group: Sequence[Check] = getattr(checks, name)
+            group: Iterable[Check] = getattr(checks, name)
             application.router.add_get(f"/{name}", _health(name, group))
             application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
         application.router.add_get("/metrics", self._guarded(self._metrics))
@@ -137,7 +137,7 @@ def _page(serve: Serve) -> _Handler:
     return answer
 
 
-def _health(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:
+def _health(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         health = judge(
             name,
@@ -150,7 +150,7 @@ def _health(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:
     return answer
 
 
-def _one_check(name: str, checks: Sequence[Check]) -> Callable[[web.Request], Any]:
+def _one_check(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         asked = [check for check in checks if check.name == request.match_info["check"]]
         if not asked:

@@ -90,10 +90,15 @@ class Computed:
         yield from _samples(self.description, self._read())
 
 
+# A count for each bucket (not cumulated), the last for +Inf, and the sum.
+Buckets = tuple[Sequence[int], float]
+
+
 class Histogram:
     def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Labels = ()) -> None:
         self.description = Description(name, "histogram", text, labels)
         self._bounds = tuple(bounds)
+        self._read: Callable[[], Mapping[Labels, Buckets]] = dict
         # Per label set: a count for each bucket (not cumulated), the last for +Inf, and the sum.
         self._series: dict[Labels, tuple[list[int], list[float]]] = {}
         if not labels:
@@ -110,16 +115,22 @@ class Histogram:
     def count(self, labels: Labels = ()) -> int:
         return sum(self._series[labels][0]) if labels in self._series else 0
 
+    def join(self, read: Callable[[], Mapping[Labels, Buckets]]) -> None:
+        """Series that somebody else keeps, beside its own: `read` is called at each scrape."""
+        self._read = read
+
     def lines(self) -> Iterator[str]:
         name, names = self.description.name, self.description.labels
-        for labels, (counts, total) in sorted(self._series.items()):
+        own = {labels: (counts, sums[0]) for labels, (counts, sums) in self._series.items()}
+        series: dict[Labels, Buckets] = {**self._read(), **own}
+        for labels, (counts, total) in sorted(series.items()):
             cumulated = 0
             for bound, count in zip((*map(_number, self._bounds), "+Inf"), counts, strict=True):
                 cumulated += count
                 inside = _inside((*names, "le"), (*labels, bound))
                 yield f"{name}_bucket{inside} {cumulated}"
             inside = _inside(names, labels)
-            yield f"{name}_sum{inside} {_number(total[0])}"
+            yield f"{name}_sum{inside} {_number(total)}"
             yield f"{name}_count{inside} {cumulated}"
 
     def _empty(self) -> tuple[list[int], list[float]]:

@@ -60,8 +60,11 @@ class Pipeline:
         )
         inside = trace.set_span_in_context(root, Context())
         cursor_ns = attempt.started_ns
-        scored_ns = attempt.score_ns if attempt.nodes_feasible else 0  # else it is a clock's grain
-        for name, duration_ns in (("filter", attempt.filter_ns), ("score", scored_ns)):
+        for name, duration_ns in (
+            ("filter", attempt.filter_ns),
+            ("score", attempt.score_ns),
+            ("post_filter", attempt.post_filter_ns),
+        ):
             if duration_ns:
                 child = self._tracer.start_span(name, inside, start_time=cursor_ns)
                 cursor_ns += duration_ns

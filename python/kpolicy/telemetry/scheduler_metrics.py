@@ -6,6 +6,7 @@ engine) gives it at scrape time through `watch`. Must not know where numbers com
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
@@ -22,17 +23,14 @@ from kpolicy.telemetry.metrics import (
 
 _ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
 _LABELLED_ATTEMPTS_MAX: Final = 14
+_SAMPLED_OF: Final = 10  # as the engine
 
 
 class Timed(Protocol):
-    """What a decision says of its stages; `kpolicy.engine.Decision` is one."""
+    """What a decision says of its time; `kpolicy.engine.Decision` is one."""
 
     @property
-    def filter_ns(self) -> int: ...
-    @property
-    def score_ns(self) -> int: ...
-    @property
-    def nodes_feasible(self) -> int: ...
+    def took_ns(self) -> int: ...
 
 
 class SchedulerMetrics:
@@ -58,6 +56,12 @@ class SchedulerMetrics:
             "Duration of all rules of one extension point for one pod.",
             exponential(0.0001, 2, 12),
             ("extension_point", "status", "profile"),
+        )
+        self.plugin_seconds = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Duration of one rule at one extension point, of every tenth cycle and bind.",
+            exponential(0.00001, 1.5, 20),
+            ("plugin", "extension_point", "status"),
         )
         self.sli_seconds = Histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
@@ -142,6 +146,7 @@ class SchedulerMetrics:
             "kpolicy_policy_last_good",
             "1 while an earlier policy is in force, because the one that is wanted is not good.",
         )
+        self._after_cycles: dict[str, int] = defaultdict(int)
         self.registry = Registry(
             value for value in vars(self).values() if isinstance(value, Counter | Histogram)
         )
@@ -150,12 +155,25 @@ class SchedulerMetrics:
         self.attempts.add((result, profile))
         self.attempt_seconds.observe(seconds, (result, profile))
 
-    def decided(self, profile: str, decision: Timed) -> None:
-        self.algorithm_seconds.observe((decision.filter_ns + decision.score_ns) / 1e9)
-        points = self.extension_point_seconds
-        points.observe(decision.filter_ns / 1e9, ("Filter", "Success", profile))
-        if decision.nodes_feasible:
-            points.observe(decision.score_ns / 1e9, ("Score", "Success", profile))
+    def decided(self, decision: Timed) -> None:
+        self.algorithm_seconds.observe(decision.took_ns / 1e9)
+
+    def pre_bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
+        """All volumes of one pod were bound, or one was not."""
+        self._after_cycle("PreBind", "VolumeBinding", profile, seconds, succeeded=succeeded)
+
+    def bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
+        self._after_cycle("Bind", "DefaultBinder", profile, seconds, succeeded=succeeded)
+
+    def _after_cycle(
+        self, point: str, plugin: str, profile: str, seconds: float, *, succeeded: bool
+    ) -> None:
+        status = "Success" if succeeded else "Error"
+        self.extension_point_seconds.observe(seconds, (point, status, profile))
+        # As many as of the engine's rules, so that a sum over plugins compares them.
+        if self._after_cycles[point] % _SAMPLED_OF == 0:
+            self.plugin_seconds.observe(seconds, (plugin, point, status))
+        self._after_cycles[point] += 1
 
     def placed(self, attempts: int, waited_seconds: float, *, rescued: bool) -> None:
         label = str(attempts) if attempts <= _LABELLED_ATTEMPTS_MAX else "15+"

@@ -55,6 +55,7 @@ class Attempt:
     filter_ns: int
     score_ns: int
     ended_ns: int
+    post_filter_ns: int = 0
     bind_started_ns: int = 0
     node: str = ""
     score: int = 0
@@ -150,6 +151,6 @@ class Traces:
 
 
 def is_slow(attempt: Attempt) -> bool:
-    decided_ns = attempt.filter_ns + attempt.score_ns
+    decided_ns = attempt.filter_ns + attempt.score_ns + attempt.post_filter_ns
     whole_ns = attempt.ended_ns - attempt.started_ns
     return decided_ns > limits.SLOW_CYCLE_NS or whole_ns > limits.SLOW_ATTEMPT_NS

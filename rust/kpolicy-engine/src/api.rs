@@ -16,8 +16,9 @@
 //! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
 //! requested(&self, uids: &[Arc<str>], resources: &[String]) -> Vec<Vec<String>>
-//! filter(&mut self, uid: &Arc<str>) -> Filtered
-//! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode]) -> Decision
+//! filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered
+//! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode],
+//!     stopwatch: &dyn Stopwatch) -> Decision
 //! volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress>
 //! second_opinions(&mut self, acted: &[Acted]) -> Vec<Opinion>        // of another engine's decisions
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
@@ -27,6 +28,7 @@
 //! message(&self, uid: &str) -> Arc<str>
 //! pending(&self) -> Vec<PodChange>
 //! statistics(&self) -> Statistics
+//! timings(&self) -> &Timings                                         // of stages and rules
 //! ```
 
 use std::collections::BTreeMap;
@@ -113,6 +115,8 @@ pub struct Decision {
     pub nodes_feasible: usize,
     pub filter_ns: u64,
     pub score_ns: u64,
+    /// Looking for room, where no node will do.
+    pub post_filter_ns: u64,
     /// The node that is held for the pod while preemption makes room on it, from now or from before;
     /// where it is empty, an earlier nomination is void.
     pub nominated_node: Arc<str>,

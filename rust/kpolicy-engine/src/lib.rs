@@ -18,5 +18,6 @@ pub mod program;
 pub mod resources;
 pub mod rules;
 pub mod snapshot;
+pub mod timing;
 
 pub use engine::Engine;

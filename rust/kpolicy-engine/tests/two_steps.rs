@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{
-    Candidates, Decision, Filtered, KeptNode, LeftNode, LeftRoom, RefusedNode, Verdict,
+    Candidates, Decision, Filtered, KeptNode, LeftNode, LeftRoom, RefusedNode, Still, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -56,11 +56,11 @@ fn refused(nodes: &[(&str, bool)]) -> Vec<RefusedNode> {
 }
 
 fn filter(engine: &mut Engine) -> Filtered {
-    engine.filter(&Arc::from("p"))
+    engine.filter(&Arc::from("p"), &Still)
 }
 
 fn choose(engine: &mut Engine, token: u64, nodes: &[(&str, i64)]) -> Decision {
-    engine.choose(&Arc::from("p"), token, &kept(nodes), &[])
+    engine.choose(&Arc::from("p"), token, &kept(nodes), &[], &Still)
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_pod_that_others_refuse_everywhere_is_parked_and_anything_wakes_it() {
     let mut engine = four();
     let token = filter(&mut engine).token;
     let all = refused(&[("n1", true), ("n2", true), ("n3", false)]);
-    let decision = engine.choose(&Arc::from("p"), token, &[], &all);
+    let decision = engine.choose(&Arc::from("p"), token, &[], &all, &Still);
     assert_eq!(decision.verdict, Verdict::Parked);
     let told = "0/4 nodes are available: 1 Insufficient cpu, 3 no licence.";
     assert!(decision.message.starts_with(told), "{}", decision.message);
@@ -154,7 +154,7 @@ fn a_node_that_is_refused_for_good_is_not_made_room_on() {
         let mut engine = engine(&[node("n1", "2"), pod("low", 0, "n1"), pod("p", 5, "")]);
         let token = filter(&mut engine).token;
         let refused = refused(&[("n1", is_unresolvable)]);
-        engine.choose(&Arc::from("p"), token, &[], &refused).victims
+        engine.choose(&Arc::from("p"), token, &[], &refused, &Still).victims
     };
     assert_eq!(crowd(true), []);
     // Nothing of ours is in the way, so that nobody need go either.
@@ -231,7 +231,7 @@ fn left(token: u64, nodes: &[(&str, &[&str])]) -> LeftRoom {
 }
 
 fn preempt(engine: &mut Engine, token: u64, left: &LeftRoom) -> Decision {
-    engine.preempt(&Arc::from("p"), token, &[], &[], left)
+    engine.preempt(&Arc::from("p"), token, &[], &[], left, &Still)
 }
 
 fn victims(decision: &Decision) -> (&str, Vec<&str>) {

@@ -191,7 +191,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let filtered = self.ask(py, |held| held.core.filter(&uid))?;
+        let filtered = self.ask(py, |held| held.core.filter(&uid, &Monotonic::started()))?;
         tuples::filtered(py, &filtered)
     }
 
@@ -208,7 +208,9 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
         let (kept, refused) = (given::kept(kept), given::refused(refused));
-        let decision = self.ask(py, |held| held.core.choose(&uid, token, &kept, &refused))?;
+        let decision = self.ask(py, |held| {
+            held.core.choose(&uid, token, &kept, &refused, &Monotonic::started())
+        })?;
         tuples::decision(py, &decision)
     }
 
@@ -242,8 +244,9 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
         let (kept, refused, left) = (given::kept(kept), given::refused(refused), given::left(left));
-        let decision =
-            self.ask(py, |held| held.core.preempt(&uid, token, &kept, &refused, &left))?;
+        let decision = self.ask(py, |held| {
+            held.core.preempt(&uid, token, &kept, &refused, &left, &Monotonic::started())
+        })?;
         tuples::decision(py, &decision)
     }
 
@@ -363,6 +366,16 @@ impl Engine {
     fn holdings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let lines = self.ask(py, |held| held.core.holdings())?;
         Ok(PyBytes::new(py, &lines))
+    }
+
+    /// How long stages and rules took since the engine was made, in all programs: two lists of
+    /// (profile or rule, extension point, status, counts by bucket, seconds together).
+    fn timings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let (stages, rules) = self.ask(py, |held| {
+            let timings = held.core.timings();
+            (timings.stages(), timings.rules())
+        })?;
+        tuples::timings(py, &stages, &rules)
     }
 
     /// Sizes of everything held, as a JSON object.

@@ -9,6 +9,7 @@ use kpolicy_engine::api::{
     Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState, Refusal,
     Verdict, Victim, VolumeProgress, VolumeWork, Wake,
 };
+use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{Bound, IntoPyObjectExt};
@@ -123,6 +124,19 @@ pub fn located<'py>(py: Python<'py>, pods: &[Located]) -> PyResult<Bound<'py, Py
     list(py, pods, |py, pod| (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.node).into_pyobject(py))
 }
 
+pub fn timings<'py>(py: Python<'py>, stages: &[Series], rules: &[Series]) -> Tuple<'py> {
+    (list(py, stages, series)?, list(py, rules, series)?).into_pyobject(py)
+}
+
+fn series<'py>(py: Python<'py>, one: &Series) -> Tuple<'py> {
+    (&*one.name, one.point, one.status, &one.counts, seconds(one.sum_ns)).into_pyobject(py)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "years are exact to the microsecond")]
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
 fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
     (&*victim.uid, &*victim.namespace, &*victim.name, victim.is_terminating).into_pyobject(py)
 }
@@ -160,6 +174,7 @@ pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
         decision.nodes_feasible.into_bound_py_any(py)?,
         decision.filter_ns.into_bound_py_any(py)?,
         decision.score_ns.into_bound_py_any(py)?,
+        decision.post_filter_ns.into_bound_py_any(py)?,
         (&*decision.nominated_node).into_bound_py_any(py)?,
         list(py, &decision.victims, victim)?.into_any(),
         texts(py, &decision.rejected_by)?.into_any(),

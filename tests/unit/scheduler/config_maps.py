@@ -12,6 +12,7 @@ from random import Random
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.config_map_watches import ConfigMapWatches
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import connection
@@ -24,6 +25,6 @@ async def watching(control_plane: ControlPlane) -> AsyncIterator[ConfigMapWatche
         ApiClient(connection(control_plane.url), clock) as client,
         asyncio.TaskGroup() as group,
     ):
-        watches = ConfigMapWatches(client, clock, Random(1), group)
+        watches = ConfigMapWatches(client, clock, Random(1), group, heartbeats=Heartbeats(clock))
         yield watches
         watches.keep(())

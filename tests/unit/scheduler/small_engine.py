@@ -26,6 +26,7 @@ from kpolicy.engine import (
     Refusal,
     RefusedNode,
     Scheduled,
+    Timings,
     Unreadable,
     Verdict,
     VolumeProgress,
@@ -68,7 +69,7 @@ def decided(
     placed = verdict is Verdict.PLACED
     return Decision(
         verdict, uid, namespace, name or uid, node, message, 100 if placed else 0, nodes,
-        1 if placed else 0, filter_ns, score_ns, "", [], list(rejected_by), [], list(volumes),
+        1 if placed else 0, filter_ns, score_ns, 0, "", [], list(rejected_by), [], list(volumes),
     )  # fmt: skip
 
 
@@ -240,6 +241,9 @@ class SmallEngine:
         keys = [f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in self.pods.values()]
         lines = [{"pod": key, "nodes": []} for key in keys if key in asked]
         return "\n".join(map(json.dumps, lines)).encode()
+
+    def timings(self) -> Timings:
+        return Timings([], [])
 
     def statistics(self) -> bytes:
         return json.dumps(

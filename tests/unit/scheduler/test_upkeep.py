@@ -38,7 +38,7 @@ async def test_parked_pods_are_flushed_after_five_minutes() -> None:
     queue.changed(Pending("a"), 0)
     queue.pop_batch(1, 0)
     queue.parked("a", ["Fit"], 0)
-    async with _running(flush_parked(queue, poked, thread, sink, clock)):  # type: ignore[arg-type]
+    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
         await clock.advance(299)
         assert queue.statistics().parked == 1
         await clock.advance(31)
@@ -61,7 +61,7 @@ async def test_pods_the_queue_had_no_room_for_are_fetched_when_there_is() -> Non
     assert queue.statistics().refused == 1
     queue.gone("a")
     del engine.pods["a"]
-    async with _running(flush_parked(queue, poked, thread, sink, clock)):  # type: ignore[arg-type]
+    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
         await clock.advance(31)
         for _ in range(1000):
             if len(queue):

@@ -113,7 +113,7 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
 
 def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
     """Of each decision of one call that took so long."""
-    stamped = [one.filter_ns + one.score_ns for one in decisions]
+    stamped = [one.took_ns for one in decisions]
     share = max(0, took_ns - sum(stamped)) // max(1, len(stamped))
     return [one + share for one in stamped]
 

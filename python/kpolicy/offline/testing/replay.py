@@ -134,5 +134,5 @@ def _replayed(decision: Decision, recorded: dict[str, str]) -> ReplayedPod:
     key = f"{decision.namespace}/{decision.name}"
     return ReplayedPod(
         key, recorded[key], decision.node, decision.message, decision.score,
-        decision.filter_ns + decision.score_ns,
+        decision.took_ns,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.binding import pod_path
 from kpolicy.cluster.failure import Status
 from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
+from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.decide import Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
@@ -117,7 +118,7 @@ class ExtendedPods:
         self.poke()
         return [pod for pod in batch if pod.uid not in kept]
 
-    async def run(self) -> None:
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
         while True:
             self._work.clear()
             while (
@@ -130,6 +131,7 @@ class ExtendedPods:
                 if self._is_ours(one.pod):
                     self._asking += 1
                     self._group.create_task(self._decide(one), name="extenders")
+            pulse.rest(self._work.is_set)
             await self._work.wait()
 
     # --- one pod ---------------------------------------------------------------------------------
@@ -272,6 +274,6 @@ def _interested(extenders: Extenders, one: _Pod) -> list[ExtenderClient]:
 def _failed(pod: QueuedPod, message: str) -> Decision:
     """Of a cycle that an extender broke off."""
     return Decision(
-        Verdict.FAILED, pod.uid, pod.namespace, pod.name, "", message, 0, 0, 0, 0, 0, "",
+        Verdict.FAILED, pod.uid, pod.namespace, pod.name, "", message, 0, 0, 0, 0, 0, 0, "",
         [], [], [], [],
     )  # fmt: skip

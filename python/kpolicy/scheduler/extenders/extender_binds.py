@@ -57,6 +57,10 @@ class ExtenderBinds:
         while len(self._by_uid) > limits.EXTENDER_BINDS_EXPECTED_MAX:
             self._by_uid.popitem(last=False)
 
+    def expects(self, uid: str) -> bool:
+        """An extender is to bind the pod."""
+        return uid in self._by_uid
+
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
         for client in self._by_uid.pop(binding.uid, ()):
             if not self._fence():

@@ -5,6 +5,7 @@
 
 use crate::rules::{Code, Filter, PreparedFilter, Reads, Refresh, Stage};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
 
 #[derive(Debug)]
 pub struct FilterColumn {
@@ -28,10 +29,23 @@ pub fn touched(change: &Change, reads: Reads) -> Option<NodeSlot> {
 }
 
 impl FilterColumn {
-    pub fn new(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Self {
+    pub fn new(rule: &dyn Filter, pod: &Pod, cluster: &Cluster, meter: impl Meter) -> Self {
         let now = cluster.generation();
+        meter.begin();
         let prepared = rule.prepare(pod, cluster);
-        Self { prepared, codes: Vec::new(), is_filled: false, seen: now, rewritten: now }
+        let column =
+            Self { prepared, codes: Vec::new(), is_filled: false, seen: now, rewritten: now };
+        meter.whole(Point::PreFilter, || column.status());
+        column
+    }
+
+    /// What it comes to before any node is asked.
+    fn status(&self) -> StatusCode {
+        match self.prepared().map(PreparedFilter::stage) {
+            None | Some(Stage::Skip) => StatusCode::Skip,
+            Some(Stage::Check) => StatusCode::Success,
+            Some(Stage::Reject(status)) => status.rejection.into(),
+        }
     }
 
     pub fn prepared(&self) -> Option<&dyn PreparedFilter> {
@@ -60,7 +74,7 @@ impl FilterColumn {
         self.prepared().is_some_and(|prepared| !matches!(prepared.stage(), Stage::Skip))
     }
 
-    pub fn follow(&mut self, rule: &dyn Filter, pod: &Pod, cluster: &Cluster) {
+    pub fn follow(&mut self, rule: &dyn Filter, pod: &Pod, cluster: &Cluster, meter: impl Meter) {
         let now = cluster.generation();
         if self.seen == now {
             return;
@@ -68,50 +82,57 @@ impl FilterColumn {
         let changes = cluster.log().since(self.seen);
         self.seen = now;
         let Some(prepared) = &mut self.prepared else { return };
-        match changes.map(|changes| (changes, prepared.refresh(changes, cluster))) {
-            Some((changes, Refresh::Nodes)) => self.touch(changes, cluster),
-            Some((_, Refresh::All)) => self.rewrite(cluster),
-            Some((_, Refresh::Again)) | None => {
-                self.prepared = rule.prepare(pod, cluster);
-                self.rewrite(cluster);
-            }
+        let refreshed = changes.map(|changes| (changes, prepared.refresh(changes, cluster)));
+        if matches!(refreshed, Some((_, Refresh::Again)) | None) {
+            self.prepared = rule.prepare(pod, cluster);
+        }
+        meter.whole(Point::PreFilter, || self.status());
+        match refreshed {
+            Some((changes, Refresh::Nodes)) => self.touch(changes, cluster, meter),
+            Some((_, Refresh::All | Refresh::Again)) | None => self.rewrite(cluster, meter),
         }
     }
 
     /// Works out the answers of all nodes, if that was not done yet.
-    pub fn fill(&mut self, cluster: &Cluster) {
+    pub fn fill(&mut self, cluster: &Cluster, meter: impl Meter) {
         if !self.is_filled {
             self.is_filled = true;
-            self.rewrite(cluster);
+            meter.begin();
+            self.rewrite(cluster, meter);
         }
     }
 
-    fn rewrite(&mut self, cluster: &Cluster) {
+    fn rewrite(&mut self, cluster: &Cluster, meter: impl Meter) {
         self.rewritten = cluster.generation();
         if !self.is_filled {
             return;
         }
         self.codes.clear();
         self.codes.resize(cluster.nodes().slots(), Code::PASS);
-        if let (true, Some(prepared)) = (self.is_active(), &self.prepared) {
+        if let (true, Some(prepared)) = (self.is_active(), self.prepared.as_deref()) {
             prepared.check_all(cluster, &mut self.codes);
+            meter.judged(|verdicts| verdicts.all(prepared, &self.codes, cluster));
         }
     }
 
-    fn touch(&mut self, changes: Changes<'_>, cluster: &Cluster) {
+    fn touch(&mut self, changes: Changes<'_>, cluster: &Cluster, meter: impl Meter) {
         if !self.is_filled || !self.is_active() {
             self.codes.resize(if self.is_filled { cluster.nodes().slots() } else { 0 }, Code::PASS);
             return;
         }
-        let Some(prepared) = &self.prepared else { return };
+        let Some(prepared) = self.prepared.as_deref() else { return };
         self.codes.resize(cluster.nodes().slots(), Code::PASS);
         if changes.len() > prepared.worth_asking_all(cluster.nodes().len()) {
             prepared.check_all(cluster, &mut self.codes);
+            meter.judged(|verdicts| verdicts.all(prepared, &self.codes, cluster));
             return;
         }
         let reads = prepared.reads();
         for slot in changes.iter().filter_map(|change| touched(change, reads)) {
             let code = cluster.nodes().view(slot).map(|view| prepared.check(cluster, view));
+            if let Some(code) = code {
+                meter.judged(|verdicts| verdicts.one(prepared, slot, code, cluster));
+            }
             if let Some(cell) = self.codes.get_mut(slot.index()) {
                 *cell = code.unwrap_or_default();
             }

@@ -28,11 +28,12 @@ pub mod verdicts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::Stopwatch;
+use crate::api::{Still, Stopwatch};
 use crate::preemption::{Candidate, Trimmed};
 use crate::program::{Profile, Program};
 use crate::rules::{PreparedScore, Rejection, Status};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
 pub use argued::{Argued, Forks};
 pub use by_node::ByNode;
@@ -59,12 +60,22 @@ pub enum Outcome {
     Failed(String),
 }
 
-#[derive(Debug)]
-pub struct Timed {
-    pub outcome: Outcome,
-    pub filter_ns: u64,
-    pub score_ns: u64,
+/// What came of a step, and how long its stages took.
+#[derive(Debug, Default)]
+pub struct Timed<T> {
+    pub outcome: T,
+    pub lasted: Lasted,
 }
+
+/// Through what a cycle is watched.
+#[derive(Clone, Copy)]
+pub struct Watched<'a, M> {
+    pub stopwatch: &'a dyn Stopwatch,
+    pub meter: M,
+}
+
+/// Nobody watches.
+pub const UNWATCHED: Watched<'static, Unmetered> = Watched { stopwatch: &Still, meter: Unmetered };
 
 /// What a decision is about, besides the snapshot.
 #[derive(Debug, Clone, Copy)]
@@ -115,23 +126,20 @@ impl Cycle {
     }
 
     /// Decides, and where no node will do, tries to make room.
-    pub fn decide(
+    pub fn decide<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
-        stopwatch: &dyn Stopwatch,
-    ) -> Timed {
-        let start = stopwatch.elapsed_ns();
-        let decided = self.run(question, cluster, |run| {
+        watched: Watched<'_, M>,
+    ) -> Timed<Outcome> {
+        let decided = self.run(question, cluster, watched, |run| {
             let known = run.shape.refusal(question.pod, cluster);
             // A debug build finds out whether it would be refused the same way again.
             if let Some(refusal) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
-                let now = stopwatch.elapsed_ns();
-                return (Outcome::Rejected(Arc::clone(refusal)), now, now);
+                run.end_known(refusal);
+                return Outcome::Rejected(Arc::clone(refusal));
             }
-            let mut filtered = None;
-            let found = run.decide(|| filtered = Some(stopwatch.elapsed_ns()));
-            let end = stopwatch.elapsed_ns();
+            let found = run.decide();
             let outcome = run.told(found, Say::Nothing);
             debug_assert!(
                 known.is_none_or(|known| {
@@ -139,52 +147,52 @@ impl Cycle {
                 }),
                 "a refusal that was known does not hold any more"
             );
-            (outcome, filtered.unwrap_or(end), end)
+            outcome
         });
-        let (outcome, filtered, end) = decided.unwrap_or_else(|| (vanished(), start, start));
-        let filter_ns = filtered.saturating_sub(start);
-        Timed { outcome, filter_ns, score_ns: end.saturating_sub(filtered) }
+        decided.unwrap_or_else(|| Timed { outcome: vanished(), lasted: Lasted::default() })
     }
 
     /// The first half of a decision, for extenders: nodes that pass every filter, in order of
     /// names, and why the others do not.
-    pub fn filter(
+    pub fn filter<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
+        watched: Watched<'_, M>,
         mut tell: impl FnMut(NodeSlot, usize, &Status),
-    ) -> Vec<NodeSlot> {
-        let filtered = self.run(question, cluster, |run| {
-            let (feasible, rejected) = run.filter().ok()?;
+    ) -> Timed<Vec<NodeSlot>> {
+        let filtered = self.run(question, cluster, watched, |run| {
+            let Ok((feasible, rejected)) = run.filter() else { return Vec::new() };
             let prepared = run.shape.prepared(run.stores);
             for node in &rejected.nodes {
                 if let Some(status) = rejected.status(node, &prepared, cluster) {
                     tell(node.slot, node.filter, &status);
                 }
             }
-            Some(feasible)
+            feasible
         });
-        filtered.flatten().unwrap_or_default()
+        filtered.unwrap_or_default()
     }
 
     /// The second half: chooses among those that extenders kept, or else makes room, among what they
     /// left of the candidates if they were asked. `None`: ask them again. What extenders say is not
     /// known of the next pod alike.
-    pub fn choose(
+    pub fn choose<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
+        watched: Watched<'_, M>,
         extended: &Extended,
         trimmed: Option<&Trimmed>,
-    ) -> Option<Outcome> {
-        let chosen = self.run(question, cluster, |run| {
+    ) -> Timed<Option<Outcome>> {
+        let chosen = self.run(question, cluster, watched, |run| {
             let found = run.choose_kept(extended)?;
             let outcome = run.told(found, trimmed.map_or(Say::Nodes, Say::Room));
             let is_spent = matches!(&outcome, Outcome::Rejected(refusal) if refusal.room.is_spent);
             let is_stale = trimmed.is_some_and(|trimmed| trimmed.is_stale);
             (!(is_spent && is_stale)).then_some(outcome)
         });
-        chosen.unwrap_or_else(|| Some(vanished()))
+        chosen.unwrap_or_else(|| Timed { outcome: Some(vanished()), lasted: Lasted::default() })
     }
 
     /// Between the halves, where extenders have a say in who is to go: nodes on which room can be
@@ -195,7 +203,8 @@ impl Cycle {
         cluster: &Cluster,
         extended: &Extended,
     ) -> Vec<Arc<Candidate>> {
-        self.run(question, cluster, |run| run.candidates(extended)).unwrap_or_default()
+        let found = self.run(question, cluster, UNWATCHED, |run| run.candidates(extended));
+        found.unwrap_or_default().outcome
     }
 
     /// Where looking at only some of the nodes stands.
@@ -204,20 +213,24 @@ impl Cycle {
     }
 
     /// Does `work` with the shape of the pod. `None` only if the profile is gone.
-    fn run<T>(
+    fn run<M: Meter, T>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
-        work: impl FnOnce(&mut Run<'_>) -> T,
-    ) -> Option<T> {
+        Watched { stopwatch, meter }: Watched<'_, M>,
+        work: impl FnOnce(&mut Run<'_, M>) -> T,
+    ) -> Option<Timed<T>> {
+        let stages = Stages::begin(stopwatch);
         let profile = question.program.profiles.get(question.profile)?;
         self.key.set(question.profile, profile, question.pod);
-        let id = self.shapes.find(&self.key, profile, question.pod, cluster);
+        let id = self.shapes.find(&self.key, profile, question.pod, cluster, meter);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
-        let done = work(&mut Run { question, profile, cluster, shape, stores, sampling });
+        let mut run = Run { question, profile, cluster, shape, stores, sampling, stages, meter };
+        let outcome = work(&mut run);
+        let lasted = run.stages.lasted();
         self.shapes.weigh(id);
-        Some(done)
+        Some(Timed { outcome, lasted })
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
+use crate::timing::Meter;
 
 use super::argued::{Argued, Forks};
 use super::by_node::ByNode;
@@ -87,10 +88,14 @@ pub fn first_rejection(
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
     node: NodeView<'_>,
+    meter: impl Meter,
 ) -> Option<NodeRejection> {
+    meter.begin();
     for (position, filter) in prepared.iter().enumerate() {
         let Some(filter) = filter else { continue };
         let code = filter.check(cluster, node);
+        let told = meter.at(position);
+        told.judged(|verdicts| verdicts.one(*filter, node.slot, code, cluster));
         if !code.passes() {
             let status = Some(Arc::new(filter.describe(cluster, node, code)));
             return Some(NodeRejection { slot: node.slot, filter: position, code, status });

@@ -11,6 +11,7 @@ use crate::preemption::{self, Asked, Attempt, Candidate, Rooms, Search, Trimmed}
 use crate::program::Profile;
 use crate::rules::Rejection;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::timing::StatusCode;
 
 use super::verdicts::Rejected;
 
@@ -33,6 +34,16 @@ pub struct Room {
     pub is_settled: bool,
     /// None of what extenders left makes room, or there is room that they were not asked about.
     pub is_spent: bool,
+}
+
+impl Room {
+    pub fn status(&self) -> StatusCode {
+        match self.nominated {
+            Some(_) => StatusCode::Success,
+            None if self.is_settled || self.is_spent => StatusCode::Unschedulable,
+            None => StatusCode::Error,
+        }
+    }
 }
 
 /// What `DynamicResources` says before preemption is asked.

@@ -12,13 +12,17 @@ use crate::rules::{
     Stage, Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
+use crate::timing::Unmetered;
 
-use super::refusal::{Say, refuse};
+use super::refusal::refuse;
 use super::sampling::Sampling;
 use super::select::choose;
 use super::stage::{self, Left};
 use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{Outcome, Question, filter_failure, nominated, pre_filter_failure, pre_score_failure};
+use super::{
+    Outcome, Question, filter_failure, nominated, post_filter, pre_filter_failure,
+    pre_score_failure,
+};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +130,7 @@ fn filter(
         judgement.all_filters = all_rejections(&prepared, view, cluster);
         let ahead = nominated::ahead_of(pod, &view.node.name, program, cluster);
         let first = nominated::with_pods(view.slot, &ahead, &prepared, cluster)
-            .or_else(|| nominated::first_rejection(&prepared, cluster, view));
+            .or_else(|| nominated::first_rejection(&prepared, cluster, view, Unmetered));
         if let Some(NodeRejection { filter, status: Some(status), .. }) = &first {
             judgement.filter = Some((*filter, Status::clone(status)));
         }
@@ -170,7 +174,10 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
         let asked = Asked { question, profile, rejected, prepared, cluster };
-        return Outcome::Rejected(Arc::new(refuse(asked, Say::Nothing, &mut Rooms::default())));
+        return Outcome::Rejected(Arc::new(refuse(
+            asked,
+            post_filter::run(asked, None, &mut Rooms::default()),
+        )));
     }
     score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
     let total_of = |slot: &NodeSlot| {

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use crate::message::{self, Histogram, NO_NODES};
-use crate::preemption::{Asked, Rooms, Trimmed};
+use crate::preemption::{Asked, Trimmed};
+use crate::rules::Rejection;
 use crate::snapshot::{Cluster, Pod};
 
-use super::post_filter::{self, Room};
+use super::post_filter::Room;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -18,6 +19,8 @@ pub struct Refusal {
     pub rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
     pub rules: Vec<usize>,
+    /// By what the pod was rejected as a whole, if no node was asked.
+    pub before_nodes: Option<Rejection>,
     pub room: Room,
 }
 
@@ -34,7 +37,13 @@ impl Refusal {
     /// Clause: where there are no nodes, an earlier nomination is void.
     pub fn without_nodes() -> Self {
         let room = Room { is_tried: true, ..Room::default() };
-        Self { message: NO_NODES.into(), rejected_by: Vec::new(), rules: Vec::new(), room }
+        Self {
+            message: NO_NODES.into(),
+            rejected_by: Vec::new(),
+            rules: Vec::new(),
+            before_nodes: None,
+            room,
+        }
     }
 }
 
@@ -79,15 +88,19 @@ impl Remembered {
     }
 }
 
-/// Works out what the user reads of a pod that fits nowhere, and whether room can be made. `rooms` is
-/// up to date and good for the pod.
-pub fn refuse(asked: Asked<'_>, say: Say<'_>, rooms: &mut Rooms) -> Refusal {
+impl<'a> Say<'a> {
+    /// What they left of the candidates.
+    pub fn trimmed(self) -> Option<&'a Trimmed> {
+        match self {
+            Say::Room(trimmed) => Some(trimmed),
+            Say::Nothing | Say::Nodes => None,
+        }
+    }
+}
+
+/// Works out what the user reads of a pod that fits nowhere, and for which this came of making room.
+pub fn refuse(asked: Asked<'_>, room: Room) -> Refusal {
     let Asked { profile, rejected, prepared, cluster, .. } = asked;
-    let trimmed = match say {
-        Say::Room(trimmed) => Some(trimmed),
-        Say::Nothing | Say::Nodes => None,
-    };
-    let room = post_filter::run(asked, trimmed, rooms);
     let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
     let histogram = match before {
         Some(_) => Histogram::default(),
@@ -103,6 +116,7 @@ pub fn refuse(asked: Asked<'_>, say: Say<'_>, rooms: &mut Rooms) -> Refusal {
         message: text.into(),
         rejected_by: rejected.rejected_by(profile),
         rules: rejected.rules(),
+        before_nodes: rejected.pre_filter.as_ref().map(|(_, status)| status.rejection),
         room,
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::preemption::{Asked, Candidate, Rooms};
 use crate::program::Profile;
 use crate::snapshot::{Cluster, NodeSlot};
+use crate::timing::{Meter, Point, Stages, StatusCode};
 
 use super::nominated;
 use super::post_filter;
-use super::refusal::{Say, refuse};
+use super::refusal::{Refusal, Say, refuse};
 use super::sampling::Sampling;
 use super::select::choose;
 use super::shape::{Shape, Stores};
@@ -39,23 +40,25 @@ enum Passing {
 }
 
 /// One decision under way.
-pub struct Run<'a> {
+pub struct Run<'a, M> {
     pub question: Question<'a>,
     pub profile: &'a Profile,
     pub cluster: &'a Cluster,
     pub shape: &'a mut Shape,
     pub stores: &'a mut Stores,
     pub sampling: &'a mut Sampling,
+    pub stages: Stages<'a>,
+    pub meter: M,
 }
 
-impl Run<'_> {
-    pub fn decide(&mut self, filtered: impl FnOnce()) -> Found {
+impl<M: Meter> Run<'_, M> {
+    pub fn decide(&mut self) -> Found {
         let left = match self.left() {
             Ok(left) => left,
             Err(outcome) => return outcome,
         };
         if let Some(slot) = self.nominated_node(&left) {
-            filtered();
+            self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among(&[slot], &[]);
         }
         let is_narrowed = matches!(left, Left::Only { .. });
@@ -65,7 +68,7 @@ impl Run<'_> {
         };
         let percentage = self.profile.percentage_of_nodes_to_score;
         if percentage == 100 && matches!(passing, Passing::AsShown) {
-            filtered();
+            self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among_all();
         }
         let (mut feasible, rejected) = self.listed(passing);
@@ -73,7 +76,7 @@ impl Run<'_> {
             let nodes = self.cluster.nodes();
             feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
         }
-        filtered();
+        self.stages.end(Point::Filter, StatusCode::Success);
         if feasible.is_empty() {
             return Found::Rejected(rejected);
         }
@@ -91,6 +94,7 @@ impl Run<'_> {
             let nodes = self.cluster.nodes();
             feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
         }
+        self.stages.end(Point::Filter, StatusCode::Success);
         Ok((feasible, rejected))
     }
 
@@ -131,13 +135,15 @@ impl Run<'_> {
     /// Nodes that are left to look at, or what the pod as a whole comes to.
     fn left(&mut self) -> Result<Left, Found> {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        self.shape.follow_filters(profile, pod, cluster, self.stores);
-        stage::before_nodes(profile, &self.shape.prepared(self.stores), cluster).map_err(
-            |rejected| {
-                let failure = pre_filter_failure(profile, &rejected);
-                failure.map_or(Found::Rejected(rejected), Found::Failed)
-            },
-        )
+        self.shape.follow_filters(profile, pod, cluster, self.stores, self.meter);
+        let left = stage::before_nodes(profile, &self.shape.prepared(self.stores), cluster);
+        let rejection = left.as_ref().err().and_then(|rejected| rejected.pre_filter.as_ref());
+        let status = rejection.map_or(StatusCode::Success, |(_, status)| status.rejection.into());
+        self.stages.end(Point::PreFilter, status);
+        left.map_err(|rejected| {
+            let failure = pre_filter_failure(profile, &rejected);
+            failure.map_or(Found::Rejected(rejected), Found::Failed)
+        })
     }
 
     /// Clause: the node that a pod is nominated to is tried first, and if it is feasible, it is it.
@@ -162,7 +168,7 @@ impl Run<'_> {
         let (pod, program) = (self.question.pod, self.question.program);
         let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
         nominated::with_pods(slot, &ahead, prepared, self.cluster)
-            .or_else(|| nominated::first_rejection(prepared, self.cluster, view))
+            .or_else(|| nominated::first_rejection(prepared, self.cluster, view, self.meter))
     }
 
     fn judge_each(
@@ -199,7 +205,7 @@ impl Run<'_> {
 
     fn passing_of_all(&mut self) -> Result<Passing, Found> {
         let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
-        self.shape.update_feasible(cluster, self.stores);
+        self.shape.update_feasible(cluster, self.stores, self.meter);
         let closed = match cluster.nominations().is_empty() {
             true => Vec::new(),
             false => self.shape.closed(pod, program, cluster, self.stores),
@@ -259,14 +265,34 @@ impl Run<'_> {
             Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
             Found::Failed(why) => Outcome::Failed(why),
             Found::Rejected(rejected) => {
-                let refusal = self.with_rooms(&rejected, |asked, rooms| refuse(asked, say, rooms));
-                let refusal = Arc::new(refusal);
+                let refusal = Arc::new(self.refuse(&rejected, say));
                 if matches!(say, Say::Nothing) {
                     self.shape.know(&refusal, self.question.pod, self.cluster);
                 }
                 Outcome::Rejected(refusal)
             }
         }
+    }
+
+    fn refuse(&mut self, rejected: &Rejected, say: Say<'_>) -> Refusal {
+        let (meter, stopwatch) = (self.meter, self.stages.stopwatch());
+        let began_ns = stopwatch.elapsed_ns();
+        let mut ended_ns = began_ns;
+        let refusal = self.with_rooms(rejected, |asked, rooms| {
+            meter.begin();
+            let room = post_filter::run(asked, say.trimmed(), rooms);
+            ended_ns = stopwatch.elapsed_ns();
+            if asked.profile.preemption.is_some() {
+                meter.at(0).whole(Point::PostFilter, || room.status());
+            }
+            refuse(asked, room)
+        });
+        let is_asked = self.profile.preemption.is_some();
+        if is_asked || self.profile.dynamic_resources().is_some() {
+            let took_ns = ended_ns.saturating_sub(began_ns);
+            self.stages.end_within(Point::PostFilter, refusal.room.status(), took_ns);
+        }
+        refusal
     }
 
     /// Nodes on which room can be made, if none of those that extenders kept will do.
@@ -286,7 +312,8 @@ impl Run<'_> {
         self.shape.with_rooms(question, profile, rejected, self.cluster, self.stores, work)
     }
 
-    fn failed(&self, failure: &NodeRejection) -> Found {
+    fn failed(&mut self, failure: &NodeRejection) -> Found {
+        self.stages.end(Point::Filter, StatusCode::Error);
         let prepared = self.shape.prepared(self.stores);
         let status = Rejected::default().status(failure, &prepared, self.cluster);
         Found::Failed(filter_failure(self.profile, failure.filter, status.as_deref()))
@@ -295,17 +322,20 @@ impl Run<'_> {
     /// Scores a few nodes and chooses; there is at least one. `added` goes on top of their totals.
     fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Found {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        let totals = self.shape.totals_of_only(slots, profile, pod, cluster, self.stores);
-        // Clause: a single node is not scored.
-        if slots.len() > 1
-            && let Some(why) = self.shape.score_failure(profile, self.stores)
-        {
-            return Found::Failed(why);
+        let is_scored = slots.len() > 1;
+        self.shape.follow_scores(profile, pod, cluster, self.stores, self.meter);
+        self.end_pre_score(is_scored);
+        let totals = self.shape.totals_of_only(slots, cluster, self.stores, self.meter);
+        let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
+        if let Some(why) = failure.flatten() {
+            return self.not_scored(why);
         }
         let added = added.iter().copied().chain(std::iter::repeat(0));
         let plus = |(total, added): (i32, i64)| added.saturating_add(i64::from(total));
         let totals: Vec<i64> = totals.into_iter().zip(added).map(plus).collect();
-        match choose(slots, &totals, self.question.tie, cluster) {
+        let chosen = choose(slots, &totals, self.question.tie, cluster);
+        self.end_score(is_scored);
+        match chosen {
             Some((slot, total)) => Found::Chosen { slot, total, feasible: slots.len() },
             None => Found::Failed("no node could be chosen".to_owned()),
         }
@@ -313,11 +343,13 @@ impl Run<'_> {
 
     fn choose_among_all(&mut self) -> Found {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        self.shape.update_totals(profile, pod, cluster, self.stores);
-        if self.shape.feasible().count > 1
-            && let Some(why) = self.shape.score_failure(profile, self.stores)
-        {
-            return Found::Failed(why);
+        let is_scored = self.shape.feasible().count > 1;
+        self.shape.follow_scores(profile, pod, cluster, self.stores, self.meter);
+        self.end_pre_score(is_scored);
+        self.shape.update_totals(cluster, self.stores, self.meter);
+        let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
+        if let Some(why) = failure.flatten() {
+            return self.not_scored(why);
         }
         let (totals, tied) = (self.shape.totals(), self.shape.best());
         let best = tied.highest();
@@ -325,6 +357,7 @@ impl Run<'_> {
         let slot_at = |index| cluster.nodes().slot_at(index);
         let all_tied = || tied.tied(totals).filter_map(slot_at).collect();
         let chosen = self.question.tie.break_among(cluster.nodes(), is_tied, all_tied);
+        self.end_score(is_scored);
         match chosen {
             Some(slot) if best != INFEASIBLE => Found::Chosen {
                 slot,
@@ -333,6 +366,40 @@ impl Run<'_> {
             },
             _ => Found::Failed("no node could be chosen".to_owned()),
         }
+    }
+}
+
+impl<M> Run<'_, M> {
+    /// It is known what comes of the stages.
+    pub fn end_known(&mut self, refusal: &Refusal) {
+        match refusal.before_nodes {
+            Some(rejection) => self.stages.end(Point::PreFilter, rejection.into()),
+            None => {
+                self.stages.end(Point::PreFilter, StatusCode::Success);
+                self.stages.end(Point::Filter, StatusCode::Success);
+            }
+        }
+    }
+
+    fn end_pre_score(&mut self, is_scored: bool) {
+        match is_scored {
+            true => self.stages.end(Point::PreScore, StatusCode::Success),
+            false => self.stages.end_unnamed_score(),
+        }
+    }
+
+    /// Clause: a single node is not scored.
+    fn end_score(&mut self, is_scored: bool) {
+        match is_scored {
+            true => self.stages.end(Point::Score, StatusCode::Success),
+            false => self.stages.end_unnamed_score(),
+        }
+    }
+
+    /// A rule could not be made ready to score.
+    fn not_scored(&mut self, why: String) -> Found {
+        self.stages.end(Point::PreScore, StatusCode::Error);
+        Found::Failed(why)
     }
 }
 

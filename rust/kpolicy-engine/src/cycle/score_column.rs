@@ -7,6 +7,7 @@ use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;
 use crate::rules::{Feasible, Fitted, IGNORED, Normalization, PreparedScore, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
 
 use super::filter_column::touched;
 
@@ -40,10 +41,11 @@ pub struct ScoreColumn {
 pub type Scratch = Vec<f64>;
 
 impl ScoreColumn {
-    pub fn new(rule: &dyn Score, pod: &Pod, cluster: &Cluster) -> Self {
+    pub fn new(rule: &dyn Score, pod: &Pod, cluster: &Cluster, meter: impl Meter) -> Self {
         let now = cluster.generation();
+        meter.begin();
         let prepared = rule.prepare(pod, cluster);
-        Self {
+        let column = Self {
             owes_feasible: prepared.as_deref().is_some_and(PreparedScore::reads_feasible),
             prepared,
             answers: Answers::None,
@@ -53,6 +55,17 @@ impl ScoreColumn {
             lowest: f64::NEG_INFINITY,
             highest: f64::INFINITY,
             is_tight: false,
+        };
+        meter.whole(Point::PreScore, || column.status());
+        column
+    }
+
+    /// What it comes to before any node is scored.
+    fn status(&self) -> StatusCode {
+        match self.prepared() {
+            Some(prepared) if prepared.problem().is_some() => StatusCode::Error,
+            Some(prepared) if !prepared.is_skipped() => StatusCode::Success,
+            Some(_) | None => StatusCode::Skip,
         }
     }
 
@@ -130,14 +143,16 @@ impl ScoreColumn {
     }
 
     /// The extremes over the feasible nodes, ignored ones left out.
-    pub fn fit(&self, feasible: Feasible<'_>, cluster: &Cluster) -> Fitted {
+    pub fn fit(&self, feasible: Feasible<'_>, cluster: &Cluster, meter: impl Meter) -> Fitted {
         let all_feasible = feasible.count == cluster.nodes().len();
         let is_known =
             self.constant().is_some() || (self.is_tight && all_feasible && self.lowest != IGNORED);
         if is_known {
             return Fitted { lowest: self.lowest, highest: self.highest };
         }
+        meter.begin();
         let (lowest, highest) = extremes::<true>(self.raw(), feasible.mask);
+        meter.whole(Point::Normalize, || StatusCode::Success);
         Fitted { lowest, highest }
     }
 
@@ -147,6 +162,7 @@ impl ScoreColumn {
         pod: &Pod,
         cluster: &Cluster,
         scratch: &mut Scratch,
+        meter: impl Meter,
     ) {
         let now = cluster.generation();
         if self.seen == now {
@@ -156,28 +172,29 @@ impl ScoreColumn {
         self.seen = now;
         let Some(prepared) = &mut self.prepared else { return };
         let enough = prepared.worth_asking_all(cluster.nodes().len());
-        match changes.map(|changes| (changes, prepared.refresh(changes, cluster))) {
+        let refreshed = changes.map(|changes| (changes, prepared.refresh(changes, cluster)));
+        if matches!(refreshed, Some((_, Refresh::Again)) | None) {
+            self.prepared = rule.prepare(pod, cluster);
+        }
+        meter.whole(Point::PreScore, || self.status());
+        match refreshed {
             Some((changes, Refresh::Nodes)) if changes.len() <= enough => {
-                self.touch(changes, cluster);
+                self.touch(changes, cluster, meter);
             }
-            Some((_, Refresh::Nodes)) => self.rewrite(cluster, scratch),
-            Some((_, Refresh::All)) => {
+            Some((_, Refresh::Nodes)) => self.rewrite(cluster, scratch, meter),
+            Some((_, Refresh::All | Refresh::Again)) | None => {
                 self.forget_feasible();
-                self.rewrite(cluster, scratch);
-            }
-            Some((_, Refresh::Again)) | None => {
-                self.prepared = rule.prepare(pod, cluster);
-                self.forget_feasible();
-                self.rewrite(cluster, scratch);
+                self.rewrite(cluster, scratch, meter);
             }
         }
     }
 
     /// Works out the answers of all nodes, if that was not done yet.
-    pub fn fill(&mut self, cluster: &Cluster, scratch: &mut Scratch) {
+    pub fn fill(&mut self, cluster: &Cluster, scratch: &mut Scratch, meter: impl Meter) {
         if !self.is_filled {
             self.is_filled = true;
-            self.rewrite(cluster, scratch);
+            meter.begin();
+            self.rewrite(cluster, scratch, meter);
         }
     }
 
@@ -196,15 +213,18 @@ impl ScoreColumn {
         cluster: &Cluster,
         feasible: Feasible<'_>,
         scratch: &mut Scratch,
+        meter: impl Meter,
     ) {
         self.owes_feasible = false;
+        meter.begin();
         if let Some(prepared) = &mut self.prepared {
             prepared.see_feasible(cluster, feasible);
         }
-        self.rewrite(cluster, scratch);
+        meter.whole(Point::PreScore, || self.status());
+        self.rewrite(cluster, scratch, meter);
     }
 
-    fn rewrite(&mut self, cluster: &Cluster, scratch: &mut Scratch) {
+    fn rewrite(&mut self, cluster: &Cluster, scratch: &mut Scratch, meter: impl Meter) {
         self.rewritten = cluster.generation();
         // Nothing is known of them, so that nothing passes for constant.
         (self.lowest, self.highest) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -222,6 +242,7 @@ impl ScoreColumn {
         if is_ready(normalization) {
             scratch.resize(slots, 0.0);
             prepared.raw_all(cluster, scratch);
+            meter.scored(cluster.nodes().len());
             let mut scores = match std::mem::replace(&mut self.answers, Answers::None) {
                 Answers::Ready(scores) => scores,
                 Answers::Raw(_) | Answers::None => Vec::with_capacity(slots),
@@ -235,6 +256,7 @@ impl ScoreColumn {
             _ => vec![0.0; slots],
         };
         prepared.raw_all(cluster, &mut raw);
+        meter.scored(cluster.nodes().len());
         if normalization.reads_extremes() {
             let live = &cluster.nodes().columns().live;
             (self.lowest, self.highest) = extremes::<false>(&raw, live);
@@ -243,7 +265,7 @@ impl ScoreColumn {
         self.answers = Answers::Raw(raw);
     }
 
-    fn touch(&mut self, changes: Changes<'_>, cluster: &Cluster) {
+    fn touch(&mut self, changes: Changes<'_>, cluster: &Cluster, meter: impl Meter) {
         if !self.is_filled || self.owes_feasible {
             return;
         }
@@ -264,6 +286,7 @@ impl ScoreColumn {
                 continue;
             };
             let value = prepared.raw(cluster, view);
+            meter.scored(1);
             match &mut self.answers {
                 Answers::Ready(scores) => {
                     let score = prepared.normalization().apply(&Fitted::NONE, value);

@@ -8,6 +8,7 @@ use crate::preemption::{Asked, Rooms};
 use crate::program::{Profile, Program};
 use crate::rules::{Feasible, PreparedFilter};
 use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
+use crate::timing::Meter;
 
 use super::Question;
 use super::best::Best;
@@ -156,10 +157,12 @@ impl Shape {
         pod: &Pod,
         cluster: &Cluster,
         stores: &mut Stores,
+        meter: impl Meter,
     ) {
-        for (id, filter) in self.filters.iter().zip(&profile.filters) {
+        meter.begin();
+        for (position, (id, filter)) in self.filters.iter().zip(&profile.filters).enumerate() {
             if let Some(column) = stores.filters.get_mut(*id) {
-                column.follow(filter.rule.as_ref(), pod, cluster);
+                column.follow(filter.rule.as_ref(), pod, cluster, meter.at(position));
             }
         }
     }
@@ -181,10 +184,10 @@ impl Shape {
     }
 
     /// Works out which nodes are feasible.
-    pub fn update_feasible(&mut self, cluster: &Cluster, stores: &mut Stores) {
-        for id in &self.filters {
+    pub fn update_feasible(&mut self, cluster: &Cluster, stores: &mut Stores, meter: impl Meter) {
+        for (position, id) in self.filters.iter().enumerate() {
             if let Some(column) = stores.filters.get_mut(*id) {
-                column.fill(cluster);
+                column.fill(cluster, meter.at(position));
             }
         }
         let seen = self.seen.replace(cluster.generation());
@@ -259,31 +262,34 @@ impl Shape {
         self.totals.failure(profile, &stores.scores)
     }
 
+    /// Brings the prepared scores up to date, without asking any node.
+    pub fn follow_scores(
+        &mut self,
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+        stores: &mut Stores,
+        meter: impl Meter,
+    ) {
+        self.totals.follow(profile, pod, cluster, &mut stores.scores, meter);
+    }
+
     /// Scores some nodes as if only they were feasible, in their order.
     pub fn totals_of_only(
         &mut self,
         slots: &[NodeSlot],
-        profile: &Profile,
-        pod: &Pod,
         cluster: &Cluster,
         stores: &mut Stores,
+        meter: impl Meter,
     ) -> Vec<i32> {
-        self.totals.follow(profile, pod, cluster, &mut stores.scores);
-        self.totals.of_only(slots, cluster, &mut stores.scores)
+        self.totals.of_only(slots, cluster, &mut stores.scores, meter)
     }
 
     /// Works out the total of every feasible node.
-    pub fn update_totals(
-        &mut self,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        stores: &mut Stores,
-    ) {
-        self.totals.follow(profile, pod, cluster, &mut stores.scores);
+    pub fn update_totals(&mut self, cluster: &Cluster, stores: &mut Stores, meter: impl Meter) {
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
         let moved = Moved { feasible: self.has_moved, beyond_changes: self.is_recast };
-        self.totals.update(feasible, moved, cluster, &mut stores.scores);
+        self.totals.update(feasible, moved, cluster, &mut stores.scores, meter);
         (self.has_moved, self.is_recast) = (false, false);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Score};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
 
 use super::score_column::ScoreColumn;
 use super::store::ColumnId;
@@ -58,12 +59,13 @@ impl ShapeScore {
         cluster: &Cluster,
         store: &mut ScoreStore,
         totals: &mut [i32],
+        meter: impl Meter,
     ) {
         if let Source::Own(column) = &mut self.source {
-            column.see_feasible(cluster, feasible, &mut store.scratch);
+            column.see_feasible(cluster, feasible, &mut store.scratch, meter);
         }
         if let Some((_, prepared)) = self.active(store) {
-            let normalized = normalized_only(prepared, slots, feasible, cluster);
+            let normalized = normalized_only(prepared, slots, feasible, cluster, meter);
             for (total, normalized) in totals.iter_mut().zip(normalized) {
                 *total += self.weight * normalized;
             }
@@ -99,15 +101,17 @@ impl ShapeScore {
         pod: &Pod,
         cluster: &Cluster,
         store: &mut ScoreStore,
+        meter: impl Meter,
     ) {
         match &mut self.source {
-            Source::Own(column) => column.follow(rule, pod, cluster, &mut store.scratch),
+            Source::Own(column) => column.follow(rule, pod, cluster, &mut store.scratch, meter),
             Source::Shared(id) => {
                 let Some(column) = store.columns.get_mut(*id) else { return };
-                column.follow(rule, pod, cluster, &mut store.scratch);
+                column.follow(rule, pod, cluster, &mut store.scratch, meter);
                 if column.reads_feasible() {
                     store.columns.release(*id);
-                    self.source = Source::Own(Box::new(ScoreColumn::new(rule, pod, cluster)));
+                    self.source =
+                        Source::Own(Box::new(ScoreColumn::new(rule, pod, cluster, meter)));
                 }
             }
         }
@@ -121,18 +125,19 @@ impl ShapeScore {
         seen: Option<u64>,
         cluster: &Cluster,
         store: &mut ScoreStore,
+        meter: impl Meter,
     ) -> bool {
         let mut is_rewritten = false;
         match &mut self.source {
             Source::Shared(id) => {
                 if let Some(column) = store.columns.get_mut(*id) {
-                    column.fill(cluster, &mut store.scratch);
+                    column.fill(cluster, &mut store.scratch, meter);
                 }
             }
             Source::Own(column) => {
-                column.fill(cluster, &mut store.scratch);
+                column.fill(cluster, &mut store.scratch, meter);
                 if column.owes_feasible() || has_moved {
-                    column.see_feasible(cluster, feasible, &mut store.scratch);
+                    column.see_feasible(cluster, feasible, &mut store.scratch, meter);
                     is_rewritten = true;
                 }
             }
@@ -146,13 +151,15 @@ impl ShapeScore {
         };
         is_rewritten |= seen.is_none_or(|seen| column.rewritten() > seen);
         let fitted = match prepared.normalization().reads_extremes() {
-            true => column.fit(feasible, cluster),
+            true => column.fit(feasible, cluster, meter),
             false => Fitted::NONE,
         };
         if prepared.normalization() == &Normalization::Whole {
+            meter.begin();
             normalized.clear();
             normalized.resize(feasible.mask.len(), 0);
             prepared.normalize_all(cluster, feasible, column.raw(), &mut normalized);
+            meter.whole(Point::Normalize, || StatusCode::Success);
             is_rewritten = true;
         }
         is_rewritten |= fitted != self.fitted;
@@ -177,14 +184,18 @@ impl ShapeScore {
         Some(self.weight * narrow(prepared.normalization().apply(&self.fitted, constant)))
     }
 
-    pub fn add_all(&self, store: &ScoreStore, totals: &mut [i32]) {
+    pub fn add_all(&self, store: &ScoreStore, totals: &mut [i32], meter: impl Meter) {
         let Some((column, prepared)) = self.active(store) else { return };
+        meter.begin();
         if prepared.normalization() == &Normalization::Whole {
             for (total, value) in totals.iter_mut().zip(&self.normalized) {
                 *total = total.wrapping_add(self.weight.wrapping_mul(narrow(*value)));
             }
         } else {
             column.add_all(prepared.normalization(), &self.fitted, self.weight, totals);
+            if prepared.normalization().reads_extremes() {
+                meter.whole(Point::Normalize, || StatusCode::Success);
+            }
         }
     }
 }
@@ -200,11 +211,14 @@ fn normalized_only(
     slots: &[NodeSlot],
     feasible: Feasible<'_>,
     cluster: &Cluster,
+    meter: impl Meter,
 ) -> Vec<i32> {
+    meter.begin();
     let raw_of = |slot: &NodeSlot| {
         cluster.nodes().view(*slot).map_or(0.0, |view| prepared.raw(cluster, view))
     };
     let raw: Vec<f64> = slots.iter().map(raw_of).collect();
+    meter.scored(slots.len());
     if prepared.normalization() == &Normalization::Whole {
         let mut by_slot = vec![0.0; feasible.mask.len()];
         for (slot, raw) in slots.iter().zip(&raw) {
@@ -214,9 +228,15 @@ fn normalized_only(
         }
         let mut normalized = vec![0; feasible.mask.len()];
         prepared.normalize_all(cluster, feasible, &by_slot, &mut normalized);
+        meter.whole(Point::Normalize, || StatusCode::Success);
         let of = |slot: &NodeSlot| narrow(normalized.get(slot.index()).copied().unwrap_or(0));
         return slots.iter().map(of).collect();
     }
     let fitted = Fitted::over(raw.iter().copied());
-    raw.iter().map(|raw| narrow(prepared.normalization().apply(&fitted, *raw))).collect()
+    let apply = |raw: &f64| narrow(prepared.normalization().apply(&fitted, *raw));
+    let normalized = raw.iter().map(apply).collect();
+    if prepared.normalization().reads_extremes() {
+        meter.whole(Point::Normalize, || StatusCode::Success);
+    }
+    normalized
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::program::Profile;
 use crate::rules::Key;
 use crate::snapshot::{Cluster, Pod};
+use crate::timing::Meter;
 
 use super::filter_column::FilterColumn;
 use super::score_column::ScoreColumn;
@@ -103,6 +104,7 @@ impl Shapes {
         profile: &Profile,
         pod: &Pod,
         cluster: &Cluster,
+        meter: impl Meter,
     ) -> usize {
         self.clock += 1;
         if let Some(&id) = self.by_key.get(key.key.parts()) {
@@ -114,7 +116,7 @@ impl Shapes {
         }
         self.misses += 1;
         self.make_room(cluster);
-        let shape = self.make(key, profile, pod, cluster);
+        let shape = self.make(key, profile, pod, cluster, meter);
         let key: Box<[u64]> = key.key.parts().into();
         let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0 };
         let id = match self.free.pop() {
@@ -131,7 +133,14 @@ impl Shapes {
         id
     }
 
-    fn make(&mut self, key: &ShapeKey, profile: &Profile, pod: &Pod, cluster: &Cluster) -> Shape {
+    fn make(
+        &mut self,
+        key: &ShapeKey,
+        profile: &Profile,
+        pod: &Pod,
+        cluster: &Cluster,
+        meter: impl Meter,
+    ) -> Shape {
         let mut column_key: Vec<u64> = Vec::new();
         let profile_part = key.key.parts().first().copied().unwrap_or(0);
         let mut key_of = |rule: usize| {
@@ -142,20 +151,16 @@ impl Shapes {
         };
         let mut filters: Vec<ColumnId> = Vec::with_capacity(profile.filters.len());
         for (position, filter) in profile.filters.iter().enumerate() {
-            let rule = filter.rule.as_ref();
-            filters.push(
-                self.stores
-                    .filters
-                    .claim(&key_of(position), || FilterColumn::new(rule, pod, cluster)),
-            );
+            let (rule, meter) = (filter.rule.as_ref(), meter.at(position));
+            let new = || FilterColumn::new(rule, pod, cluster, meter);
+            filters.push(self.stores.filters.claim(&key_of(position), new));
         }
         let mut scores: Vec<ColumnId> = Vec::with_capacity(profile.scores.len());
         for (position, score) in profile.scores.iter().enumerate() {
-            let rule = score.rule.as_ref();
+            let (rule, meter) = (score.rule.as_ref(), meter.at(position));
             let key = key_of(profile.filters.len() + position);
-            scores.push(
-                self.stores.scores.columns.claim(&key, || ScoreColumn::new(rule, pod, cluster)),
-            );
+            let new = || ScoreColumn::new(rule, pod, cluster, meter);
+            scores.push(self.stores.scores.columns.claim(&key, new));
         }
         Shape::new(filters, Totals::new(scores, profile))
     }

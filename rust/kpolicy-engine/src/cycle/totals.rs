@@ -7,6 +7,7 @@
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
 use crate::snapshot::{Change, Changes, Cluster, NodeSlot, Pod};
+use crate::timing::Meter;
 
 use super::best::Best;
 use super::pre_score_failure;
@@ -84,9 +85,11 @@ impl Totals {
         pod: &Pod,
         cluster: &Cluster,
         store: &mut ScoreStore,
+        meter: impl Meter,
     ) {
-        for (score, rule) in self.scores.iter_mut().zip(&profile.scores) {
-            score.follow(rule.rule.as_ref(), pod, cluster, store);
+        meter.begin();
+        for (position, (score, rule)) in self.scores.iter_mut().zip(&profile.scores).enumerate() {
+            score.follow(rule.rule.as_ref(), pod, cluster, store, meter.at(position));
         }
     }
 
@@ -101,6 +104,7 @@ impl Totals {
         slots: &[NodeSlot],
         cluster: &Cluster,
         store: &mut ScoreStore,
+        meter: impl Meter,
     ) -> Vec<i32> {
         let mut mask = vec![false; cluster.nodes().slots()];
         for slot in slots {
@@ -110,8 +114,8 @@ impl Totals {
         }
         let feasible = Feasible { mask: &mask, count: slots.len() };
         let mut totals = vec![0_i32; slots.len()];
-        for score in &mut self.scores {
-            score.add_only(slots, feasible, cluster, store, &mut totals);
+        for (position, score) in self.scores.iter_mut().enumerate() {
+            score.add_only(slots, feasible, cluster, store, &mut totals, meter.at(position));
         }
         totals
     }
@@ -123,14 +127,16 @@ impl Totals {
         moved: Moved,
         cluster: &Cluster,
         store: &mut ScoreStore,
+        meter: impl Meter,
     ) {
         let seen = self.seen.replace(cluster.generation());
         let mut is_rewritten = moved.beyond_changes;
-        for score in &mut self.scores {
-            is_rewritten |= score.update(feasible, moved.feasible, seen, cluster, store);
+        for (position, score) in self.scores.iter_mut().enumerate() {
+            let meter = meter.at(position);
+            is_rewritten |= score.update(feasible, moved.feasible, seen, cluster, store, meter);
         }
         match changes_since(seen, cluster).filter(|_| !is_rewritten) {
-            None => self.sum_all(feasible, store),
+            None => self.sum_all(feasible, store, meter),
             Some((_, changes)) => {
                 self.totals.resize(feasible.mask.len(), INFEASIBLE);
                 for slot in changes.iter().filter_map(Change::slot) {
@@ -140,13 +146,14 @@ impl Totals {
         }
     }
 
-    fn sum_all(&mut self, feasible: Feasible<'_>, store: &ScoreStore) {
+    fn sum_all(&mut self, feasible: Feasible<'_>, store: &ScoreStore, meter: impl Meter) {
         // What every node gets alike is added once.
         let alike = self.scores.iter().filter_map(|score| score.alike(store)).sum();
         self.totals.clear();
         self.totals.resize(feasible.mask.len(), alike);
-        for score in self.scores.iter().filter(|score| score.alike(store).is_none()) {
-            score.add_all(store, &mut self.totals);
+        let differing = |(_, score): &(usize, &ShapeScore)| score.alike(store).is_none();
+        for (position, score) in self.scores.iter().enumerate().filter(differing) {
+            score.add_all(store, &mut self.totals, meter.at(position));
         }
         for (total, is_feasible) in self.totals.iter_mut().zip(feasible.mask) {
             *total = if *is_feasible { *total } else { INFEASIBLE };

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::{
-    Candidates, Decision, KeptNode, LeftNode, LeftRoom, Located, RefusedNode, RoomNode,
+    Candidates, Decision, KeptNode, LeftNode, LeftRoom, Located, RefusedNode, RoomNode, Stopwatch,
 };
 use crate::cycle::Question;
 use crate::cycle::post_filter::victim;
@@ -52,6 +52,7 @@ impl Engine {
         kept: &[KeptNode],
         refused: &[RefusedNode],
         left: &LeftRoom,
+        stopwatch: &dyn Stopwatch,
     ) -> Decision {
         self.cluster.settle_order();
         let trimmed = Trimmed {
@@ -65,7 +66,8 @@ impl Engine {
                 .as_ref()
                 .is_none_or(|nodes| !nodes.is_empty() && left.token != self.token()),
         };
-        self.second_step(uid, Some(&trimmed), |engine| engine.extended(token, kept, refused))
+        let extended = |engine: &Self| engine.extended(token, kept, refused);
+        self.second_step(uid, Some(&trimmed), stopwatch, extended)
     }
 
     /// The candidate that is meant, if all its victims are still there.

@@ -27,6 +27,7 @@ use crate::program::{Profile, Program, TieBreak};
 use crate::rules::expression::{Counts, paths_of};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
+use crate::timing::Timings;
 
 /// See `api` for the calls.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub struct Engine {
     paths: Arc<ApiPaths>,
     seed: u64,
     decisions: u64,
+    timings: Timings,
     /// How many programs were put in force.
     loads: u64,
     resource_version: Arc<str>,
@@ -64,6 +66,7 @@ impl Engine {
             paths: Arc::default(),
             seed,
             decisions: 0,
+            timings: Timings::default(),
             loads: 0,
             resource_version: Arc::clone(&empty),
             empty,
@@ -76,6 +79,7 @@ impl Engine {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
         self.cycle = Cycle::default();
+        self.timings.follow(&self.program);
         self.loads += 1;
         self.parked.clear();
         Ok(())
@@ -200,6 +204,11 @@ impl Engine {
             shape_misses: cache.misses,
             rules: self.rule_statistics(),
         }
+    }
+
+    /// How long stages and rules took, in all programs so far.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
     }
 
     fn rule_statistics(&self) -> BTreeMap<String, RuleStatistics> {

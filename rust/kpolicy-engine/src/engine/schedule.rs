@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{Outcome, Question, Refusal, behind, reference};
+use crate::cycle::{Outcome, Question, Refusal, Watched, behind, reference};
 use crate::rules::{Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
+use crate::timing::{Lasted, Unmetered};
 
 use super::Engine;
 use super::volumes::Work;
@@ -32,15 +33,26 @@ impl Engine {
             Err(answer) => return *answer,
         };
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let sampled = self.decisions;
         self.decisions += 1;
         if self.cluster.nodes().is_empty() {
             return self.carried_out(&pod, profile, &no_nodes());
         }
-        let timed = self.cycle.decide(question, &self.cluster, stopwatch);
-        let mut decision = self.carried_out(&pod, profile, &timed.outcome);
-        decision.filter_ns = timed.filter_ns;
-        decision.score_ns = timed.score_ns;
-        decision
+        let timed = match self.timings.tally(sampled, profile, stopwatch) {
+            None => {
+                let watched = Watched { stopwatch, meter: Unmetered };
+                self.cycle.decide(question, &self.cluster, watched)
+            }
+            Some(tally) => {
+                let watched = Watched { stopwatch, meter: tally.meter() };
+                let timed = self.cycle.decide(question, &self.cluster, watched);
+                self.timings.add_rules(profile, &tally);
+                timed
+            }
+        };
+        self.timings.add_stages(profile, &timed.lasted);
+        let decision = self.carried_out(&pod, profile, &timed.outcome);
+        with_times(decision, &timed.lasted)
     }
 
     /// What [`Engine::schedule`] would answer for one pod, worked out with nothing kept from
@@ -202,12 +214,22 @@ impl Engine {
             nodes_feasible: 0,
             filter_ns: 0,
             score_ns: 0,
+            post_filter_ns: 0,
             nominated_node: Arc::clone(&self.empty),
             victims: Vec::new(),
             displaced: Vec::new(),
             rejected_by: Vec::new(),
             volumes: Vec::new(),
         }
+    }
+}
+
+pub(super) fn with_times(decision: Decision, lasted: &Lasted) -> Decision {
+    Decision {
+        filter_ns: lasted.filter_ns(),
+        score_ns: lasted.score_ns(),
+        post_filter_ns: lasted.post_filter_ns(),
+        ..decision
     }
 }
 

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::api::{Acted, Opinion, Still, Verdict};
-use crate::cycle::{Outcome, Question, Tie};
+use crate::api::{Acted, Opinion, Verdict};
+use crate::cycle::{Outcome, Question, Tie, UNWATCHED};
 use crate::snapshot::NodeSlot;
 
 use super::Engine;
@@ -52,7 +52,7 @@ impl Engine {
         self.decisions += 1;
         let outcome = match self.cluster.nodes().is_empty() {
             true => no_nodes(),
-            false => self.cycle.decide(question, &self.cluster, &Still).outcome,
+            false => self.cycle.decide(question, &self.cluster, UNWATCHED).outcome,
         };
         let (verdict, chosen) = match outcome {
             Outcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),
@@ -63,7 +63,10 @@ impl Engine {
             None => false,
             Some(_) if chosen.is_none() => false,
             Some(_) if chosen == acted => true,
-            Some(slot) => self.cycle.filter(question, &self.cluster, |_, _, _| {}).contains(&slot),
+            Some(slot) => {
+                let filtered = self.cycle.filter(question, &self.cluster, UNWATCHED, |_, _, _| {});
+                filtered.outcome.contains(&slot)
+            }
         };
         Opinion { verdict, uid: Arc::clone(&pod.uid), node: self.name_of(chosen), accepts }
     }

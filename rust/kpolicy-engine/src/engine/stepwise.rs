@@ -8,12 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Still, Verdict};
-use crate::cycle::{EXTENDER, Extended, NodeRejection, Question};
+use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Stopwatch, Verdict};
+use crate::cycle::{EXTENDER, Extended, NodeRejection, Question, Watched};
 use crate::preemption::Trimmed;
 use crate::rules::{Code, Rejection, Status};
+use crate::timing::Tally;
 
 use super::Engine;
+use super::schedule::with_times;
 
 /// Clause: extenders score from 0 to 10, rules up to 100.
 const EXTENDER_SCALE: i64 = 10;
@@ -36,7 +38,7 @@ impl Engine {
     /// Nodes that pass every filter, in order of names, and the others by what rejects them. Where
     /// no node passes, or the pod is not to be tried at all, [`Engine::choose`] says why. Nothing is
     /// assumed and nothing parked.
-    pub fn filter(&mut self, uid: &Arc<str>) -> Filtered {
+    pub fn filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered {
         self.cluster.settle_order();
         let token = self.token();
         let Ok((pod, profile)) = self.ready(uid) else {
@@ -46,11 +48,17 @@ impl Engine {
         let mut rejected: BTreeMap<(usize, Rejection, Vec<String>), Vec<Arc<str>>> =
             BTreeMap::new();
         let (cluster, nodes) = (&self.cluster, self.cluster.nodes());
-        let feasible = self.cycle.filter(question, cluster, |slot, filter, status| {
+        let tally = self.timings.tally(self.decisions, profile, stopwatch);
+        let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
+        let filtered = self.cycle.filter(question, cluster, watched, |slot, filter, status| {
             let reasons = status.reasons.iter().map(ToString::to_string).collect();
             let alike = rejected.entry((filter, status.rejection, reasons)).or_default();
             alike.extend(nodes.view(slot).map(|view| Arc::clone(&view.node.name)));
         });
+        if let Some(tally) = &tally {
+            self.timings.add_rules(profile, tally);
+        }
+        self.timings.add_stages(profile, &filtered.lasted);
         let filters = self.program.profiles.get(profile).map_or(&[][..], |own| &own.filters);
         let told = |((filter, rejection, reasons), mut nodes): (_, Vec<Arc<str>>)| {
             let (filter, rejection): (usize, Rejection) = (filter, rejection);
@@ -60,7 +68,7 @@ impl Engine {
         };
         let rejected = rejected.into_iter().map(told).collect();
         let name = |slot| nodes.view(slot).map(|view| Arc::clone(&view.node.name));
-        let feasible = feasible.into_iter().filter_map(name).collect();
+        let feasible = filtered.outcome.into_iter().filter_map(name).collect();
         Filtered { token, feasible, rejected }
     }
 
@@ -73,8 +81,9 @@ impl Engine {
         token: u64,
         kept: &[KeptNode],
         refused: &[RefusedNode],
+        stopwatch: &dyn Stopwatch,
     ) -> Decision {
-        self.second_step(uid, None, |engine| engine.extended(token, kept, refused))
+        self.second_step(uid, None, stopwatch, |engine| engine.extended(token, kept, refused))
     }
 
     /// `trimmed`: what extenders left of the candidates, where they were asked.
@@ -82,11 +91,12 @@ impl Engine {
         &mut self,
         uid: &Arc<str>,
         trimmed: Option<&Trimmed>,
+        stopwatch: &dyn Stopwatch,
         extended: impl FnOnce(&Self) -> Extended,
     ) -> Decision {
         self.cluster.settle_order();
         if self.cluster.nodes().is_empty() {
-            return self.decide(uid, &Still);
+            return self.decide(uid, stopwatch);
         }
         self.parked.remove(uid);
         let (pod, profile) = match self.ready(uid) {
@@ -95,10 +105,17 @@ impl Engine {
         };
         let extended = extended(self);
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
-        match self.cycle.choose(question, &self.cluster, &extended, trimmed) {
+        let tally = self.timings.tally(self.decisions, profile, stopwatch);
+        let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
+        let timed = self.cycle.choose(question, &self.cluster, watched, &extended, trimmed);
+        if let Some(tally) = &tally {
+            self.timings.add_rules(profile, tally);
+        }
+        match timed.outcome {
             Some(outcome) => {
                 self.decisions += 1;
-                self.carried_out(&pod, profile, &outcome)
+                self.timings.add_stages(profile, &timed.lasted.of_second_step());
+                with_times(self.carried_out(&pod, profile, &outcome), &timed.lasted)
             }
             None => {
                 let mut decision = self.decision(&pod, Verdict::Stale);

@@ -360,8 +360,8 @@ impl Run<'_> {
             let profile = run.engine.program().profiles.first();
             profile.is_none_or(|profile| profile.percentage_of_nodes_to_score < 100)
         };
-        let filtered = self.engine.filter(&uid);
-        let same_filtered = self.twin.filter(&uid);
+        let filtered = self.engine.filter(&uid, &Still);
+        let same_filtered = self.twin.filter(&uid, &Still);
         same("filtering in two engines", &filtered, &same_filtered)?;
         let nth = nth.max(1);
         let is_kept = |position: &usize| nth == 1 || !position.is_multiple_of(nth);
@@ -378,8 +378,8 @@ impl Run<'_> {
         if let Some(gone) = gone {
             self.remove(Kind::Node, "", gone, "");
         }
-        let have = self.engine.choose(&uid, filtered.token, &kept, &refused);
-        let twin = self.twin.choose(&uid, filtered.token, &kept, &refused);
+        let have = self.engine.choose(&uid, filtered.token, &kept, &refused, &Still);
+        let twin = self.twin.choose(&uid, filtered.token, &kept, &refused, &Still);
         same("choosing in two engines", &twin, &have)?;
         if gone.is_none() && refused.is_empty() && !sampled(self) {
             same("two steps are not as one", &have, &whole)?;

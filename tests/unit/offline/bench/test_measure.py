@@ -39,7 +39,7 @@ def test_pods_that_do_not_fit_any_more_are_not_scheduled() -> None:
 
 
 def decision(filter_ns: int, score_ns: int) -> Decision:
-    return Decision(0, "", "", "", "", "", 0, 0, 0, filter_ns, score_ns, "", [], [], [], [])
+    return Decision(0, "", "", "", "", "", 0, 0, 0, filter_ns, score_ns, 0, "", [], [], [], [])
 
 
 def test_all_of_a_calls_time_is_in_some_decision() -> None:

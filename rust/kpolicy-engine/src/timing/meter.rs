@@ -1,0 +1,216 @@
+//! How long single rules take in one cycle.
+//!
+//! Owns [`Meter`], through which columns tell of the rules that they ask, and its two kinds: one that
+//! measures, and [`Unmetered`], of which nothing is left in the compiled cycle. What was remembered
+//! and not asked for is not told of.
+
+use std::cell::{Cell, Ref, RefCell};
+
+use rustc_hash::FxHashMap;
+
+use crate::api::Stopwatch;
+use crate::rules::{Code, PreparedFilter};
+use crate::snapshot::{Cluster, NodeSlot};
+
+use super::point::{Point, StatusCode};
+
+/// Time goes to the rule that is told of next.
+pub trait Meter: Copy {
+    /// About the rule at this position in the profile's filters, or scores, from here on.
+    #[must_use]
+    fn at(self, position: usize) -> Self;
+
+    /// What was done until now was not a rule's doing.
+    fn begin(self);
+
+    /// Until now the rule was asked about the pod as a whole. The last word counts.
+    fn whole(self, point: Point, status: impl FnOnce() -> StatusCode);
+
+    /// Until now the rule scored so many nodes.
+    fn scored(self, nodes: usize);
+
+    /// Until now the rule judged nodes, and `tell` says what came of it.
+    fn judged(self, tell: impl FnOnce(&mut Verdicts<'_>));
+}
+
+/// The kind that measures nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Unmetered;
+
+impl Meter for Unmetered {
+    fn at(self, _: usize) -> Self {
+        self
+    }
+
+    fn begin(self) {}
+
+    fn whole(self, _: Point, _: impl FnOnce() -> StatusCode) {}
+
+    fn scored(self, _: usize) {}
+
+    fn judged(self, _: impl FnOnce(&mut Verdicts<'_>)) {}
+}
+
+/// Of one rule at one point in one cycle.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spent {
+    pub took_ns: u64,
+    /// By status, as in [`StatusCode::ALL`].
+    pub counts: [u64; StatusCode::ALL.len()],
+}
+
+/// By point, as in [`Point::ALL`].
+pub type OfRule = [Spent; Point::ALL.len()];
+
+/// What one cycle's rules took.
+pub struct Tally<'a> {
+    stopwatch: &'a dyn Stopwatch,
+    since_ns: Cell<u64>,
+    /// By position: of filters and of scores alike, as no point is of both.
+    rules: RefCell<Vec<OfRule>>,
+}
+
+impl<'a> Tally<'a> {
+    pub fn new(stopwatch: &'a dyn Stopwatch, positions: usize) -> Self {
+        let rules = RefCell::new(vec![OfRule::default(); positions]);
+        Self { stopwatch, since_ns: Cell::new(stopwatch.elapsed_ns()), rules }
+    }
+
+    pub fn meter(&self) -> Metered<'_> {
+        Metered { tally: self, position: 0 }
+    }
+
+    /// By position in the profile.
+    pub fn rules(&self) -> Ref<'_, Vec<OfRule>> {
+        self.rules.borrow()
+    }
+
+    fn lap_ns(&self) -> u64 {
+        let now_ns = self.stopwatch.elapsed_ns();
+        now_ns.saturating_sub(self.since_ns.replace(now_ns))
+    }
+}
+
+/// The kind that measures.
+#[derive(Clone, Copy)]
+pub struct Metered<'a> {
+    tally: &'a Tally<'a>,
+    position: usize,
+}
+
+impl Metered<'_> {
+    fn spend(self, point: Point, change: impl FnOnce(&mut Spent)) {
+        let took_ns = self.tally.lap_ns();
+        let mut rules = self.tally.rules.borrow_mut();
+        if let Some(spent) = rules.get_mut(self.position).map(|rule| &mut rule[point as usize]) {
+            spent.took_ns += took_ns;
+            change(spent);
+        }
+    }
+}
+
+impl Meter for Metered<'_> {
+    fn at(self, position: usize) -> Self {
+        Self { position, ..self }
+    }
+
+    fn begin(self) {
+        self.tally.lap_ns();
+    }
+
+    fn whole(self, point: Point, status: impl FnOnce() -> StatusCode) {
+        self.spend(point, |spent| {
+            spent.counts = [0; StatusCode::ALL.len()];
+            spent.counts[status() as usize] = 1;
+        });
+    }
+
+    fn scored(self, nodes: usize) {
+        self.spend(Point::Score, |spent| spent.counts[0] += nodes as u64);
+    }
+
+    fn judged(self, tell: impl FnOnce(&mut Verdicts<'_>)) {
+        self.spend(Point::Filter, |spent| {
+            tell(&mut Verdicts { counts: &mut spent.counts, known: FxHashMap::default() });
+        });
+        // Sorting verdicts is none of the rule's doing.
+        self.begin();
+    }
+}
+
+/// Where it does not matter that nothing is left of one that measures nothing.
+impl<M: Meter> Meter for Option<M> {
+    fn at(self, position: usize) -> Self {
+        self.map(|meter| meter.at(position))
+    }
+
+    fn begin(self) {
+        if let Some(meter) = self {
+            meter.begin();
+        }
+    }
+
+    fn whole(self, point: Point, status: impl FnOnce() -> StatusCode) {
+        if let Some(meter) = self {
+            meter.whole(point, status);
+        }
+    }
+
+    fn scored(self, nodes: usize) {
+        if let Some(meter) = self {
+            meter.scored(nodes);
+        }
+    }
+
+    fn judged(self, tell: impl FnOnce(&mut Verdicts<'_>)) {
+        if let Some(meter) = self {
+            meter.judged(tell);
+        }
+    }
+}
+
+/// Nodes by what a filter said of each.
+pub struct Verdicts<'a> {
+    counts: &'a mut [u64; StatusCode::ALL.len()],
+    known: FxHashMap<Code, StatusCode>,
+}
+
+impl Verdicts<'_> {
+    /// Codes by slot, of every node.
+    pub fn all(&mut self, filter: &dyn PreparedFilter, codes: &[Code], cluster: &Cluster) {
+        for view in cluster.nodes().iter() {
+            let code = codes.get(view.slot.index()).copied().unwrap_or_default();
+            self.one(filter, view.slot, code, cluster);
+        }
+    }
+
+    pub fn one(
+        &mut self,
+        filter: &dyn PreparedFilter,
+        slot: NodeSlot,
+        code: Code,
+        cluster: &Cluster,
+    ) {
+        let status = match () {
+            () if code.passes() => StatusCode::Success,
+            () if code.is_failure() => StatusCode::Error,
+            () if filter.describes_code(code) => {
+                *self.known.entry(code).or_insert_with(|| rejection(filter, slot, code, cluster))
+            }
+            () => rejection(filter, slot, code, cluster),
+        };
+        self.counts[status as usize] += 1;
+    }
+}
+
+fn rejection(
+    filter: &dyn PreparedFilter,
+    slot: NodeSlot,
+    code: Code,
+    cluster: &Cluster,
+) -> StatusCode {
+    let view = cluster.nodes().view(slot);
+    view.map_or(StatusCode::Unresolvable, |view| {
+        filter.describe(cluster, view, code).rejection.into()
+    })
+}

@@ -1,0 +1,21 @@
+//! How long rules and stages take, for whoever watches the scheduler.
+//!
+//! Owns what is measured, by kube-scheduler's names: the stages of every cycle ([`Stages`]), and the
+//! single rules in each tenth one ([`Meter`]). Both end up in histograms ([`Timings`]) that outlive a
+//! program. Time comes from the caller's stopwatch. Nothing that is decided may depend on any of it.
+
+mod histogram;
+mod meter;
+mod point;
+mod stages;
+mod timings;
+
+pub use meter::{Meter, Metered, Tally, Unmetered, Verdicts};
+pub use point::{Point, StatusCode};
+pub use stages::{Lasted, Stages};
+pub use timings::{Series, Timings};
+
+/// One cycle out of so many is looked at rule by rule (kube-scheduler: each with a chance of a tenth).
+pub const SAMPLED_OF: u64 = 10;
+/// Names of rules, and of profiles, that have histograms of their own; what comes beyond is added up.
+pub const NAMES_MAX: usize = 512;

@@ -1,0 +1,80 @@
+//! What is measured, and what it came to: labels of kube-scheduler's metrics.
+
+use crate::rules::Rejection;
+
+/// An extension point of kube-scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    PreFilter,
+    Filter,
+    PostFilter,
+    PreScore,
+    Score,
+    /// From raw scores to 0–100.
+    Normalize,
+}
+
+impl Point {
+    pub const ALL: [Self; 6] = [
+        Self::PreFilter,
+        Self::Filter,
+        Self::PostFilter,
+        Self::PreScore,
+        Self::Score,
+        Self::Normalize,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PreFilter => "PreFilter",
+            Self::Filter => "Filter",
+            Self::PostFilter => "PostFilter",
+            Self::PreScore => "PreScore",
+            Self::Score => "Score",
+            Self::Normalize => "ScoreExtensionNormalize",
+        }
+    }
+
+    /// One observation is one node, not one pod.
+    pub fn is_by_node(self) -> bool {
+        matches!(self, Self::Filter | Self::Score)
+    }
+
+    pub fn is_of_scores(self) -> bool {
+        matches!(self, Self::PreScore | Self::Score | Self::Normalize)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusCode {
+    Success,
+    Skip,
+    Unschedulable,
+    Unresolvable,
+    Error,
+}
+
+impl StatusCode {
+    pub const ALL: [Self; 5] =
+        [Self::Success, Self::Skip, Self::Unschedulable, Self::Unresolvable, Self::Error];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "Success",
+            Self::Skip => "Skip",
+            Self::Unschedulable => Rejection::Unschedulable.name(),
+            Self::Unresolvable => Rejection::Unresolvable.name(),
+            Self::Error => Rejection::Error.name(),
+        }
+    }
+}
+
+impl From<Rejection> for StatusCode {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Unschedulable => Self::Unschedulable,
+            Rejection::Unresolvable => Self::Unresolvable,
+            Rejection::Error => Self::Error,
+        }
+    }
+}

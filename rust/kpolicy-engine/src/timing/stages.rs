@@ -1,0 +1,113 @@
+//! The stages of one cycle: how long each took, and what it came to.
+
+use crate::api::Stopwatch;
+
+use super::point::{Point, StatusCode};
+
+/// Of one stage that was gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    pub status: StatusCode,
+    pub took_ns: u64,
+}
+
+/// Time goes to the stage that ends next.
+#[derive(Clone, Copy)]
+pub struct Stages<'a> {
+    stopwatch: &'a dyn Stopwatch,
+    since_ns: u64,
+    ended: Lasted,
+}
+
+/// What the stages lasted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lasted {
+    pre_filter: Option<Ended>,
+    filter: Option<Ended>,
+    post_filter: Option<Ended>,
+    pre_score: Option<Ended>,
+    score: Option<Ended>,
+    /// Choosing a node where there is no other: kube-scheduler has no name for that.
+    unnamed_score_ns: u64,
+}
+
+impl<'a> Stages<'a> {
+    pub fn begin(stopwatch: &'a dyn Stopwatch) -> Self {
+        Self { stopwatch, since_ns: stopwatch.elapsed_ns(), ended: Lasted::default() }
+    }
+
+    pub fn stopwatch(&self) -> &'a dyn Stopwatch {
+        self.stopwatch
+    }
+
+    fn lap_ns(&mut self) -> u64 {
+        let now_ns = self.stopwatch.elapsed_ns();
+        now_ns.saturating_sub(std::mem::replace(&mut self.since_ns, now_ns))
+    }
+
+    pub fn end(&mut self, point: Point, status: StatusCode) {
+        let took_ns = self.lap_ns();
+        self.ended.put(point, Ended { status, took_ns });
+    }
+
+    /// A stage within another.
+    pub fn end_within(&mut self, point: Point, status: StatusCode, took_ns: u64) {
+        self.ended.put(point, Ended { status, took_ns });
+    }
+
+    /// Scoring that kube-scheduler would not have done.
+    pub fn end_unnamed_score(&mut self) {
+        self.ended.unnamed_score_ns += self.lap_ns();
+    }
+
+    pub fn lasted(&self) -> Lasted {
+        self.ended
+    }
+}
+
+impl Lasted {
+    fn put(&mut self, point: Point, ended: Ended) {
+        let stage = match point {
+            Point::PreFilter => &mut self.pre_filter,
+            Point::Filter => &mut self.filter,
+            Point::PostFilter => &mut self.post_filter,
+            Point::PreScore => &mut self.pre_score,
+            Point::Score | Point::Normalize => &mut self.score,
+        };
+        *stage = Some(ended);
+    }
+
+    /// Stages that were gone through.
+    pub fn each(&self) -> impl Iterator<Item = (Point, Ended)> {
+        let stages = [
+            (Point::PreFilter, self.pre_filter),
+            (Point::Filter, self.filter),
+            (Point::PostFilter, self.post_filter),
+            (Point::PreScore, self.pre_score),
+            (Point::Score, self.score),
+        ];
+        stages.into_iter().filter_map(|(point, ended)| Some((point, ended?)))
+    }
+
+    /// Without what the first of two steps has told of.
+    #[must_use]
+    pub fn of_second_step(self) -> Self {
+        Self { pre_filter: None, filter: None, ..self }
+    }
+
+    pub fn filter_ns(&self) -> u64 {
+        took_ns(self.pre_filter) + took_ns(self.filter)
+    }
+
+    pub fn post_filter_ns(&self) -> u64 {
+        took_ns(self.post_filter)
+    }
+
+    pub fn score_ns(&self) -> u64 {
+        took_ns(self.pre_score) + took_ns(self.score) + self.unnamed_score_ns
+    }
+}
+
+fn took_ns(ended: Option<Ended>) -> u64 {
+    ended.map_or(0, |ended| ended.took_ns)
+}
