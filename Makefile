@@ -64,6 +64,7 @@ SEEDS ?= 500
 .PHONY: simulate
 simulate: dev ## Run the whole scheduler through SEEDS simulated clusters in trouble, on virtual time
 	$(BIN)/python -m tests.simulation --seeds 1..$(SEEDS) --jobs 2
+	$(BIN)/python -m tests.simulation --kills 1 --jobs 2
 
 .PHONY: bench
 bench: dev ## Measure the engine and its boundary with Python

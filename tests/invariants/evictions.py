@@ -109,20 +109,20 @@ def _covers(budget: Object, pod: Object) -> bool:
 def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> bool:
     """Whether the node may hold what the API server does not tell: placements under way, and room
     that is kept for others."""
-    placed = [
-        one.uid
-        for one in history.decisions
-        if one.instance == room.instance and one.node == room.node and one.at_ns <= room.at_ns
+    meant = [
+        *(one for one in history.decisions if one.instance == room.instance),
+        *history.rooms,
     ]
-    there = {pod["metadata"]["uid"] for pod in timeline.on_node(room.node, room.pods.low)}
-    pending = [uid for uid in placed if timeline.pod(uid, room.pods.low) and uid not in there]
-    kept = [one.uid for one in history.rooms if one.node == room.node and one.at_ns < room.at_ns]
-    nominated = [
-        pod
+    for one in meant:
+        if one.node == room.node and one.at_ns <= room.at_ns and one.uid != room.uid:
+            pod = timeline.pod(one.uid, room.pods.low)
+            if pod is not None and not node_of(pod):
+                return True
+    return any(
+        (pod.get("status") or {}).get("nominatedNodeName") == room.node
         for pod in timeline.pods(room.pods.low)
-        if (pod.get("status") or {}).get("nominatedNodeName") == room.node
-    ]
-    return bool(pending or nominated or set(kept) - {room.uid})
+        if pod["metadata"]["uid"] != room.uid
+    )
 
 
 def _forbids(room: RoomDecided, history: History) -> Forbids:

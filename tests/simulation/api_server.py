@@ -35,6 +35,7 @@ _RECORDED: Final = (
     ("v1", "ConfigMap"),
     ("v1", "PersistentVolumeClaim"),
     ("v1", "PersistentVolume"),
+    ("policy/v1", "PodDisruptionBudget"),
 )
 # How far back a lagging server's list goes, in versions.
 STALE_VERSIONS_MAX: Final = 30

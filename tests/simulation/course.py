@@ -54,6 +54,9 @@ def begin(world: World) -> None:
         world.storage.begin()
         world.people.also(world.storage.steps)
         world.begin(world.storage.run_controllers())
+    if world.setting.has_budgets:
+        world.people.also(world.budgets.steps)
+        world.begin(world.budgets.run_controller())
     for instance in world.instances:
         instance.start()
 

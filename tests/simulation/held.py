@@ -13,6 +13,7 @@ from kpolicy.cluster.limits import (
     CONNECTIONS_MAX,
     EVENT_SERIES_MAX,
 )
+from kpolicy.scheduler import limits
 from kpolicy.scheduler.limits import STALE_ENTRIES_MIN, UNREADABLE_NAMES_MAX
 from tests.invariants.history import STATUS, Held
 from tests.simulation.instance import Instance
@@ -39,6 +40,8 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         len(heap._entries) - len(heap)
         for heap in (queue._active, queue._backoff, queue._error_backoff)
     )
+    shadow = instance.life.shadow
+    backlog = shadow.statistics().backlog if shadow is not None else 0
     return (
         Held("pods in no lane of the queue", abs(waiting - lanes)),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
@@ -64,6 +67,7 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         Held("conditions of pods that are gone", about_gone),
         Held("conditions remembered", len(status._last), CONDITION_CACHE_MAX),
         Held("unreadable names", len(parts.sink._named), UNREADABLE_NAMES_MAX),
+        Held("calls for a dead shadow", backlog, limits.SHADOW_BACKLOG_MAX),
         Held("tasks", len(instance.life.main._tasks), TASKS_MAX),
         Held("connections", connections(instance), CONNECTIONS_MAX),
     )

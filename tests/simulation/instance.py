@@ -16,12 +16,15 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.credentials import FixedAuthorization
 from kpolicy.cluster.lease import Elector
+from kpolicy.engine import Engine
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
 from kpolicy.scheduler.problem import Problem
 from kpolicy.scheduler.reload import Compile
 from kpolicy.scheduler.run import Scheduler
+from kpolicy.scheduler.shadow import Shadow
+from kpolicy.scheduler.shadowed import ShadowedEngine
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
 from tests.simulation.decision_log import LoggedEngine, Told
@@ -100,6 +103,7 @@ class Life:
     main: VirtualLoop
     lease: VirtualLoop
     task: asyncio.Task[Problem | None]
+    shadow: Shadow | None
 
 
 @dataclass(slots=True)
@@ -113,6 +117,7 @@ class Instance:
     compile: Compile
     told: Told
     options: Options
+    has_dead_shadow: bool = False
     life: Life | None = None
     past: list[Life] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -136,6 +141,9 @@ class Instance:
             ),
         )
         engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.told, self.time)
+        shadow = None
+        if self.has_dead_shadow:
+            shadow = Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None)
         connection = Connection(
             server=SERVER,
             authorization=FixedAuthorization(f"Bearer {self.host}"),
@@ -144,13 +152,15 @@ class Instance:
             source="the simulation",
         )
         scheduler = Scheduler(
-            connection, self.policies(self.clock), self.options, clock=self.clock, engine=engine,
+            connection, self.policies(self.clock), self.options, clock=self.clock,
+            engine=engine if shadow is None else ShadowedEngine(engine, shadow),
             compile_with=self.compile, machine=machine, keeping=self.keeping,
             on_lost=lambda: self.end("lease lost"),
         )  # fmt: skip
+        # A shadow's thread would be a real one; of a dead one only the feeding is left.
         self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
-        self.life = Life(machine, engine, scheduler, main, lease, task)
+        self.life = Life(machine, engine, scheduler, main, lease, task, shadow)
         task.add_done_callback(self._ended)
 
     def end(self, why: str) -> None:

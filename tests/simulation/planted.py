@@ -71,6 +71,21 @@ def _doubled(resource: str, text: bytes) -> bytes:
     return text.replace(b'"cpu":"2"', b'"cpu":"4"') if resource == "nodes" else text
 
 
+def _open_page(self: LoggedEngine, resource: str, body: bytes, now_ns: int) -> Applied:
+    return _list_page(self, resource, _opened(resource, body), now_ns)
+
+
+def _open_lines(self: LoggedEngine, resource: str, lines: bytes, now_ns: int) -> Applied:
+    return _watch(self, resource, _opened(resource, lines), now_ns)
+
+
+def _opened(resource: str, text: bytes) -> bytes:
+    """Budgets that allow everything."""
+    if resource != "poddisruptionbudgets":
+        return text
+    return text.replace(b'"disruptionsAllowed":0', b'"disruptionsAllowed":99')
+
+
 def _by_name(binding: Binding) -> bytes:
     return binding_body(binding).replace(b'"uid":"' + binding.uid.encode() + b'"', b'"uid":""')
 
@@ -157,6 +172,12 @@ MISTAKES: Final = (
     Mistake("binds before volumes", frozenset({"I3"}), PreBinds, {"pre_bind": _unasked}),
     Mistake("promises twice", frozenset({"I12"}), volume_patches, {"_metadata": _whatever_it_is}),
     Mistake("evicts one more", frozenset({"I12"}), preemption, {"plan": _one_more}),
+    Mistake(
+        "budgets unread",
+        frozenset({"I12"}),
+        LoggedEngine,
+        {"list_page": _open_page, "watch": _open_lines},
+    ),
     Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}),
     Mistake("statuses remembered", frozenset({"I7"}), PodStatusWriter, {"forget": _remembers}),
     Mistake("nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}),

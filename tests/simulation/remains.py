@@ -30,6 +30,7 @@ class Remains(Enum):
     STATUS_FAILING = "pods' status failing for good"
     POLICY_GONE = "policy gone for good"
     MAP_FAILING = "own ConfigMap failing for good"
+    SHADOW_DEAD = "shadow dead from the beginning"
     EXTENDER_DEAD = "ignorable extender dead for good"
 
     @property

@@ -35,7 +35,9 @@ NEMESES: Final = frozenset(
     }
 )  # fmt: skip
 # What others do, and what must come of it now and then.
-STEPS: Final = frozenset({MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim"})
+STEPS: Final = frozenset(
+    {MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.simulation import shrink
 from tests.simulation.extender import ASKING
+from tests.simulation.kills import Kill, all_kills, compared, told
 from tests.simulation.planted import MISTAKES, Mistake, planted
 from tests.simulation.policies import BAD, GOOD, hash_of, source_of
 from tests.simulation.sweep import Outcome, Total, plan_of, simulated
 from tests.simulation.trouble import Kind
 from tests.simulation.world import Plan
 
+WRITES = {
+    "create leases", "update leases", "create pods/binding", "patch pods/status", "create events",
+    "delete pods", "patch configmaps", "patch persistentvolumes", "patch persistentvolumeclaims",
+}  # fmt: skip
 ROOT = Path(__file__).parents[2]
 SEEDS = range(1, 5)
-SEEDS_FOR_A_MISTAKE_MAX = 20
+SEEDS_FOR_A_MISTAKE_MAX = 60
 
 
 def printed(seed: int, hash_seed: str) -> str:
@@ -63,6 +70,37 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
             if mistake.invariants & found:
                 return
     raise AssertionError(f"{mistake.name} was not found, but {found}")
+
+
+def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
+    """Some of the writes; `make simulate` takes each of them."""
+    clean = told(1, None)
+    assert clean.wrong == ()
+    assert clean.kinds.keys() >= WRITES
+    kills = all_kills(clean)
+    assert len(kills) == 2 * clean.writes > 60
+    some = kills[:: len(kills) // 6]
+    assert len(some) >= 6
+    for kill in some:
+        one = compared(told(1, kill), clean)
+        assert one.wrong == (), str(kill)
+        assert one.what
+
+
+def test_another_end_of_the_story_is_told() -> None:
+    clean = told(1, None)
+    other = replace(clean, kill=Kill(3, is_after=True), end=Counter({"vip bound": 1}))
+    (end, write) = compared(other, clean).wrong
+    assert "the end is" in end
+    assert "no write 3" in write
+    assert Kill.of(str(other.kill)) == other.kill
+
+
+def test_a_story_that_stands_still_is_told() -> None:
+    (mistake,) = (one for one in MISTAKES if one.name == "nothing is kept")
+    with planted(mistake):
+        (text,) = told(1, None).wrong
+    assert text.startswith("a new policy: not after 60 s")
 
 
 def test_policies_are_what_they_are_said_to_be() -> None:

@@ -20,6 +20,7 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import Options
 from tests.invariants.history import SECOND_NS, AtRest, History, Terms
 from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
+from tests.simulation.budgets import Budgets
 from tests.simulation.decision_log import Told
 from tests.simulation.event_loop import virtual_loop
 from tests.simulation.extender import ADDRESS as EXTENDER
@@ -42,6 +43,8 @@ HOSTS: Final = ("ours-a", "ours-b")
 INSTANCES_ONE: Final = 0.3  # the share of worlds with one instance
 # The loop-lag gauge wakes ten times a second and decides nothing: in virtual hours it costs most.
 LAG_PERIOD_S: Final = 30.0
+# So small that a shadow that is dead has its backlog full.
+SHADOW_BACKLOG_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ class Run:
 def world_of(plan: Plan, setting: Setting | None = None) -> Iterator[World]:
     """The world of a plan, and its end. `setting` by the seed, if none is given."""
     lag_period_s, disabled = limits.LAG_PERIOD_S, logging.root.manager.disable
+    backlog_max = limits.SHADOW_BACKLOG_MAX
     limits.LAG_PERIOD_S = LAG_PERIOD_S  # type: ignore[misc]
+    limits.SHADOW_BACKLOG_MAX = SHADOW_BACKLOG_MAX  # type: ignore[misc]
     logging.disable(logging.CRITICAL)
     world = World(plan, setting)
     gc.disable()  # what it finds closes connections, and when it runs nobody can say
@@ -79,6 +84,7 @@ def world_of(plan: Plan, setting: Setting | None = None) -> Iterator[World]:
         gc.enable()
         logging.disable(disabled)
         limits.LAG_PERIOD_S = lag_period_s  # type: ignore[misc]
+        limits.SHADOW_BACKLOG_MAX = backlog_max  # type: ignore[misc]
 
 
 class World:
@@ -107,6 +113,7 @@ class World:
         self._told = Told()
         self.people = People(self.api, self._chance())
         self.storage = Storage(self.api, self.people, self._chance())
+        self.budgets = Budgets(self.api, self._chance())
         self.extender = SimulatedExtender(self._chance())
         network.accept[EXTENDER] = self.extender.accept
         count = 1 if self.random.random() < INSTANCES_ONE else 2
@@ -165,7 +172,7 @@ class World:
         return Run(
             history=self._history(calm_ns, terms),
             faults=sum((one.counts for one in counts), Counter[str]()),
-            steps=self.people.counts + self.storage.counts,
+            steps=self.people.counts + self.storage.counts + self.budgets.counts,
             virtual_s=self.time.now_ns / SECOND_NS,
             requests=self.api.requests,
             ends=Counter(why.partition(":")[0] for one in self.instances for why in one.ends),
@@ -211,6 +218,7 @@ class World:
         return Instance(
             host, self.time, self.network, self._chance(), self.offered.given,
             self.offered.keeping, compiled, self._told, Options(port=0, leader_elect=True),
+            has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
         )  # fmt: skip
 
     def _kill(self, host: str) -> None:

@@ -163,10 +163,16 @@ class Queue:
             self._retry(pod, pod.woken_by, now_ns)
 
     def fail_held(self, uid: str, now_ns: int) -> None:
-        """No room could be made for a held pod, for no fault of its own: back off."""
+        """No room could be made for a held pod, for no fault of its own: back off. Where something
+        happened meanwhile, from its attempt on: the claim of another may be gone that kept it out,
+        and who claims at the same moments would keep it out for ever."""
         pod = self._of_held(uid)
-        if pod is not None:
-            self._leave(pod)
+        if pod is None:
+            return
+        self._leave(pod)
+        if pod.woken_by:
+            self._retry(pod, pod.woken_by, now_ns)
+        else:
             self._fail(pod, now_ns)
 
     def failed(self, uid: str, now_ns: int) -> None:

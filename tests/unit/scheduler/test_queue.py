@@ -197,6 +197,21 @@ def test_an_event_during_the_attempt_is_not_lost() -> None:
     assert lanes(queue) == (0, 0, 1, 0), "an event counts for the attempt it came in"
 
 
+def test_two_that_could_not_have_their_room_do_not_go_on_side_by_side() -> None:
+    """Whom the other's claim kept out is tried before the other claims anew."""
+    queue = filled(Pending("a"), Pending("b"))
+    assert popped(queue) == ["a", "b"]
+    for uid in ("a", "b"):
+        queue.parked(uid, ["Fit"], 0, held=True)
+    queue.fail_held("a", 15 * SECOND)
+    queue.wake("a", NODE_ADDED, 15 * SECOND)  # its own claim is gone: that is no news to it
+    queue.wake("b", NODE_ADDED, 15 * SECOND)
+    queue.fail_held("b", 15 * SECOND)
+    assert popped(queue, 15) == ["b"]
+    assert popped(queue, 15.9) == []
+    assert popped(queue, 16) == ["a"]
+
+
 def test_waking_who_is_active_gated_or_unknown_changes_nothing() -> None:
     queue = filled(Pending("a"), Pending("g", gated=True))
     before = queue.statistics()
