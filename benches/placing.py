@@ -24,6 +24,7 @@ from kpolicy.offline.snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.program import Program
 from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.consequences import Consequences
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.preemption import Preemptions
@@ -133,23 +134,21 @@ class Placing:
     async def _place(self, progress: Progress | None) -> None:
         clock, queue, api = SystemClock(), Queue(), _Bound()
         thread = EngineThread(self._engine, clock, lambda call, seconds: None)
-        reporter = Reporter(clock, api, api, SchedulerMetrics(), Traces())  # type: ignore[arg-type]
-
-        def poke() -> None:
-            cycle.poke()  # which is made below, of parts that poke it
-
-        sink = EngineSink(thread, queue, clock, on_work=poke, on_left=self._one_left)
+        metrics, work = SchedulerMetrics(), asyncio.Event()
+        reporter = Reporter(clock, api, api, metrics, Traces())  # type: ignore[arg-type]
+        sink = EngineSink(thread, queue, clock, on_work=work.set, on_left=self._one_left)
         sink.serve(frozenset({EVERY_PROFILE}))
         binds = Binds(
             api, thread, queue, sink, reporter,
-            pre_binder=api, clock=clock, run_id="bench", on_work=poke,
+            pre_binder=api, clock=clock, run_id="bench", on_work=work.set,
         )  # fmt: skip
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
             api, thread, queue, sink, reporter,  # type: ignore[arg-type]
-            withdraw=binds.withdraw, clock=clock, on_work=poke,
+            withdraw=binds.withdraw, clock=clock, on_work=work.set,
         )  # fmt: skip
-        cycle = Cycle(thread, queue, binds, preemptions, reporter, clock=clock)
+        consequences = Consequences(binds, preemptions, reporter)
+        cycle = Cycle(thread, queue, consequences, metrics, clock=clock, work=work)
         try:
             async with asyncio.TaskGroup() as group:
                 await self._list(sink)

@@ -89,7 +89,7 @@ def scheduler(
 def create_pod(
     admin: Client, name: str, cpu: str, priority: str, *, by: str, on: str = "", asks: str = ""
 ) -> str:
-    amounts = {"cpu": cpu, **({f"example.com/{asks}": "1"} if asks else {})}
+    amounts = {"cpu": cpu, **{f"example.com/{one}": "1" for one in asks.split(",") if one}}
     limits = {key: value for key, value in amounts.items() if key != "cpu"}
     resources = {"requests": amounts, "limits": limits}
     spec: Json = {
@@ -215,6 +215,53 @@ def test_where_an_extender_leaves_nothing_nobody_goes(
         clear(admin)
     assert messages[OURS] == messages[THEIRS]
     assert messages[OURS].endswith(told)
+
+
+def test_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_attempt(
+    cluster: ControlPlane, scheduler: SchedulerProcess, server: ExtenderServer
+) -> None:
+    """The first extender hears of it; it goes before the second is shown the pods as they are."""
+    admin = cluster.admin
+    crowd = Crowd(admin, OURS)
+    wait_for(lambda: scheduler.metric("scheduler_cache_size", type="pods") == 4, "the crowd")
+    gone = "low-room-0"
+
+    def all_of(args: Json, field: str, uid_of: Callable[[Json], str]) -> Json:
+        return {
+            "NodeNameToMetaVictims": {
+                node: {
+                    "Pods": [{"UID": uid_of(pod)} for pod in victims["Pods"]],
+                    "NumPDBViolations": victims["NumPDBViolations"],
+                }
+                for node, victims in args[field].items()
+            }
+        }
+
+    def knows(args: Json) -> Json:
+        admin.delete_pod(gone, namespace="load")
+        return all_of(args, "NodeNameToMetaVictims", lambda pod: str(pod["UID"]))
+
+    for kind in ("knows", "whole"):
+        server.answers[f"/{kind}/filter"] = keep_all
+    server.answers["/knows/preempt"] = knows
+    server.answers["/whole/preempt"] = lambda args: all_of(
+        args, "NodeNameToVictims", lambda pod: str(pod["metadata"]["uid"])
+    )
+    before = len(server.asked)
+    uid = create_pod(admin, "preemptor", "300m", "high", by=OURS, asks="knows,whole")
+    bound = wait_for(lambda: admin.placements("load").get("preemptor", ""), "it to be bound")
+    whole = [one for one in server.asked[before:] if one.path == "/whole/preempt"]
+    assert crowd.uids[gone] not in "".join(one.body.decode() for one in whole)
+    assert bound in NODES
+    told = [
+        condition["reason"]
+        for event in cluster.audit_events()
+        if event.what == "pods/status" and event.user == NORMAL
+        if event.request is not None and event.request["metadata"]["uid"] == uid
+        for condition in event.request["status"].get("conditions") or ()
+    ]
+    assert set(told) <= {"Unschedulable"}
+    clear(admin)
 
 
 def test_what_was_written_was_granted(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:

@@ -183,6 +183,10 @@ def test_scenario_it_is_ignored_of_a_lower_pod(stage: Stage) -> None:
     stage.wait_bound("high-priority")
     stage.ungate("low-priority")
     stage.wait_unschedulable("low-priority")
+    # Lifting the gates was a change of the spec.
+    wait_for(
+        lambda: stage.condition("low-priority")["observedGeneration"] == 2, "it to be observed"
+    )
     stage.wait_nominated("low-priority", "")
     stage.assert_deleted()
 

@@ -68,6 +68,7 @@ def test_preemption_basic(stage: Stage, scheduler: SchedulerProcess) -> None:
     (told,) = stage.conditions_told("victim")
     assert (told["status"], told["reason"]) == ("True", "PreemptionByScheduler")
     assert told["message"] == "kpolicy: preempting to accommodate a higher priority pod"
+    assert told["observedGeneration"] == 1
     wait_for(lambda: stage.events("Preempted"), "the event on the victim")
     (event,) = stage.events("Preempted")
     assert event["note"] == f"Preempted by pod {stage.uids['preemptor']} on node node"

@@ -1,4 +1,4 @@
-"""The loop that decides: pop a batch, one engine call, then act.
+"""The loop that decides: pop a batch, one engine call, then what follows.
 
 Owns when a batch is popped and how large it is. Decides first and acts second: between the answer
 of the engine and the queue there is no await, so that no delta slips between. Must not bind or
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binds import Binds
+from kpolicy.scheduler.consequences import Consequences
 from kpolicy.scheduler.decide import Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
-from kpolicy.scheduler.preemption import Preemptions
 from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.report import Basis, Reporter
+from kpolicy.scheduler.report import Basis
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,24 @@ class Cycle:
         self,
         thread: EngineThread,
         queue: Queue,
-        binds: Binds,
-        preemptions: Preemptions,
-        reporter: Reporter,
+        consequences: Consequences,
+        metrics: SchedulerMetrics,
         *,
         clock: Clock,
         batch_pods_max: int = limits.BATCH_PODS_MAX,
         extended: ExtendedPods | None = None,
         between: asyncio.Lock | None = None,
+        work: asyncio.Event | None = None,
     ) -> None:
         self._thread = thread
         self._queue = queue
-        self._binds = binds
-        self._preemptions = preemptions
-        self._reporter = reporter
+        self._consequences = consequences
+        self._metrics = metrics
         self._clock = clock
         self._batch_pods_max = batch_pods_max
         self._batch_pods = batch_pods_max
         self._extended = extended
-        self._work = asyncio.Event()
+        self._work = work or asyncio.Event()  # set where there may be some
         self._stopped = False
         # Held for one tick; whoever else holds it knows that no decision is under way.
         self.between = between or asyncio.Lock()
@@ -86,7 +85,7 @@ class Cycle:
             async with self.between:
                 ticked = await self.tick(group)
             if not ticked.popped:
-                if not (self._binds.under_way or self._preemptions.under_way or self._asked_about):
+                if not (self._consequences.under_way or self._asked_about):
                     return
                 pulse.rest(self._work.is_set)
                 await self._work.wait()
@@ -101,7 +100,7 @@ class Cycle:
             batch = await self._extended.take(batch)
             if not batch:
                 return Ticked(popped, Taken())
-        self._reporter.metrics.batch_pods.observe(len(batch))
+        self._metrics.batch_pods.observe(len(batch))
         started_ns, started_monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         scheduled = await self._thread.call(
             self._thread.engine.schedule, [pod.uid for pod in batch], started_ns
@@ -111,19 +110,8 @@ class Cycle:
         )
         taken = take(self._queue, batch, scheduled.decisions, self._clock.monotonic_ns())
         self._resize(len(batch), taken.took_ns)
-        self.act(taken, basis, group)
+        self._consequences.act(taken, basis, group)
         return Ticked(popped, taken)
-
-    def act(self, taken: Taken, basis: Basis, group: asyncio.TaskGroup) -> None:
-        metrics = self._reporter.metrics
-        for placement in taken.placements:
-            metrics.decided(placement.decision)
-            self._binds.start(placement, basis, group)
-        for rejection in taken.rejections:
-            metrics.decided(rejection.decision)
-            self._reporter.rejected(rejection, basis)
-            if rejection.decision.victims:
-                self._preemptions.start(rejection, group)
 
     @property
     def _asked_about(self) -> int:
@@ -131,7 +119,7 @@ class Cycle:
 
     def _limit(self) -> int:
         """Room trickles back pod by pod: with many waiting it is gathered for a batch."""
-        room = self._binds.room
+        room = self._consequences.room
         if room < min(limits.BATCH_PODS_WORTH, self._batch_pods, self._queue.active):
             return 0
         return min(self._batch_pods, room)
@@ -144,14 +132,14 @@ class Cycle:
             self._batch_pods = min(2 * self._batch_pods, self._batch_pods_max)
 
     def _has_work(self) -> bool:
-        ends_ns = self._queue.next_ready_ns() if self._binds.room > 0 else None
+        ends_ns = self._queue.next_ready_ns() if self._consequences.room > 0 else None
         is_due = ends_ns is not None and ends_ns <= self._clock.monotonic_ns()
         return self._work.is_set() or is_due
 
     async def _rest(self) -> None:
         """Until there is work: a poke, or the end of a back-off."""
         ends_ns = self._queue.next_ready_ns()
-        if ends_ns is None or self._binds.room <= 0:
+        if ends_ns is None or self._consequences.room <= 0:
             await self._work.wait()
             return
         left_s = (ends_ns - self._clock.monotonic_ns()) / NANOSECONDS

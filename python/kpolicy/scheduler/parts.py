@@ -21,13 +21,16 @@ from kpolicy.cluster.volume_writer import VolumeWriter
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
+from kpolicy.scheduler.consequences import Consequences
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EnginePort, EngineThread
 from kpolicy.scheduler.engine_statistics import EngineStatistics
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
+from kpolicy.scheduler.extenders.fresh_pods import FreshPods
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.extenders.raw_nodes import WholeNodes
+from kpolicy.scheduler.extenders.two_steps import TwoSteps
 from kpolicy.scheduler.informers import Informers
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.nominations import Nominations
@@ -85,14 +88,21 @@ class Given:
     heartbeats: Heartbeats
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Told by parts that are made before those who wait for it."""
+
+    to_decide: asyncio.Event
+    to_ask_about: asyncio.Event
+
+    def came(self) -> None:
+        self.to_decide.set()
+        self.to_ask_about.set()
+
+
 def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     clock, metrics, client = given.clock, given.metrics, given.client
-    # Pokes come from parts that are made before the cycle that they poke.
-    poked: list[Callable[[], None]] = []
-
-    def on_work() -> None:
-        for poke in poked:
-            poke()
+    work = Work(asyncio.Event(), asyncio.Event())
 
     thread = EngineThread(
         given.engine,
@@ -107,7 +117,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
     sink = EngineSink(
         thread, queue, clock,
-        on_work=on_work, on_left=reporter.left, on_heard=pre_binds.heard,
+        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard,
     )  # fmt: skip
     random = given.machine.random
     informers = Informers(
@@ -117,27 +127,26 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
-        pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=on_work,
+        pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
     preemptions = Preemptions(
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,
-        withdraw=binds.withdraw, clock=clock, on_work=on_work,
+        withdraw=binds.withdraw, clock=clock, on_work=work.came,
     )  # fmt: skip
+    consequences = Consequences(binds, preemptions, reporter)
     in_force, between = ExtendersInForce(clock, group), asyncio.Lock()
+    nodes = WholeNodes(client, clock, given.machine.random, group)
     extended = ExtendedPods(
-        client, thread, queue, in_force,
-        binds=extender_binds, nodes=WholeNodes(client, clock, given.machine.random, group),
-        clock=clock, between=between, group=group, on_work=on_work,
+        thread, queue, in_force, TwoSteps(thread, FreshPods(client), nodes, clock), consequences,
+        binds=extender_binds, clock=clock, between=between, group=group,
+        work=work.to_ask_about, on_work=work.came,
     )  # fmt: skip
     cycle = Cycle(
-        thread, queue, binds, preemptions, reporter,
-        clock=clock, extended=extended, between=between,
+        thread, queue, consequences, metrics,
+        clock=clock, extended=extended, between=between, work=work.to_decide,
     )  # fmt: skip
-    extended.act = lambda taken, basis: cycle.act(taken, basis, group)
-    extended.room = lambda: binds.room
-    poked.extend((cycle.poke, extended.poke))
     statistics = EngineStatistics(thread, metrics)
     reloader = Reloader(
         given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force,

@@ -14,6 +14,7 @@ from kpolicy.clock import ManualClock
 from kpolicy.cluster.pod_condition import ConditionReason
 from kpolicy.engine import Scheduled, Verdict
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.consequences import Consequences
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.decide import Placement, take
 from kpolicy.scheduler.engine_port import EngineThread
@@ -139,12 +140,12 @@ async def rig() -> AsyncIterator[Rig]:
     clock, queue, binds = ManualClock(), Queue(), Unbounded()
     engine = PlacingEngine()
     thread = EngineThread(engine, clock, lambda call, seconds: None)  # type: ignore[arg-type]
+    metrics = SchedulerMetrics()
     reporter = Reporter(
-        clock, Writer(), Writer(), SchedulerMetrics(), Traces(),  # type: ignore[arg-type]
+        clock, Writer(), Writer(), metrics, Traces(),  # type: ignore[arg-type]
     )  # fmt: skip
-    cycle = Cycle(
-        thread, queue, binds, Unbounded(), reporter, clock=clock,  # type: ignore[arg-type]
-    )  # fmt: skip
+    consequences = Consequences(binds, Unbounded(), reporter)  # type: ignore[arg-type]
+    cycle = Cycle(thread, queue, consequences, metrics, clock=clock)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(cycle.run(group))
         yield Rig(cycle, engine, queue, binds, clock)

@@ -160,7 +160,7 @@ async def test_a_cycle_that_waits_for_its_turn_for_ever_is_dead() -> None:
     clock, queue = ManualClock(), Queue()
     heartbeats = Heartbeats(clock)
     with engine_thread(clock) as thread:
-        cycle = Cycle(thread, queue, Unbounded(), Unbounded(), None, clock=clock)  # type: ignore[arg-type]
+        cycle = Cycle(thread, queue, Unbounded(), None, clock=clock)  # type: ignore[arg-type]
         async with asyncio.TaskGroup() as group:
             runs = group.create_task(
                 cycle.run(group, heartbeats.of("cycle", limits.TASK_SILENT_S_MAX))

@@ -1,0 +1,124 @@
+"""One pod about which extenders are asked: the engine filters, they are asked, the engine chooses.
+
+Owns the calls of the two steps and what is carried from the first to the second. Others are decided
+meanwhile: the choice judges again, and says that it is out of date where nothing is left of what
+was asked about. Must not know the queue's order, nor act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kpolicy.clock import Clock
+from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
+from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
+from kpolicy.scheduler.extenders.fresh_pods import FreshPods
+from kpolicy.scheduler.extenders.trimming import Sources, Trimming
+from kpolicy.scheduler.queued_pod import QueuedPod
+from kpolicy.scheduler.report import Basis
+
+
+class WholeNodes(Protocol):
+    async def whole(self) -> dict[str, bytes] | str:
+        """Every node, or why they are not to be had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """`left`: what they leave of the candidates for a preemption, if any has a say in that."""
+
+    first: Filtered
+    asked: Asked
+    left: LeftRoom | None = None
+
+
+class TwoSteps:
+    def __init__(
+        self, thread: EngineThread, pods: FreshPods, nodes: WholeNodes, clock: Clock
+    ) -> None:
+        self._thread = thread
+        self._pods = pods
+        self._nodes = nodes
+        self._clock = clock
+
+    async def ask(self, pod: QueuedPod, clients: Sequence[ExtenderClient]) -> Answers | None:
+        """None: the pod is gone."""
+        first = await self._filter(pod.uid)
+        asked = await self._ask(clients, pod, first.feasible)
+        if asked is None:
+            return None
+        left = None
+        if not asked.error and any(client.extender.preempt_verb for client in clients):
+            left = await self._trimmed(clients, pod, first.token, asked)
+        return Answers(first, asked, left)
+
+    async def choose(self, uid: str, answers: Answers, basis: Basis) -> Decision:
+        """STALE: what was asked about is out of date."""
+        decision = await self._choose(uid, answers.first.token, answers, basis)
+        if decision.verdict == Verdict.STALE:
+            again = await self._filter(uid)
+            if set(again.feasible) <= set(answers.first.feasible):  # nothing that was not asked
+                decision = await self._choose(uid, again.token, answers, basis)
+        return decision
+
+    async def basis(self) -> Basis:
+        """What a decision rests on, had of an empty batch."""
+        now_ns, monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
+        empty = await self._thread.call(self._thread.engine.schedule, [], now_ns)
+        return Basis(empty.program_hash, empty.resource_version, now_ns, monotonic_ns)
+
+    async def _filter(self, uid: str) -> Filtered:
+        return await self._thread.call(self._thread.engine.filter, uid, self._clock.now_ns())
+
+    async def _choose(self, uid: str, token: int, answers: Answers, basis: Basis) -> Decision:
+        asked, left = answers.asked, answers.left
+        if left is not None:
+            return await self._thread.call(
+                self._thread.engine.preempt,
+                uid, token, asked.kept, asked.refused, basis.started_ns, left=left,
+            )  # fmt: skip
+        return await self._thread.call(
+            self._thread.engine.choose, uid, token, asked.kept, asked.refused, basis.started_ns
+        )
+
+    async def _ask(
+        self, clients: Sequence[ExtenderClient], pod: QueuedPod, nodes: Sequence[str]
+    ) -> Asked | None:
+        """None: the pod is gone."""
+        if not nodes:
+            return Asked()
+        body = await self._pods.pending(pod)
+        if body is None:
+            return None
+        if isinstance(body, Failed):
+            return Asked(error=body.message)
+        whole: dict[str, bytes] | str = {}
+        if any(not client.extender.node_cache_capable for client in clients):
+            whole = await self._nodes.whole()
+        if isinstance(whole, str):
+            return Asked(error=whole)
+        return await ask(clients, Subject(body, whole), nodes)
+
+    async def _trimmed(
+        self, clients: Sequence[ExtenderClient], pod: QueuedPod, token: int, asked: Asked
+    ) -> LeftRoom:
+        """What extenders leave of the candidates."""
+        candidates = await self._thread.call(
+            self._thread.engine.candidates,
+            pod.uid, token, asked.kept, asked.refused, self._clock.now_ns(),
+        )  # fmt: skip
+        if not candidates.nodes:
+            return LeftRoom(candidates.token, "", None)
+        body = await self._pods.pending(pod)
+        if not isinstance(body, bytes):  # who is gone is told so by the engine
+            return LeftRoom(candidates.token, body.message if body else "", [])
+        trimming = Trimming(body, candidates, Sources(self._located, self._pods.victim))
+        return await trimming.ask(clients)
+
+    async def _located(self, uids: list[str]) -> list[Located]:
+        return await self._thread.call(self._thread.engine.located, uids)
