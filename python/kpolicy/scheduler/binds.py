@@ -2,7 +2,7 @@
 
 Owns the tasks, the batched `settle` calls and the way back into the queue. A reservation is ended
 by the engine's `settle`, once; only then may its pod be tried again. A bind whose outcome is not
-known is sent again (it holds for one uid, so that twice is once) until somebody knows.
+known keeps its reservation until somebody knows, and takes no place in the window meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
+from kpolicy.cluster.binding import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
@@ -32,6 +32,14 @@ DECISION_ID = "kpolicy.dev/decision-id"
 
 class BinderPort(Protocol):
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome: ...
 
 
 class PreBinderPort(Protocol):
@@ -75,6 +83,7 @@ class Binds:
         self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
         self._open = 0  # reservations of ours that have not ended
         self._waiting = 0  # of them, for their volumes
+        self._in_doubt = 0  # of them, sent and perhaps written
         self._sending = 0
         # Not sent yet, by uid; done once it is not to be.
         self._unsent: dict[str, asyncio.Future[None]] = {}
@@ -88,7 +97,9 @@ class Binds:
     @property
     def room(self) -> int:
         """How many more may be assumed now."""
-        return self._open_max - self._open + min(self._waiting, limits.PRE_BINDS_MAX)
+        aside = min(self._waiting, limits.PRE_BINDS_MAX)
+        aside += min(self._in_doubt, limits.BINDS_IN_DOUBT_MAX)
+        return self._open_max - self._open + aside
 
     @property
     def under_way(self) -> int:
@@ -101,6 +112,10 @@ class Binds:
     @property
     def awaiting_volumes(self) -> int:
         return self._waiting
+
+    @property
+    def in_doubt(self) -> int:
+        return self._in_doubt
 
     def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
         self._open += 1
@@ -160,7 +175,10 @@ class Binds:
             async with self._window:
                 del self._unsent[pod.uid]
                 times.started_ns = self._clock.now_ns()
-                end = WITHDRAWN if unsent.done() else await self._ask(binding, traceparent)
+                outcome = None if unsent.done() else await self._send(binding, traceparent)
+            if isinstance(outcome, Unknown):
+                outcome = await self._learn(binding, outcome, traceparent)
+            end = WITHDRAWN if outcome is None else bind_end(outcome, binding.node)
         times.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
@@ -189,21 +207,34 @@ class Binds:
             work.cancel()
             self._waiting -= 1
 
-    async def _ask(self, binding: Binding, traceparent: str | None) -> BindEnd:
+    async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
+        self._sending += 1
+        try:
+            outcome = await self._binder.bind(binding, traceparent)
+        finally:
+            self._sending -= 1
+        self.outcomes[type(outcome).__name__] += 1
+        return outcome
+
+    async def _learn(
+        self, binding: Binding, doubt: Unknown, traceparent: str | None
+    ) -> SettledOutcome:
+        """Ask until somebody knows. Between the questions others have the place in the window."""
+        self._in_doubt += 1
+        self._on_work()
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
-        while True:
-            self._sending += 1
-            try:
-                outcome = await self._binder.bind(binding, traceparent)
-            finally:
-                self._sending -= 1
-            self.outcomes[type(outcome).__name__] += 1
-            end = bind_end(outcome, binding.node)
-            if end is not None:
-                return end
-            assert isinstance(outcome, Unknown)
-            await self._clock.sleep(wait_s)
-            wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
+        try:
+            while True:
+                await self._clock.sleep(wait_s)
+                wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
+                async with self._window:
+                    outcome = await self._binder.settle(binding, doubt, traceparent)
+                self.outcomes[type(outcome).__name__] += 1
+                if not isinstance(outcome, Unknown):
+                    return outcome
+                doubt = outcome
+        finally:
+            self._in_doubt -= 1
 
     async def _linger(self) -> None:
         """Let good news gather; bad news cuts it short."""
