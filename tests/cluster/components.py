@@ -46,6 +46,8 @@ AUDIT_POLICY = {
                         "pods/eviction",
                         "events",
                         "configmaps",
+                        "persistentvolumes",
+                        "persistentvolumeclaims",
                     ],
                 },
                 {"group": "events.k8s.io", "resources": ["events"]},

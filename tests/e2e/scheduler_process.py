@@ -49,6 +49,8 @@ class SchedulerProcess:
         """`output`: a file descriptor that gets what the log would get."""
         (port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{port}"
+        self.policy = policy
+        self.elects = "--no-leader-elect" not in flags
         self.trusted: ssl.SSLContext | None = None
         if tls is not None:
             (tls / "tls.crt").write_bytes(certificates.SERVER)

@@ -9,7 +9,6 @@ been tried by then. Must not import kpolicy.
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +19,10 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.connection import Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.at_rest import compared
 from tests.e2e.rights import WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
+from tests.invariants.recording import Recording
 
 PROFILE = "kpolicy"  # of pods under test; that of plugs has "-plug" after it
 PLUG_TAINT = {"key": "plug", "value": "only", "effect": "NoSchedule"}
@@ -44,6 +45,8 @@ class Stage:
         self.profile = profile
         self.scheduler = scheduler
         self.namespace = namespace
+        # To be told of what only the test knows, such as a policy that it puts in place.
+        self.recorded: Recording | None = None
         plane.admin.create_namespace(namespace)
 
     @property
@@ -184,18 +187,8 @@ class Stage:
     # The end --------------------------------------------------------------------------------
 
     def compared(self) -> Json:
-        """What the scheduler finds when it compares itself with the API server; asked again while
-        it says that it is too soon."""
-        answers: list[str] = []
-
-        def answered() -> bool:
-            status, text = self.scheduler.status("/debug/compare")
-            answers.append(text)
-            assert status in (200, 429), (status, text)
-            return status == 200
-
-        wait_for(answered, "a comparison", timeout_s=WITHIN_S)
-        return dict(json.loads(answers[-1]))
+        """What the scheduler finds when it compares itself with the API server."""
+        return compared(self.scheduler)
 
     def settled(self, *, timeout_s: float = WITHIN_S) -> None:
         """Every reservation has ended, and nothing is being tried (I7)."""

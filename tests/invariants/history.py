@@ -164,13 +164,21 @@ class Terms:
     renew_deadline_s: float = 10.0
     # How long after its deadline a bind may still arrive: it was sent in time and was under way.
     bind_timeout_s: float = 5.0
-    # How old a watch may be while decisions rest on it; used where there is no decision log.
-    lag_s: float = 5.0
+    # Where there is no decision log: a bind names the newest version of all that its snapshot held.
+    # Of the resource that has this version everything up to it was seen, and of the others what
+    # their watches had told by then. So far they may be behind each other:
+    skew_s: float = 2.0
+    # So old may all of it be, where watches are broken on purpose and objects are listed anew.
+    lag_s: float = 0.0
     # What a feasible pod waits for at most while nothing is wrong: back-off, and two cycles.
     wait_s_max: float = 12.0
     # After faults stop: within so long everything is bound, and then nothing changes for so long.
     converge_s: float = 400.0
     rest_s: float = 60.0
+    # At rest a pod that is tried again after minutes may be told another reason, once.
+    retells: bool = True
+    # Profiles of which the reference does not know all rules: it cannot say that a pod would fit.
+    unjudged: frozenset[str] = frozenset()
     evicts: bool = False  # preemption is live: pods may be deleted
     binds_volumes: bool = False  # claims and volumes may be patched before a bind
     # A list may be of a server that lags by so many versions.

@@ -1,5 +1,5 @@
-"""A run on a real control plane as a `History`: raw watches of pods, nodes and ConfigMaps, and the
-audit log.
+"""A run on a real control plane as a `History`: raw watches of pods, nodes, ConfigMaps, claims
+and volumes, and the audit log.
 
 Owns the watching threads and the translation of both into values. Assumes an administrator's
 client, and `tests.cluster.components.AUDIT_POLICY` (our writes are logged whole). Watches go on
@@ -23,7 +23,10 @@ from tests.cluster.audit import AuditEvent
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.invariants.history import (
+    CLAIM,
     DELETED,
+    LEASE,
+    VOLUME,
     AtRest,
     Change,
     Decision,
@@ -37,6 +40,8 @@ PATHS: Final = {
     "pods": "/api/v1/pods",
     "nodes": "/api/v1/nodes",
     "configmaps": "/api/v1/configmaps",
+    CLAIM: "/api/v1/persistentvolumeclaims",
+    VOLUME: "/api/v1/persistentvolumes",
 }
 RETRY_S: Final = 0.1
 READ_TIMEOUT_S: Final = 90.0  # bookmarks come each minute
@@ -58,11 +63,13 @@ class Recording:
         users: Sequence[str],
         profiles: Sequence[str],
         terms: Terms | None = None,
+        trouble_free: bool = False,
     ) -> None:
         self._control_plane = control_plane
         self._users = frozenset(users)
         self._profiles = frozenset(profiles)
         self._terms = terms or Terms()
+        self._trouble_free = trouble_free
         self._watches = {name: _Watch(control_plane, name) for name in PATHS}
         self._offers: list[PolicyOffer] = []
         self._calm_since_ns: int | None = None
@@ -83,12 +90,17 @@ class Recording:
             watch.stop()
 
     @property
+    def terms(self) -> Terms:
+        return self._terms
+
+    @property
     def gaps(self) -> int:
         return sum(watch.gaps for watch in self._watches.values())
 
-    def offer(self, policy_hash: str) -> None:
-        """A policy can be read from now on; an empty hash: one that does not compile."""
-        self._offers.append(PolicyOffer(time.time_ns(), policy_hash))
+    def offer(self, policy_hash: str, *, was_there: bool = False) -> None:
+        """A policy can be read from now on, or was there all the time; an empty hash: one that does
+        not compile."""
+        self._offers.append(PolicyOffer(0 if was_there else time.time_ns(), policy_hash))
 
     def calm(self) -> None:
         """From now on the test changes nothing and breaks nothing."""
@@ -110,17 +122,19 @@ class Recording:
             policies=tuple(self._offers),
             at_rest=at_rest,
             calm_since_ns=self._calm_since_ns,
+            trouble_free=self._trouble_free,
             ended_ns=time.time_ns(),
             terms=self._terms,
         )
 
 
 def writes_of(events: Iterable[AuditEvent], since_ns: int = 0) -> list[Write]:
-    """The writes among audit events, in the order of their answers."""
+    """The writes among audit events, in the order of their answers; of leases those before, too:
+    who leads may have led for long."""
     found = []
     for event in events:
         received_ns = round(event.received_at.timestamp() * 1e6) * 1000
-        if not event.writes or received_ns < since_ns:
+        if not event.writes or (received_ns < since_ns and event.what != LEASE):
             continue
         found.append(
             Write(

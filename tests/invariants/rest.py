@@ -44,7 +44,9 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
         # The lease is renewed for ever, and an event told again is counted on.
         lively = write.what == LEASE or (write.what == EVENT and write.verb == "patch")
         lively = lively or write.what in history.terms.broken
-        if write.received_ns <= converged_ns or lively or _first_again(write, told):
+        if write.received_ns <= converged_ns or lively:
+            continue
+        if history.terms.retells and _first_again(write, told):
             continue
         text = f"{write.verb} {write.what} {write.namespace}/{write.name} though all is at rest"
         yield Violation(NAME, write.received_ns, text)

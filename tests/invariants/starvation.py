@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tests.invariants.history import SECOND_NS, History, Object, Violation
-from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of
+from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of, profile_of
 from tests.invariants.reference import Forbids, covers, fits
 from tests.invariants.timeline import Timeline
 from tests.invariants.volumes import leave
@@ -41,6 +41,8 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
 def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:
     """As far as the reference knows; of what it does not, no."""
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
+        return False
+    if profile_of(pod) in timeline.terms.unjudged:
         return False
     claims = claims_before(pod, timeline.pods(version))
     names = {node["metadata"]["name"]: node for node in timeline.nodes(version)}

@@ -55,17 +55,19 @@ class Placed:
 
 class Timeline:
     def __init__(self, history: History) -> None:
-        self._history = history
+        self.terms = history.terms
         self._lives: dict[tuple[str, str], _Life] = {}
         self._others: dict[str, dict[str, _Life]] = defaultdict(dict)
         self._versions: list[int] = []
         self._times: list[int] = []
+        self._versions_of: dict[str, set[int]] = defaultdict(set)
         self.placed: dict[str, Placed] = {}
         self._ever_on: dict[str, list[str]] = defaultdict(list)
         self._pod_uids: dict[str, None] = {}
         self._node_names: dict[str, None] = {}
         for change in history.changes:
             self._versions.append(change.version)
+            self._versions_of[change.resource].add(change.version)
             self._times.append(change.at_ns)
             if change.resource not in ("pods", "nodes"):
                 self._take_other(change)
@@ -170,18 +172,26 @@ class Timeline:
         return self._versions[first:last]
 
     def decision(self, bind: Write) -> Decision:
-        """What a bind rests on: by our decision log, or by what the bind itself says and how old a
-        watch may have been."""
+        """What a bind rests on: by our decision log, or by what the bind itself says."""
         uid, node = bind.in_request("metadata", "uid"), bind.in_request("target", "name")
         for decision in reversed(self._decisions.get((bind.instance, uid), ())):
             if decision.at_ns <= bind.received_ns and decision.node == node:
                 return decision
         version = int(bind.in_request("metadata", "annotations", SNAPSHOT_VERSION) or 0)
-        lag_ns = round(self._history.terms.lag_s * SECOND_NS)
-        oldest_ns = self.time_of(version) - lag_ns
+        policy = bind.in_request("metadata", "annotations", POLICY_HASH)
+        pods, nodes = self._seen("pods", version), self._seen("nodes", version)
+        oldest = self._seen("", version).low
+        return Decision(bind.received_ns, bind.instance, uid, node, policy, pods, nodes, oldest)
+
+    def _seen(self, resource: str, version: int) -> Span:
+        """Of this resource, by a snapshot whose newest object of any kind has that version. A watch
+        tells in order: whoever has seen a version has seen all of its resource before it."""
+        has_seen_it = version in self._versions_of[resource]
+        behind_s = self.terms.lag_s if has_seen_it else max(self.terms.lag_s, self.terms.skew_s)
+        if not behind_s:
+            return Span(version, version)
+        oldest_ns = self.time_of(version) - round(behind_s * SECOND_NS)
         # Times of changes rise with their versions, but for what a recorder's threads do to them.
         place = bisect_right(self._times, oldest_ns)
         low = self._versions[place - 1] if place else 0
-        span = Span(min(low, version), version)
-        policy = bind.in_request("metadata", "annotations", POLICY_HASH)
-        return Decision(bind.received_ns, bind.instance, uid, node, policy, span, span, span.low)
+        return Span(min(low, version), version)

@@ -17,9 +17,10 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import BROKEN_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.load import survive
-from tests.e2e.scenarios.conftest import play
+from tests.e2e.scenarios.conftest import play, rest_of
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import WITHIN_S, Stage
 from tests.e2e.supervised import Supervised
@@ -43,7 +44,9 @@ def supervised(
 def stage(
     plane: ControlPlane, supervised: Supervised, request: pytest.FixtureRequest
 ) -> Iterator[Stage]:
-    yield from play(plane, supervised.process, request.node.name)
+    yield from play(
+        plane, supervised.process, request.node.name, lag_s=BROKEN_LAG_S, rest_s=rest_of(request)
+    )
     assert set(supervised.exit_codes) <= {LEASE_LOST}, supervised.process.tail()
 
 
@@ -96,7 +99,7 @@ def test_n_a_version_that_was_compacted_away_is_listed_anew(
     flags = ("--no-leader-elect",)  # it stands still for as long as a restart of the server takes
     process = SchedulerProcess(plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", flags)
     with process:
-        for stage in play(plane, process, "compacted"):
+        for stage in play(plane, process, "compacted", lag_s=BROKEN_LAG_S):
             _forget(stage)
 
 

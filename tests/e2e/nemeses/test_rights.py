@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import BROKEN_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.proxy import kubeconfig_at
 from tests.e2e.rights import SCENARIO_RULES
@@ -72,7 +73,7 @@ def test_n_a_token_that_is_rotated_on_disk_is_taken_up(plane: ControlPlane, tmp_
         plane, NORMAL, plane.server, tmp_path / "kubeconfig", token_file=token
     )
     with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
-        for stage in play(plane, process, "rotated"):
+        for stage in play(plane, process, "rotated", lag_s=BROKEN_LAG_S):
             stage.node("only")
             stage.pod("before")
             stage.bound("before", "only")

@@ -11,11 +11,12 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import BROKEN_LAG_S, SILENT_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.faults import Answer, Call, Cut, Delay, Drop, LoseAnswer, is_bind
 from tests.e2e.nemeses.load import survive
 from tests.e2e.nemeses.proxy import Proxy
-from tests.e2e.scenarios.conftest import play
+from tests.e2e.scenarios.conftest import play, rest_of
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import Stage
 
@@ -32,7 +33,9 @@ def stage(
     flags = ("--no-leader-elect",)
     kubeconfig = proxy.kubeconfig(NORMAL)
     with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", flags) as process:
-        for played in play(plane, process, request.node.name):
+        half_open = request.node.get_closest_marker("full") is not None
+        lag_s = SILENT_LAG_S if half_open else BROKEN_LAG_S
+        for played in play(plane, process, request.node.name, lag_s=lag_s, rest_s=rest_of(request)):
             yield played
             proxy.heal()
 

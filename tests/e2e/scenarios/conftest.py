@@ -12,7 +12,15 @@ import pytest
 
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.judged import judge, recording
+from tests.e2e.judged import (
+    BROKEN_LAG_S,
+    REST_FULL_S,
+    REST_S,
+    Judged,
+    judge,
+    offered_from_the_start,
+    recording,
+)
 from tests.e2e.nemeses.proxy import Proxy
 from tests.e2e.rights import SCENARIO_RULES
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -44,7 +52,10 @@ def stage(
     scenario_scheduler: SchedulerProcess,
     request: pytest.FixtureRequest,
 ) -> Iterator[Stage]:
-    yield from play(scenario_plane, scenario_scheduler, request.node.name)
+    yield from play(
+        scenario_plane, scenario_scheduler, request.node.name, trouble_free=True,
+        rest_s=rest_of(request),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -79,24 +90,47 @@ def proxied(
     proxy: Proxy,
     request: pytest.FixtureRequest,
 ) -> Iterator[Stage]:
-    for stage in play(scenario_plane, proxied_scheduler, request.node.name, profile="proxied"):
+    for stage in play(
+        scenario_plane, proxied_scheduler, request.node.name, profile="proxied",
+        lag_s=BROKEN_LAG_S, rest_s=rest_of(request),
+    ):  # fmt: skip
         yield stage
         proxy.heal()
 
 
 def play(
-    plane: ControlPlane, scheduler: SchedulerProcess, name: str, *, profile: str = PROFILE
+    plane: ControlPlane,
+    scheduler: SchedulerProcess,
+    name: str,
+    *,
+    profile: str = PROFILE,
+    lag_s: float = 0.0,
+    trouble_free: bool = False,
+    rest_s: float = REST_S,
 ) -> Iterator[Stage]:
     """A stage, and at its end what must hold after every scenario."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower())[:36].strip("-")
-    with recording(plane, profile) as recorded:
+    how = Judged(
+        frozenset({profile, f"{profile}-plug"}), lag_s=lag_s, trouble_free=trouble_free,
+        rest_s=rest_s,
+    )  # fmt: skip
+    with recording(plane, how) as recorded:
+        offered_from_the_start(recorded, scheduler)
         stage = Stage(plane, scheduler, f"{words}-{next(_numbers)}", profile)
+        stage.recorded = recorded
         try:
             yield stage
             assert scheduler.alive, scheduler.tail()
+            if not stage.placements():
+                stage.prove_seen()  # who parks all must still bind, and is judged by that
             stage.settled()
             stage.check()
-            judge(stage, recorded)
+            judge(scheduler, recorded)
             stage.clear()
         finally:
             stage.remove()  # whatever failed: the next test finds no nodes
+
+
+def rest_of(request: pytest.FixtureRequest) -> float:
+    """How long nothing may move at the end."""
+    return REST_FULL_S if request.node.get_closest_marker("full") else REST_S

@@ -15,6 +15,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.policy_hash import policy_hash
 from tests.e2e.scenarios.conftest import POLICY, play
 from tests.e2e.scenarios.test_filters import ONE, affinity, pod_terms, spread, with_app
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -327,6 +328,8 @@ def test_r12_a_changed_policy_wakes_what_it_parked(reloading: tuple[Stage, Path]
     stage.parked("larger")
     changed = policy.with_suffix(".new")
     changed.write_text(policy.read_text().replace("'spot'", "'never'"))
+    assert stage.recorded is not None
+    stage.recorded.offer(policy_hash(changed.read_text()))
     changed.replace(policy)
     stage.bound("waits", "spot")
     stage.parked("larger", "Insufficient cpu")

@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import BROKEN_LAG_S
 from tests.e2e.rights import SCENARIO_RULES
 from tests.e2e.scenarios.conftest import POLICY, play
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -38,7 +39,7 @@ def own(
 def fragile(
     own: tuple[ControlPlane, SchedulerProcess], request: pytest.FixtureRequest
 ) -> Iterator[Stage]:
-    yield from play(*own, request.node.name)
+    yield from play(*own, request.node.name, lag_s=BROKEN_LAG_S)
 
 
 def test_v01_health_by_name_and_in_words(stage: Stage) -> None:

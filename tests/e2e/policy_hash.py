@@ -1,0 +1,19 @@
+"""The hash of a policy's text, as binds carry it.
+
+Owns the one use of kpolicy's compiler in these tests: a run is told which policies it was offered
+(I11), and only the hash names them. Nothing is judged by it but equality.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+
+
+@lru_cache(maxsize=64)
+def policy_hash(text: str) -> str:
+    """Empty for one that does not compile."""
+    program = compile_policy([Source("policy.yaml", text)]).program
+    return program.hash if program is not None else ""

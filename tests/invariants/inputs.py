@@ -1,0 +1,49 @@
+"""How much of a history each invariant had to look at: one that had nothing has said nothing.
+
+Owns the counting, and what a run must have given to be judged by an invariant. Pure. I9 compares
+two histories (`determinism`) and is not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.invariants.history import LEASE, History
+from tests.invariants.lost_pods import pending
+from tests.invariants.timeline import Timeline
+
+
+def inputs(history: History) -> dict[str, int]:
+    """By invariant: binds, pods, writes or answers that it judged."""
+    timeline = Timeline(history)
+    placed = len(timeline.bound_by.keys() & timeline.placed.keys())
+    asked = len(history.binds())
+    rest = history.at_rest
+    knows_lanes = rest is not None and rest.queued is not None
+    led = any(one.what == LEASE and one.succeeded for one in history.ours())
+    offered = any(offer.hash for offer in history.policies)
+    return {
+        "I1": len(timeline.bound_by),
+        "I2": placed,
+        "I3": placed,
+        "I4": 1 + len(pending(history, timeline)) if knows_lanes else 0,
+        "I5": placed if history.trouble_free else 0,
+        "I6": 1 if rest is not None and rest.compared is not None else 0,
+        # Attempts under way are counted in the lanes.
+        "I7": 3 if knows_lanes else 0,
+        "I8": asked if led else 0,
+        "I10": asked,
+        "I11": asked if offered else 0,
+        "I12": len(history.ours()),
+        "I13": 1 if history.calm_since_ns is not None else 0,
+    }
+
+
+def without_input(history: History, expected: Iterable[str]) -> list[str]:
+    """Those that should have had something to look at, and had not."""
+    had = inputs(history)
+    return [name for name in expected if not had[name]]
+
+
+def told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())
