@@ -12,6 +12,7 @@ from typing import Any, Final
 from tests.invariants.allow_list import DELETION
 from tests.invariants.history import (
     SECOND_NS,
+    Decision,
     History,
     Object,
     RoomDecided,
@@ -109,7 +110,7 @@ def _covers(budget: Object, pod: Object) -> bool:
 def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> bool:
     """Whether the node may hold what the API server does not tell: placements under way, and room
     that is kept for others."""
-    meant = [
+    meant: list[Decision | RoomDecided] = [
         *(one for one in history.decisions if one.instance == room.instance),
         *history.rooms,
     ]
