@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 
 from tests.simulation.kills import Kill, all_kills, sweep_kills, told
 from tests.simulation.shrink import fewest_acts
@@ -37,7 +38,7 @@ def main() -> int:
 
 def one(seed: int, acts: int | None) -> int:
     plan = plan_of(seed)
-    outcome = simulated(plan if acts is None else type(plan)(seed, plan.calm, acts))
+    outcome = simulated(plan if acts is None else replace(plan, acts=acts))
     total = Total()
     total.add(outcome)
     report(total)

@@ -28,7 +28,7 @@ class Budgets:
         self._api = api
         self._random = random
         self.counts: Counter[str] = Counter()
-        self.steps: dict[Callable[[], None], int] = {self.create: 4, self.delete: 1}
+        self.steps: dict[Callable[[], None], int] = {self.create: 8, self.delete: 1}
 
     def create(self) -> None:
         name = f"budget-{self._random.randrange(BUDGETS_MAX)}"

@@ -62,22 +62,30 @@ def begin(world: World) -> None:
 
 
 def heal(world: World) -> Remains:
-    """Liveness: all ends but what remains, as far as it can be done here."""
+    """Liveness: all ends but what remains; what that is."""
     world.nemesis.heal()
     world.people.calm = True
-    remains = world.setting.remains
     world.extender.fault = Fault.NONE
+    remains = world.setting.remains if can_remain(world) else Remains.NOTHING
     if remains is Remains.EXTENDER_DEAD:
         world.extender.fault = Fault.SILENT
         world.offered.put(MAY_ASK)
-    elif remains is Remains.POLICY_GONE and kept_hash(world.api):
+    elif remains is Remains.POLICY_GONE:
         world.offered.spoil(world.random)
     elif not world.offered.offers[-1].hash:
         world.offered.put(GOOD[0])
-    if remains.is_about_the_standby and len(world.instances) > 1:
+    if remains.is_about_the_standby:
         standby = next(one for one in reversed(world.instances) if not one.leads)
         link = world.network.link(standby.host)
         link.deaf, link.mute = remains is Remains.STANDBY_DEAF, remains is Remains.STANDBY_MUTE
     world.troubles.lasting = remains.trouble_of
     world.nemesis.counts[remains.value] += 1
     return remains
+
+
+def can_remain(world: World) -> bool:
+    """A standby needs another one, and a policy that is gone a last good one that was kept."""
+    remains = world.setting.remains
+    if remains.is_about_the_standby:
+        return len(world.instances) > 1
+    return remains is not Remains.POLICY_GONE or bool(kept_hash(world.api))

@@ -73,7 +73,7 @@ class _Counting:
 def told(seed: int, kill: Kill | None) -> Told:
     counting = _Counting(kill)
     try:
-        with world_of(Plan(seed, calm=kill is None), SETTING) as world:
+        with world_of(Plan(seed, calm=kill is None, setting=SETTING)) as world:
             wrong, end, writes = _lived(world, counting)
     except Exception:
         wrong, end, writes = [traceback.format_exc()], Counter(), counting.writes

@@ -35,16 +35,19 @@ from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.room import Plan, plan
 from kpolicy.scheduler.sink import EngineSink
 from tests.simulation.decision_log import LoggedEngine
+from tests.simulation.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`invariants`: any of them is a find. `wrong`: what takes the place of the owner's names."""
+    """`invariants`: any of them is a find. `wrong`: what takes the place of the owner's names.
+    `setting`: of the worlds in which it can do harm."""
 
     name: str
     invariants: frozenset[str]
     owner: Any
     wrong: dict[str, Callable[..., Any]]
+    setting: Setting | None = None
 
 
 async def _at_once(self: Leadership) -> None:
@@ -149,6 +152,10 @@ def _stands(self: PodStatusWriter, condition: PodCondition, *, urgent: bool = Fa
 
 _read, _set = ConfigMapSource.read, PodStatusWriter.set
 
+_BY_MAP: Final = Setting(by_config_map=True)
+_VOLUMES: Final = Setting(has_volumes=True)
+_EXTENDERS: Final = Setting(has_extenders=True)
+_BUDGETS: Final = Setting(has_budgets=True)
 MISTAKES: Final = (
     Mistake(
         "acts without leading",
@@ -167,18 +174,29 @@ MISTAKES: Final = (
     Mistake(
         "lists end nothing", frozenset({"I4", "I6", "I10"}), EngineSink, {"list_end": _forgetful}
     ),
-    Mistake("gone is default", frozenset({"I11"}), ConfigMapSource, {"read": _nothing_wanted}),
-    Mistake("nothing is kept", frozenset({"I11"}), ConfigMapStore, {"save": _keep_nothing}),
-    Mistake("binds before volumes", frozenset({"I3"}), PreBinds, {"pre_bind": _unasked}),
-    Mistake("promises twice", frozenset({"I12"}), volume_patches, {"_metadata": _whatever_it_is}),
+    Mistake(
+        "gone is default", frozenset({"I11"}), ConfigMapSource, {"read": _nothing_wanted}, _BY_MAP
+    ),
+    Mistake(
+        "nothing is kept", frozenset({"I11"}), ConfigMapStore, {"save": _keep_nothing}, _BY_MAP
+    ),
+    Mistake("binds before volumes", frozenset({"I3"}), PreBinds, {"pre_bind": _unasked}, _VOLUMES),
+    Mistake(
+        "promises twice",
+        frozenset({"I12"}),
+        volume_patches,
+        {"_metadata": _whatever_it_is},
+        _VOLUMES,
+    ),
     Mistake("evicts one more", frozenset({"I12"}), preemption, {"plan": _one_more}),
     Mistake(
         "budgets unread",
         frozenset({"I12"}),
         LoggedEngine,
         {"list_page": _open_page, "watch": _open_lines},
+        _BUDGETS,
     ),
-    Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}),
+    Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}, _EXTENDERS),
     Mistake("statuses remembered", frozenset({"I7"}), PodStatusWriter, {"forget": _remembers}),
     Mistake("nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}),
 )

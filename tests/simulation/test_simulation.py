@@ -65,7 +65,7 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     found: set[str] = set()
     with planted(mistake):
         for seed in range(1, SEEDS_FOR_A_MISTAKE_MAX + 1):
-            outcome = simulated(plan_of(seed))
+            outcome = simulated(replace(plan_of(seed), setting=mistake.setting))
             found |= {text.split(" ")[0] for text in outcome.violations}
             if mistake.invariants & found:
                 return

@@ -49,11 +49,13 @@ SHADOW_BACKLOG_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run besides its seed. `calm`: no trouble at all. `acts`: at most so many of the nemesis."""
+    """A run besides its seed. `calm`: no trouble at all. `acts`: at most so many of the nemesis.
+    `setting`: by the seed, if none is given."""
 
     seed: int
     calm: bool = False
     acts: int | None = None
+    setting: Setting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,14 @@ class Run:
 
 
 @contextmanager
-def world_of(plan: Plan, setting: Setting | None = None) -> Iterator[World]:
-    """The world of a plan, and its end. `setting` by the seed, if none is given."""
+def world_of(plan: Plan) -> Iterator[World]:
+    """The world of a plan, and its end."""
     lag_period_s, disabled = limits.LAG_PERIOD_S, logging.root.manager.disable
     backlog_max = limits.SHADOW_BACKLOG_MAX
     limits.LAG_PERIOD_S = LAG_PERIOD_S  # type: ignore[misc]
     limits.SHADOW_BACKLOG_MAX = SHADOW_BACKLOG_MAX  # type: ignore[misc]
     logging.disable(logging.CRITICAL)
-    world = World(plan, setting)
+    world = World(plan)
     gc.disable()  # what it finds closes connections, and when it runs nobody can say
     try:
         yield world
@@ -88,7 +90,7 @@ def world_of(plan: Plan, setting: Setting | None = None) -> Iterator[World]:
 
 
 class World:
-    def __init__(self, plan: Plan, setting: Setting | None = None) -> None:
+    def __init__(self, plan: Plan) -> None:
         gc.freeze()
         self.plan = plan
         self.random = Random(plan.seed)
@@ -101,7 +103,7 @@ class World:
             hosts=frozenset(HOSTS), seed=plan.seed, kill=self._kill,
         )  # fmt: skip
         chance = self._chance()
-        self.setting = setting or setting_of(chance, calm=plan.calm)
+        self.setting = plan.setting or setting_of(chance, calm=plan.calm)
         first, goods = GOOD[0], tuple[PolicyText, ...](GOOD)
         if self.setting.has_extenders:
             first, goods = chance.choice(ASKING), (*ASKING, *ASKING, *GOOD)
