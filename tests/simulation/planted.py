@@ -22,7 +22,7 @@ from kpolicy.engine import Applied, Decision, KeptNode
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import preemption
 from kpolicy.scheduler.config_map_source import ConfigMapSource
-from kpolicy.scheduler.extenders import extended_pods
+from kpolicy.scheduler.extenders import two_steps
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.client import ExtenderClient
 from kpolicy.scheduler.last_good import LastGood
@@ -196,7 +196,7 @@ MISTAKES: Final = (
         {"list_page": _open_page, "watch": _open_lines},
         _BUDGETS,
     ),
-    Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}, _EXTENDERS),
+    Mistake("extenders unheard", frozenset({"I3"}), two_steps, {"ask": _keeps_all}, _EXTENDERS),
     Mistake("statuses remembered", frozenset({"I7"}), PodStatusWriter, {"forget": _remembers}),
     Mistake("nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}),
 )
