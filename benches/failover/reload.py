@@ -37,11 +37,11 @@ def measure(scene: Scene, rounds: int) -> list[Figure]:
     with scene.scheduler("reloaded") as process:
         wait_for(lambda: leads(process), "it to lead", timeout_s=WITHIN_S)
         with PodStream(scene.plane, SPACE, "reload") as pods:
-            scene.until_bound(lambda: pods.since(0), least=PODS_PER_SECOND)
+            scene.until_some_bound(lambda: pods.since(0), PODS_PER_SECOND)
             changes = [_change(scene, process, number) for number in range(1, rounds + 1)]
             last_ns = changes[-1].shown_ns
-            scene.until_bound(lambda: pods.since(last_ns), least=PODS_PER_SECOND)
-        scene.until_bound(lambda: pods.since(0))
+            scene.until_some_bound(lambda: pods.since(last_ns), PODS_PER_SECOND)
+        scene.until_bound(pods.since(0))
     binds = [one for one in scene.binds() if one.name in pods.asked_ns]
     scene.clear()
     return [

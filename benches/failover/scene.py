@@ -22,6 +22,8 @@ from tests.invariants.recording import Recording, writes_of
 SPACE: Final = "streamed"
 NODES: Final = 50
 WITHIN_S: Final = 120.0
+# The whole audit log is looked through each time.
+_LOOK_EVERY_S: Final = 0.2
 
 
 class Scene:
@@ -50,14 +52,17 @@ class Scene:
         writes = writes_of(self.plane.audit_events())
         return [one for one in writes if one.what == BINDING and one.succeeded]
 
-    def until_bound(self, names: Callable[[], set[str]], least: int = 1) -> None:
-        """Until all of those pods are bound, and at least so many are there."""
+    def until_bound(self, names: set[str]) -> None:
+        """Until all of these pods are."""
+        self.until_some_bound(lambda: names, len(names))
 
-        def bound() -> bool:
-            wanted = names()
-            return len(wanted) >= least and wanted <= {one.name for one in self.binds()}
-
-        wait_for(bound, "the pods that came to be bound", timeout_s=WITHIN_S)
+    def until_some_bound(self, names: Callable[[], set[str]], count: int) -> None:
+        """Until so many are, of pods of which more may come."""
+        wait_for(
+            lambda: len(names() & {one.name for one in self.binds()}) >= count,
+            f"{count} of the pods that came to be bound",
+            timeout_s=WITHIN_S, every_s=_LOOK_EVERY_S,
+        )  # fmt: skip
 
     def clear(self) -> None:
         self.plane.admin.delete(f"/api/v1/namespaces/{SPACE}/pods")

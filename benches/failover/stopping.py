@@ -44,7 +44,7 @@ def _stop(
     with collector() as port, scene.scheduler(f"stopped-{name}", traced_to(port)) as process:
         wait_for(lambda: leads(process), "it to lead", timeout_s=WITHIN_S)
         with PodStream(scene.plane, SPACE, name) as pods:
-            scene.until_bound(lambda: pods.since(0), least=PODS_PER_SECOND)
+            scene.until_some_bound(lambda: pods.since(0), PODS_PER_SECOND)
             began = time.monotonic()
             try:
                 code = process.terminate()

@@ -42,13 +42,13 @@ def _round(scene: Scene, both: tuple[SchedulerProcess, SchedulerProcess], turn: 
     wait_for(lambda: any(map(leads, both)), "one of them to lead", timeout_s=WITHIN_S)
     killed, other = both if leads(both[0]) else (both[1], both[0])
     with PodStream(scene.plane, SPACE, f"round-{turn}") as pods:
-        scene.until_bound(lambda: pods.since(0), least=PODS_PER_SECOND)
+        scene.until_some_bound(lambda: pods.since(0), PODS_PER_SECOND)
         killed_ns = time.time_ns()
         killed.kill()
         wait_for(lambda: leads(other), "the other to lead", timeout_s=WITHIN_S)
         late = wait_for(lambda: pods.since(killed_ns), "pods that came after it")
-        scene.until_bound(lambda: late)
-    scene.until_bound(lambda: pods.since(0))
+        scene.until_bound(late)
+    scene.until_bound(pods.since(0))
     killed.start()
     killed.wait_ready()
     answered = [one.answered_ns for one in scene.binds() if one.name in pods.since(killed_ns)]
