@@ -20,6 +20,8 @@ from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
 from kpolicy.heartbeat import Heartbeat, Heartbeats
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.problem import Problem, of_connection
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 
 class Leadership:
@@ -64,3 +66,30 @@ class Leadership:
             return True
         self._started = False
         return await asyncio.to_thread(self._thread.stop, seconds_max)
+
+
+def elect(
+    connection: Connection,
+    clock: Clock,
+    random: Random,
+    *,
+    options: Options,
+    machine: Machine,
+    metrics: SchedulerMetrics,
+    on_lost: Callable[[], None],
+    heartbeats: Heartbeats,
+) -> Leadership | Problem:
+    """Not led yet: `acquire` waits for the turn."""
+    terms = options.lease_terms()
+    if not isinstance(terms, LeaseTerms):
+        return of_connection(terms)
+    name = options.lease_name
+    leadership = Leadership(
+        connection, clock, random, terms=terms, options=options, machine=machine, on_lost=on_lost,
+        heartbeats=heartbeats,
+    )  # fmt: skip
+    metrics.watch(
+        "leader_election_master_status", "gauge", "1 while we lead.",
+        lambda: {(name,): int(leadership.fence())}, ("name",),
+    )  # fmt: skip
+    return leadership

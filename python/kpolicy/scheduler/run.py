@@ -13,12 +13,11 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
-from kpolicy.clock import NANOSECONDS, Clock, SystemClock
+from kpolicy.clock import Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import OUTBOX_SILENT_S_MAX, START_PATIENCE_S
 from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine
@@ -28,36 +27,26 @@ from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.comparer import Compared
 from kpolicy.scheduler.engine_port import EnginePort
-from kpolicy.scheduler.leadership import Leadership
-from kpolicy.scheduler.liveness import Liveness
+from kpolicy.scheduler.leadership import Leadership, elect
+from kpolicy.scheduler.listening import Life, listen
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.pages import Pages
 from kpolicy.scheduler.parts import Given, Parts, wire
 from kpolicy.scheduler.policy_delivery import Delivery, GivenPolicies, Keeping
 from kpolicy.scheduler.policy_source import FixedSource
-from kpolicy.scheduler.problem import (
-    ADDRESS_UNUSABLE,
-    FINDINGS,
-    LEADERSHIP_LOST,
-    TASK_DIED,
-    Problem,
-    of_connection,
-)
+from kpolicy.scheduler.problem import FINDINGS, LEADERSHIP_LOST, Problem
 from kpolicy.scheduler.queue import QueueStatistics
 from kpolicy.scheduler.reload import Compile, InForce, Reloaded
-from kpolicy.scheduler.serving import serving_of
 from kpolicy.scheduler.shadow_policy import ShadowPolicy
+from kpolicy.scheduler.stopping import Stopping
 from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
-from kpolicy.telemetry.health import Check, Checks
+from kpolicy.scheduler.way_out import died, wind_down
 from kpolicy.telemetry.http import HttpServer
 from kpolicy.telemetry.process_metrics import register as register_process
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
 _log = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
 
 
 class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks down
@@ -115,10 +104,9 @@ class Scheduler:
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = asyncio.Event()
+        self._stop = Stopping(self._clock)
         self._ready = asyncio.Event()
         self._problem: Problem | None = None
-        self._stop_began_ns = 0
 
     # --- what others may ask ---------------------------------------------------------------------
 
@@ -171,13 +159,11 @@ class Scheduler:
 
     def stop(self) -> None:
         """End the run in an orderly way, in less than eight seconds."""
-        self._stop_began_ns = self._stop_began_ns or self._clock.monotonic_ns()
-        self._stop.set()
+        self._stop.begin()
 
     def stop_left_s(self, of_s: float) -> float:
         """What is left of so many seconds since the stop began."""
-        since_s = (self._clock.monotonic_ns() - self._stop_began_ns) / NANOSECONDS
-        return max(0.0, of_s - since_s)
+        return self._stop.left_s(of_s)
 
     # --- the run ---------------------------------------------------------------------------------
 
@@ -194,7 +180,7 @@ class Scheduler:
         except* _Ended:
             pass
         except* Exception as failures:
-            self._problem = self._died(failures)
+            self._problem = died(failures)
         finally:
             if self._leadership is not None:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
@@ -216,14 +202,14 @@ class Scheduler:
         if problem is not None:
             return problem
         delivery = self._delivery = self._deliver(parts, client, group)
-        problem = await self._or_stopped(delivery.start())
+        problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
-        if problem is not None or self._stop.is_set():
+        if problem is not None or self._stop.has_begun:
             return problem
         shadow_source = None
         if self._shadow is not None and self._shadow_given is not None:
             shadow_source = delivery.source_of(self._shadow_given)
-            await self._or_stopped(self._shadow.start(shadow_source))
+            await self._stop.or_stopped(self._shadow.start(shadow_source))
         lag = partial(measure_lag, self._clock, self.metrics.loop_lag_seconds)
         for run, name in (
             (lag, "loop-lag"),
@@ -236,8 +222,8 @@ class Scheduler:
             (parts.reporter.status.run, "conditions"),
         ):
             self._begin_task(group, run, name, OUTBOX_SILENT_S_MAX)
-        await self._or_stopped(parts.informers.wait_synced())
-        if not self._stop.is_set():
+        await self._stop.or_stopped(parts.informers.wait_synced())
+        if not self._stop.has_begun:
             gc.collect()
             gc.freeze()  # what start-up made lives on; later collections need not look at it
             self._ready.set()
@@ -247,31 +233,26 @@ class Scheduler:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
                 silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
                 self._begin_task(group, follow, "shadow-policy", silent_s_max)
-            await self._or_stopped(self._lead())
-        if not self._stop.is_set():
+            await self._stop.or_stopped(self._lead())
+        if not self._stop.has_begun:
             delivery.report.begin()
             self._begin(parts, group)
             await self._stop.wait()
         if self._problem is None:  # after a loss of the lease nothing is waited for
-            await self._wind_down(parts)
+            await wind_down(parts, self._leadership, self._stop.left_s)
         return self._problem
 
     def _elect(self) -> Problem | None:
         if not self.options.leader_elect:
             return None
-        terms = self.options.lease_terms()
-        if not isinstance(terms, LeaseTerms):
-            return of_connection(terms)
-        self._leadership = Leadership(
+        elected = elect(
             self._lease_connection, self._clock, Random(self._random.getrandbits(64)),
-            terms=terms, options=self.options, machine=self._machine, on_lost=self._lost,
+            options=self.options, machine=self._machine, metrics=self.metrics, on_lost=self._lost,
             heartbeats=self._heartbeats,
         )  # fmt: skip
-        leadership, name = self._leadership, self.options.lease_name
-        self.metrics.watch(
-            "leader_election_master_status", "gauge", "1 while we lead.",
-            lambda: {(name,): int(leadership.fence())}, ("name",),
-        )  # fmt: skip
+        if isinstance(elected, Problem):
+            return elected
+        self._leadership = elected
         return None
 
     def _wire(self, client: ApiClient, group: asyncio.TaskGroup) -> Parts:
@@ -294,40 +275,23 @@ class Scheduler:
     ) -> Problem | None:
         if self.options.port == 0:
             return None
-
-        serving = serving_of(self.options, client, self._clock)
-        if isinstance(serving, Problem):
-            return serving
-        self._http = HttpServer(
-            self.options.bind_address, self.options.port, self.metrics.registry,
-            self._checks(parts), self._configuration, before_scrape=parts.statistics.refresh,
-            pages=Pages(parts, self._clock).served(), guard=serving.guard, tls=serving.tls,
+        life = Life(self._not_ready, self._stopping, self._configuration, self._heartbeats)
+        begin = partial(self._begin_task, group)
+        listening = await listen(
+            self.options, parts, life,
+            registry=self.metrics.registry, client=client, clock=self._clock, begin=begin,
         )  # fmt: skip
-        why = await self._http.start()
-        if not why:
-            if serving.certificate is not None:
-                follow = partial(serving.certificate.follow, self._clock)
-                self._begin_task(group, follow, "certificate")
-            return None
-        self._http = None
-        return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")
+        if isinstance(listening, Problem):
+            return listening
+        self._http = listening
+        return None
 
-    def _checks(self, parts: Parts) -> Checks:
-        def synced() -> str:
-            why = f": waiting for the API server: {self.waits_for}" if self.waits_for else ""
-            return "" if self.ready else f"handlers are not fully synchronized{why}"
+    def _not_ready(self) -> str:
+        why = f": waiting for the API server: {self.waits_for}" if self.waits_for else ""
+        return "" if self.ready else f"handlers are not fully synchronized{why}"
 
-        def stopping() -> str:
-            return "process is shutting down" if self._stop.is_set() else ""
-
-        alive = Liveness(parts.thread, self._heartbeats)
-        ready = (
-            *alive.process,
-            Check("sched-handler-sync", synced),
-            Check("api-server", parts.informers.unreachable),
-            Check("shutdown", stopping),
-        )
-        return Checks(healthz=alive, livez=alive, readyz=ready)
+    def _stopping(self) -> str:
+        return "process is shutting down" if self._stop.has_begun else ""
 
     def _configuration(self) -> dict[str, Any]:
         policies = self._delivery.shown() if self._delivery is not None else {"policy": None}
@@ -388,30 +352,6 @@ class Scheduler:
 
     # --- the way out -----------------------------------------------------------------------------
 
-    async def _wind_down(self, parts: Parts) -> None:
-        """Stop popping, wait for binds and evictions, release the lease, write what waits.
-        Telemetry is flushed by whoever owns it, after us: the lease must not wait for a
-        collector."""
-        parts.cycle.stop()
-        left_s = self.stop_left_s(limits.STOP_BINDS_S)
-        drained, made = await asyncio.gather(
-            parts.binds.drain(left_s), parts.preemptions.drain(left_s)
-        )
-        if not made:
-            _log.warning("stopped with %d preemptions under way", parts.preemptions.under_way)
-        if not drained:
-            _log.warning("stopped with %d binds under way", parts.binds.under_way)
-        left_s = self.stop_left_s(limits.STOP_S)
-        await asyncio.gather(
-            self._release(max(limits.STOP_LEASE_S_MIN, min(limits.STOP_LEASE_S, left_s))),
-            parts.reporter.events.drain(min(limits.STOP_WRITES_S, left_s)),
-            parts.reporter.status.drain(min(limits.STOP_WRITES_S, left_s)),
-        )
-
-    async def _release(self, seconds_max: float) -> None:
-        if self._leadership is not None and not await self._leadership.release(seconds_max):
-            _log.warning("the lease was not released in time; it will expire")
-
     def _lost(self) -> None:
         """In the elector's thread."""
         if self._on_lost is not None:
@@ -424,29 +364,6 @@ class Scheduler:
         self._problem = Problem(LEADERSHIP_LOST, text, "a restart is safe", FINDINGS)
         self.stop()
 
-    def _died(self, failures: BaseExceptionGroup[Exception]) -> Problem:
-        first = _first(failures)
-        _log.error("a task of the scheduler died", exc_info=first)
-        text = f"a part of the scheduler died: {type(first).__name__}: {first}"
-        return Problem(TASK_DIED, text, "a restart is safe; please report it", FINDINGS)
-
-    async def _or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """What the work gives, or None when `stop` was sooner."""
-        working = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return working.result() if working.done() else None
-        finally:
-            working.cancel()
-            stopping.cancel()
-
     def _running(self) -> Parts:
         assert self._parts is not None, "the scheduler does not run"
         return self._parts
-
-
-def _first(failures: BaseException) -> BaseException:
-    while isinstance(failures, BaseExceptionGroup):
-        failures = failures.exceptions[0]
-    return failures
