@@ -232,15 +232,15 @@ class ControlPlane:
         _end(self.api_server, gracefully)
         self.start_api_server()
 
-    def start_api_server_beside(self, etcd_port: int) -> str:
-        """Another API server on the same data, which it reaches by that port; its address. It has
-        the first one's certificate, users and log."""
+    def start_api_server_beside(self, etcd_port: int) -> tuple[Process, str]:
+        """Another API server on the same data, which it reaches by that port, and its address. It
+        has the first one's certificate, users and log."""
         (port,) = free_ports(1)
         command = components.api_server(
             self._in(), port, etcd_port, self.harness.minor, self._api_server_flags
         )
-        self._start_beside("kube-apiserver", command, port, path="/readyz")
-        return f"https://127.0.0.1:{port}"
+        process = self._start_beside("kube-apiserver", command, port, path="/readyz")
+        return process, f"https://127.0.0.1:{port}"
 
     @property
     def etcd_port(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -287,6 +288,36 @@ def test_flapping_compiles_at_a_bounded_rate_and_the_newest_wins(
     assert reloads <= 2 * took + 3
     wait_for(lambda: place(admin).startswith("hdd"), "the newest policy to decide")
     assert len(known) <= 3, "ssd, hdd, and what was before"
+
+
+def test_flapping_keeps_no_pod_waiting(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
+    """N: pods are bound while the policy changes at 10 Hz, and by policies that were there."""
+    admin, stopped = cluster.admin, threading.Event()
+    written: list[int] = []
+    waited: list[float] = []
+    places: set[str] = set()
+
+    def flap() -> None:
+        for number in count():
+            write(admin, (policy("ssd"), policy("hdd"), GARBAGE)[number % 3])
+            written.append(number)
+            if stopped.wait(0.1):
+                return
+
+    flapping = threading.Thread(target=flap, daemon=True)
+    before = scheduler.metric("kpolicy_policy_reload_total")
+    flapping.start()
+    try:
+        while len(waited) < 30 or len(written) < 40:
+            began = time.monotonic()
+            places.add(place(admin)[:3])
+            waited.append(time.monotonic() - began)
+    finally:
+        stopped.set()
+        flapping.join()
+    print(f"{len(written)} changes, {len(waited)} pods, bound after {max(waited):.2f} s at most")
+    assert places <= {"ssd", "hdd"}
+    assert scheduler.metric("kpolicy_policy_reload_total") - before >= 3
 
 
 # --- across a restart ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
+from urllib.parse import parse_qs
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -39,6 +40,17 @@ class Call:
     @property
     def is_watch(self) -> bool:
         return "watch=" in self.query
+
+    @property
+    def resource(self) -> str:
+        """Of a list or a watch: the last word of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def version(self) -> int:
+        """The resource version that is asked for; 0 for none."""
+        asked = parse_qs(self.query).get("resourceVersion", ["0"])[0]
+        return int(asked or "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,12 @@ class Delay:
     seconds: float
 
 
-Failing: TypeAlias = Answer | Drop | Late | LoseAnswer | Delay
+@dataclass(frozen=True, slots=True)
+class CloseAfter:
+    """It is answered, and the connection is closed with it: what GOAWAY is in HTTP/1.1."""
+
+
+Failing: TypeAlias = Answer | Drop | Late | LoseAnswer | Delay | CloseAfter
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +102,17 @@ class Hold:
     then: Failing | None = None
     met: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
+
+
+class Twice:
+    """Every line of a watch two times."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return b"".join(2 * (line + b"\n") for line in lines)
 
 
 class Cut(Enum):
@@ -150,4 +178,4 @@ def is_bind(call: Call) -> bool:
 
 
 def is_watch_of(resource: str) -> Callable[[Call], bool]:
-    return lambda call: call.is_watch and call.path.endswith(f"/{resource}")
+    return lambda call: call.is_watch and call.resource == resource

@@ -25,6 +25,7 @@ from tests.cluster.readiness import free_ports
 from tests.e2e.nemeses.faults import (
     Answer,
     Call,
+    CloseAfter,
     Cut,
     Delay,
     Drop,
@@ -33,6 +34,7 @@ from tests.e2e.nemeses.faults import (
     Late,
     LoseAnswer,
     Script,
+    Twice,
     WatchCut,
 )
 from tests.e2e.nemeses.sockets import reset
@@ -53,6 +55,9 @@ class Proxy:
         self._script = Script()
         self._calls: list[Call] = []
         self._lag_s = 0.0
+        self._server = ""  # another API server than the control plane's first
+        self._twice = False
+        self._holds: dict[str, asyncio.Event] = {}  # by resource
         self._streams: set[web.StreamResponse] = set()
         self._transports: dict[web.StreamResponse, asyncio.Transport] = {}
         self._cut: WatchCut | None = None
@@ -102,7 +107,7 @@ class Proxy:
     def heal(self) -> None:
         """No more faults; what is held goes on."""
         self._script.clear()
-        self._lag_s = 0.0
+        self._run(self._heal())
 
     def silence_watches(self) -> None:
         """Half-open: watches that are open now stay open and tell nothing any more."""
@@ -111,6 +116,21 @@ class Proxy:
     def lag_watches(self, seconds: float) -> None:
         """What comes by a watch from now on comes so much later."""
         self._lag_s = seconds
+
+    def hold_watches(self, resource: str) -> None:
+        """What is told of it waits here, and comes after what is told of others meanwhile."""
+        self._run(self._hold(resource))
+
+    def release_watches(self) -> None:
+        self._run(self._release())
+
+    def duplicate_events(self) -> None:
+        """Watches that begin from now on tell everything twice."""
+        self._twice = True
+
+    def redirect(self, server: str) -> None:
+        """From now on requests go to this API server; connections and watches stay as they are."""
+        self._server = server
 
     def cut_watches(self, how: Cut) -> None:
         """Each open watch breaks in the middle of its next line."""
@@ -148,7 +168,8 @@ class Proxy:
         await web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=serving).start()
 
     async def _stop(self) -> None:
-        self.heal()
+        self._script.clear()
+        await self._heal()
         assert self._runner is not None
         assert self._session is not None
         await self._reset()
@@ -189,14 +210,14 @@ class Proxy:
             for name, value in request.headers.items()
             if name.lower() not in HOP_HEADERS
         }
-        url = f"{self._plane.server}{request.path_qs}"
+        url = f"{self._server or self._plane.server}{request.path_qs}"
         async with self._session.request(
             request.method, url, data=body or None, headers=headers
         ) as answer:
-            if "watch=" in call.query:
-                return await self._stream(request, answer)
-            payload = await answer.read()
             call.status = answer.status
+            if call.is_watch:
+                return await self._stream(request, call, answer)
+            payload = await answer.read()
         match fault:
             case LoseAnswer(then=then):
                 if then is not None:
@@ -204,10 +225,13 @@ class Proxy:
                 return self._break(request)
             case Delay(seconds=seconds):
                 await asyncio.sleep(seconds)
-        return web.Response(status=answer.status, body=payload, headers=_kept(answer.headers))
+        response = web.Response(status=answer.status, body=payload, headers=_kept(answer.headers))
+        if isinstance(fault, CloseAfter):
+            response.force_close()
+        return response
 
     async def _stream(
-        self, request: web.Request, answer: aiohttp.ClientResponse
+        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse
     ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
         response.enable_chunked_encoding()
@@ -216,15 +240,19 @@ class Proxy:
         assert isinstance(transport, asyncio.Transport)
         self._transports[response] = transport
         cut_before = self._cut
+        lines = Twice() if self._twice else None
         try:
             async for chunk in self._in_time(answer):
                 if response in self._streams:  # silenced: it stays open, and tells nothing
                     continue
+                if (hold := self._holds.get(call.resource)) is not None:
+                    await hold.wait()
                 cut = self._cut
                 if cut is not None and cut is not cut_before:
                     _break_in_line(transport, chunk, cut.how)
                     break
-                await response.write(chunk)
+                if told := chunk if lines is None else lines.feed(chunk):
+                    await response.write(told)
         except (aiohttp.ClientError, OSError):
             transport.abort()
         finally:
@@ -266,6 +294,18 @@ class Proxy:
     async def _silence(self) -> None:
         self._streams.update(self._transports)
 
+    async def _hold(self, resource: str) -> None:
+        self._holds[resource] = asyncio.Event()
+
+    async def _release(self) -> None:
+        for hold in self._holds.values():
+            hold.set()
+        self._holds.clear()
+
+    async def _heal(self) -> None:
+        self._lag_s, self._twice, self._server = 0.0, False, ""
+        await self._release()
+
     async def _cut_next(self, how: Cut) -> None:
         self._cut = WatchCut(how)
 
@@ -278,11 +318,22 @@ class Proxy:
 
 
 def kubeconfig_at(
-    plane: ControlPlane, user: str, server: str, path: Path, *, token_file: Path | None = None
+    plane: ControlPlane,
+    user: str,
+    server: str,
+    path: Path,
+    *,
+    token_file: Path | None = None,
+    ca_file: Path | None = None,
 ) -> Path:
-    """A user's kubeconfig for another address of the same API server."""
+    """A user's kubeconfig for another address of the same API server; token and authority are in
+    it, or are read in those files."""
     document = json.loads(plane.kubeconfig(user).read_text())
-    document["clusters"][0]["cluster"]["server"] = server
+    cluster = document["clusters"][0]["cluster"]
+    cluster["server"] = server
+    if ca_file is not None:
+        del cluster["certificate-authority-data"]
+        cluster["certificate-authority"] = str(ca_file)
     if token_file is not None:
         document["users"][0]["user"] = {"tokenFile": str(token_file)}
     path.write_text(json.dumps(document))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,29 @@ def _lose_and_regain(stage: Stage, binding: str) -> None:
     assert stage.scheduler.status("/livez")[0] == 200
     plane.grant(NORMAL, BINDING)
     stage.bound("during", "only", timeout_s=60)
+
+
+@pytest.mark.timeout(240)
+def test_n_an_authority_that_is_rotated_on_disk_is_taken_up(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The API server comes back with a certificate of another authority, whose own is in the file
+    that the kubeconfig names."""
+    plane.grant(NORMAL, BINDING)
+    kubeconfig = kubeconfig_at(
+        plane, NORMAL, plane.server, tmp_path / "kubeconfig", ca_file=plane.ca_file
+    )
+    with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
+        for stage in play(plane, process, "authority"):
+            stage.node("only")
+            stage.pod("before")
+            stage.bound("before", "only")
+            plane.renew_certificates()
+            plane.restart_api_server()
+            stage.pod("after")
+            began = time.monotonic()
+            stage.bound("after", "only", timeout_s=120)
+            print(f"bound {time.monotonic() - began:.1f} s after the rotation")
 
 
 @pytest.mark.timeout(180)

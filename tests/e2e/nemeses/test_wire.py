@@ -13,7 +13,17 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.judged import BROKEN_LAG_S, SILENT_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
-from tests.e2e.nemeses.faults import Answer, Call, Cut, Delay, Drop, LoseAnswer, is_bind
+from tests.e2e.nemeses.faults import (
+    Answer,
+    Call,
+    CloseAfter,
+    Cut,
+    Delay,
+    Drop,
+    Failing,
+    LoseAnswer,
+    is_bind,
+)
 from tests.e2e.nemeses.load import survive
 from tests.e2e.nemeses.proxy import Proxy
 from tests.e2e.scenarios.conftest import play, rest_of
@@ -23,6 +33,7 @@ from tests.e2e.stage import Stage
 pytestmark = pytest.mark.cluster
 
 HALF_OPEN_RECOVERS_WITHIN_S = 80
+SLOW_S, SLOW_BINDS = 60, 6
 
 
 @pytest.fixture
@@ -44,7 +55,14 @@ def is_other(call: Call) -> bool:
     return not call.is_bind
 
 
-BURSTS: dict[str, tuple[Callable[[Call], bool], Answer | Drop | LoseAnswer | Delay, int]] = {
+def is_settled(call: Call) -> bool:
+    """What has an answer that ends."""
+    return not call.is_watch
+
+
+# GOAWAY (`--goaway-chance`) is sent to HTTP/2 clients only; to us the same is said by closing the
+# connection with an answer.
+BURSTS: dict[str, tuple[Callable[[Call], bool], Failing, int]] = {
     "binds-429": (is_bind, Answer(429, retry_after_s=1), 8),
     "binds-500": (is_bind, Answer(500), 8),
     "binds-503": (is_bind, Answer(503), 8),
@@ -52,6 +70,8 @@ BURSTS: dict[str, tuple[Callable[[Call], bool], Answer | Drop | LoseAnswer | Del
     "binds-lost": (is_bind, Drop(), 8),
     "answers-of-binds-lost": (is_bind, LoseAnswer(), 8),
     "binds-slow": (is_bind, Delay(6), 4),
+    "binds-and-goodbye": (is_bind, CloseAfter(), 24),
+    "all-and-goodbye": (is_settled, CloseAfter(), 40),
     "all-429": (lambda _: True, Answer(429, retry_after_s=1), 20),
     "all-503": (lambda _: True, Answer(503), 20),
     "others-lost": (is_other, Drop(), 12),
@@ -68,6 +88,50 @@ def test_n_nothing_is_lost_with(stage: Stage, proxy: Proxy, name: str) -> None:
     survive(stage, proxy.reset_watches)
     met = times - proxy.pending()
     assert met >= min(times, 4), f"{met} of {times} faults were met"
+
+
+@pytest.mark.timeout(240)
+def test_n_what_is_told_twice_counts_once(stage: Stage, proxy: Proxy) -> None:
+    stage.prove_seen()
+    opened = len(proxy.calls(lambda call: call.is_watch))
+    proxy.duplicate_events()
+    proxy.reset_watches()
+    proxy.seen(lambda call: call.is_watch and call.resource == "pods", count=2)
+    survive(stage, lambda: None)
+    assert len(proxy.calls(lambda call: call.is_watch)) > opened
+    assert stage.compared()["differences"] == 0
+
+
+@pytest.mark.parametrize("late", ["nodes", "pods", "namespaces"])
+@pytest.mark.timeout(240)
+def test_n_watches_that_overtake_each_other(stage: Stage, proxy: Proxy, late: str) -> None:
+    """What is told of one resource comes long after what is told of the others."""
+    stage.node("early", cpu="4")
+    stage.prove_seen()
+    proxy.hold_watches(late)
+    try:
+        overtaken(stage, late)
+    finally:
+        proxy.release_watches()
+    survive(stage, lambda: None)
+    stage.bound("on-the-late", "late", timeout_s=60)
+
+
+def overtaken(stage: Stage, late: str) -> None:
+    """A node and a pod that only fits there; a node that goes, and one that others know of."""
+    stage.node("late", cpu="2", labels={"late": "yes"})
+    stage.pod("on-the-late", cpu="1", spec={"nodeSelector": {"late": "yes"}})
+    stage.pod("anywhere", cpu="100m")
+    if late == "nodes":  # then the pods come without the node
+        stage.parked("on-the-late", "didn't match Pod's node affinity/selector")
+        stage.bound("anywhere", "early")
+    stage.delete_node("early")
+    stage.node("last", cpu="4")
+    if late == "pods":  # then the nodes come without the pods
+        there = len(stage.admin.list("/api/v1/nodes"))
+        metric = stage.scheduler.metric
+        wait_for(lambda: metric("scheduler_cache_size", type="nodes") == there, "its nodes")
+        assert metric("scheduler_pending_pods") == 0
 
 
 @pytest.mark.parametrize("how", list(Cut), ids=lambda how: how.value)
@@ -97,3 +161,20 @@ def test_n_a_watch_that_falls_silent_is_noticed_in_time(stage: Stage, proxy: Pro
         timeout_s=HALF_OPEN_RECOVERS_WITHIN_S,
     )  # fmt: skip
     print(f"half-open watch: bound {time.monotonic() - began:.1f} s after it fell silent")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_n_slow_binds_and_a_late_watch_together(stage: Stage, proxy: Proxy) -> None:
+    """A bind's answer comes after a minute, and so does what the watch says of it."""
+
+    def slow() -> None:
+        proxy.hold_watches("pods")
+        proxy.seen(lambda call: call.is_bind, count=SLOW_BINDS)
+        time.sleep(SLOW_S)
+        proxy.release_watches()
+
+    stage.prove_seen()
+    proxy.script(is_bind, Delay(SLOW_S), times=SLOW_BINDS)
+    survive(stage, slow)
+    assert proxy.pending() == 0
