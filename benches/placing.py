@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benches.crossings import CountingEngine
 from kpolicy.clock import SystemClock
-from kpolicy.cluster.binding import Binding, BindOutcome, Bound
+from kpolicy.cluster.binding import Binding, BindOutcome, Bound, Unknown
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.engine import Decision
 from kpolicy.offline.bench import world
@@ -90,6 +90,16 @@ class _Bound:
         self.waiting.append(binding)
         self.came.set()
         return Bound()
+
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome:
+        raise AssertionError("nothing is in doubt here")
 
     async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
         return None  # pods of this workload have no volumes

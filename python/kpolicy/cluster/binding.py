@@ -6,6 +6,7 @@ retries.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,9 +66,12 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Whether it was written could not be learned; the watch will tell."""
+    """It may have been written, or be written yet. A read that begins after `until_ns` (monotonic)
+    and shows the pod on no node tells that it was not. It may be sent so often again."""
 
     failure: Failure
+    until_ns: int
+    sends_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,15 @@ class Declined:
     message: str
 
 
-BindOutcome: TypeAlias = (
-    Bound | AlreadyOurs | TakenByOther | Gone | Conflict | Refused | Unknown | Overloaded | Fenced
-    | Declined
-)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class PodUnreadable:
+    """The pod could not be read, or what was read is no pod."""
+
+
+SettledOutcome: TypeAlias = (
+    Bound | AlreadyOurs | TakenByOther | Gone | Conflict | Refused | Overloaded | Fenced | Declined
+)
+BindOutcome: TypeAlias = SettledOutcome | Unknown
 
 _ASSIGNED = re.compile(r'is already assigned to node "([^"]*)"')
 _DELETING = re.compile(r"is being deleted")
@@ -110,15 +119,15 @@ def pod_path(namespace: str, name: str) -> str:
 
 def binding_body(binding: Binding) -> bytes:
     """The Binding as JSON, written directly: no dictionaries on the way of every pod."""
-    json = encode_basestring_ascii
+    text = encode_basestring_ascii
     annotations = ""
     if binding.annotations:
-        pairs = ",".join(f"{json(key)}:{json(text)}" for key, text in binding.annotations.items())
+        pairs = ",".join(f"{text(key)}:{text(value)}" for key, value in binding.annotations.items())
         annotations = f',"annotations":{{{pairs}}}'
     return (
         '{"apiVersion":"v1","kind":"Binding","metadata":{"name":'
-        f'{json(binding.name)},"namespace":{json(binding.namespace)},"uid":{json(binding.uid)}'
-        f'{annotations}}},"target":{{"apiVersion":"v1","kind":"Node","name":{json(binding.node)}}}}}'
+        f'{text(binding.name)},"namespace":{text(binding.namespace)},"uid":{text(binding.uid)}'
+        f'{annotations}}},"target":{{"apiVersion":"v1","kind":"Node","name":{text(binding.node)}}}}}'
     ).encode("ascii")
 
 
@@ -132,10 +141,18 @@ def conflict_outcome(binding: Binding, message: str) -> BindOutcome:
     return Conflict(message)
 
 
-def seen_outcome(binding: Binding, uid: str, node: str, *, deleting: bool) -> BindOutcome | None:
-    """What a read of the pod tells of a bind whose answer was lost; None: it was not written."""
+def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | None:
+    """What the pod of that name, as the API server has it, tells of a bind whose answer was lost;
+    None: it is on no node as yet."""
+    try:
+        document = json.loads(pod)
+        metadata, spec = document["metadata"], document.get("spec", {})
+        uid, is_ending = str(metadata["uid"]), bool(metadata.get("deletionTimestamp"))
+        node = str(spec.get("nodeName") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return PodUnreadable()
     if uid != binding.uid:
         return Gone()
     if node:
         return AlreadyOurs() if node == binding.node else TakenByOther(node)
-    return Gone() if deleting else None
+    return Gone() if is_ending else None

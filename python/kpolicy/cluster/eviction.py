@@ -89,12 +89,19 @@ def deletion_body(eviction: Eviction) -> bytes:
     ).encode("ascii")
 
 
-def is_terminating(body: bytes) -> bool:
-    """Whether an answer shows a pod whose deletion has begun. What cannot be read shows none."""
+@dataclass(frozen=True, slots=True)
+class PodEnding:
+    uid: str
+    is_ending: bool
+
+
+def pod_ending(body: bytes) -> PodEnding | None:
+    """Which pod an answer shows, and whether its deletion has begun; None: it shows no pod."""
     try:
-        return bool(json.loads(body)["metadata"].get("deletionTimestamp"))
+        metadata = json.loads(body)["metadata"]
+        return PodEnding(str(metadata["uid"]), bool(metadata.get("deletionTimestamp")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return False
+        return None
 
 
 def is_of_another(code: int, message: str) -> bool:

@@ -100,7 +100,12 @@ START_RETRY_S_MAX: Final = 3.0
 # --- binds ---------------------------------------------------------------------------------------
 # The lease's grace (15 s - 10 s): a bind sent in the last moment of leadership ends within it.
 BIND_TIMEOUT_S: Final = 5.0
+# What we ask the API server to give up after is a little less, so that its own word that it did
+# comes before we stop listening.
+SERVER_TIMEOUT_SHARE: Final = 0.8
 BIND_TRIES_MAX: Final = 3
+# A bind that came to no clear end is sent again at most so often; then its pod is only read.
+BIND_SENDS_IN_DOUBT_MAX: Final = 8
 # A server that asks for more patience than this is not waited for: the pod is queued again.
 BIND_RETRY_AFTER_S_MAX: Final = 5.0
 BIND_RETRY_S: Final = 0.2
@@ -108,12 +113,26 @@ BIND_RETRY_S: Final = 0.2
 SETTLE_TRIES_MAX: Final = 3
 SETTLE_TIMEOUT_S: Final = 2.0
 
+# --- writes in doubt -----------------------------------------------------------------------------
+# The API server answered that it failed: what it asked of etcd may still be written, for as long
+# as etcd takes to give a request up (5 s and two elections of 1 s).
+ANSWERED_IN_DOUBT_S: Final = 10.0
+# Nothing was answered: the request may lie in a proxy or in the buffer of a server that stands
+# still (60 s are common limits there), and when it comes through, the API server works on it for
+# its own limit of 60 s, should it not heed the shorter one that we ask for; then etcd as above.
+UNANSWERED_IN_DOUBT_S: Final = 130.0
+
 # --- evictions -----------------------------------------------------------------------------------
 # As for binds: what is sent in the last moment of leadership ends within the lease's grace.
 EVICT_TIMEOUT_S: Final = 5.0
 # Of the condition, and again of the deletion: 0.2 s, 0.4 s, 0.8 s between them.
 EVICT_TRIES_MAX: Final = 4
 EVICT_RETRY_S: Final = 0.2
+# A deletion that came to no clear end: its pod is read, first so soon, then so late, and it is sent
+# again at most so often.
+EVICT_LOOK_S: Final = 1.0
+EVICT_LOOK_S_MAX: Final = 10.0
+EVICT_SENDS_IN_DOUBT_MAX: Final = 8
 # A server that asks for more patience than this is not waited for: room is made another time.
 EVICT_RETRY_AFTER_S_MAX: Final = 5.0
 

@@ -2,6 +2,10 @@
 
 Owns the requests, their retries, the reading of an object that changed meanwhile, and how many are
 under way. The local fence is asked before every single send. Must not know pods or reservations.
+
+A patch that was sent and never answered may be given up: it names the version of the object that
+it was made for, so that it changes nothing any more once anybody wrote the object. Until then it
+may say late what was wanted, which the watch tells.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import TypeAlias
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import MERGE_PATCH, ApiClient, Response
+from kpolicy.cluster.doubt import server_timeout
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.limits import (
     BIND_TIMEOUT_S,
@@ -24,6 +29,7 @@ from kpolicy.cluster.limits import (
 from kpolicy.cluster.volume_patches import VolumePatch
 
 _CONFLICT = 409
+_QUERY = {"timeout": server_timeout(BIND_TIMEOUT_S)}
 _NOT_AN_OBJECT = "the answer is not an object of the API"
 
 
@@ -68,7 +74,7 @@ class VolumeWriter:
             if not self._fence():
                 return WriteFenced()
             answer = await self._client.request(
-                "PATCH", patch.path, body=patch.body(), content_type=MERGE_PATCH,
+                "PATCH", patch.path, _QUERY, patch.body(), content_type=MERGE_PATCH,
                 timeout_s=BIND_TIMEOUT_S,
             )  # fmt: skip
             if isinstance(answer, Response):

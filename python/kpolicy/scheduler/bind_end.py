@@ -11,7 +11,6 @@ from typing import assert_never
 
 from kpolicy.cluster.binding import (
     AlreadyOurs,
-    BindOutcome,
     Bound,
     Conflict,
     Declined,
@@ -19,8 +18,8 @@ from kpolicy.cluster.binding import (
     Gone,
     Overloaded,
     Refused,
+    SettledOutcome,
     TakenByOther,
-    Unknown,
 )
 from kpolicy.engine import Outcome
 
@@ -40,8 +39,7 @@ WITHDRAWN = BindEnd(
 )
 
 
-def bind_end(outcome: BindOutcome, node: str) -> BindEnd | None:
-    """None: not known yet whether it was written; the reservation stays and it is asked again."""
+def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
     match outcome:
         case Bound() | AlreadyOurs():
             return BindEnd(Outcome.BOUND)
@@ -61,8 +59,6 @@ def bind_end(outcome: BindOutcome, node: str) -> BindEnd | None:
         case Fenced():
             # We may no longer be the leader: the next one places it, and we say nothing.
             return BindEnd(Outcome.FAILED, retry=True)
-        case Unknown():
-            return None
     assert_never(outcome)
 
 

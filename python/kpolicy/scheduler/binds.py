@@ -2,7 +2,7 @@
 
 Owns the tasks, the batched `settle` calls and the way back into the queue. A reservation is ended
 by the engine's `settle`, once; only then may its pod be tried again. A bind whose outcome is not
-known is sent again (it holds for one uid, so that twice is once) until somebody knows.
+known keeps its reservation until somebody knows, and takes no place in the window meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.binding import Binding, BindOutcome, Unknown
+from kpolicy.cluster.binding import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
@@ -33,6 +33,14 @@ DECISION_ID = "kpolicy.dev/decision-id"
 
 class BinderPort(Protocol):
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome: ...
 
 
 class PreBinderPort(Protocol):
@@ -78,6 +86,7 @@ class Binds:
         self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
         self._open = 0  # reservations of ours that have not ended
         self._waiting = 0  # of them, for their volumes
+        self._in_doubt = 0  # of them, sent and perhaps written
         self._sending = 0
         # Not sent yet, by uid; done once it is not to be.
         self._unsent: dict[str, asyncio.Future[None]] = {}
@@ -91,7 +100,9 @@ class Binds:
     @property
     def room(self) -> int:
         """How many more may be assumed now."""
-        return self._open_max - self._open + min(self._waiting, limits.PRE_BINDS_MAX)
+        aside = min(self._waiting, limits.PRE_BINDS_MAX)
+        aside += min(self._in_doubt, limits.BINDS_IN_DOUBT_MAX)
+        return self._open_max - self._open + aside
 
     @property
     def under_way(self) -> int:
@@ -104,6 +115,10 @@ class Binds:
     @property
     def awaiting_volumes(self) -> int:
         return self._waiting
+
+    @property
+    def in_doubt(self) -> int:
+        return self._in_doubt
 
     def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
         self._open += 1
@@ -165,11 +180,15 @@ class Binds:
             async with self._window:
                 del self._unsent[pod.uid]
                 times.started_ns = self._clock.now_ns()
-                end = (
-                    WITHDRAWN
-                    if unsent.done()
-                    else await self._timed_ask(pod.profile, binding, traceparent)
-                )
+                began_ns = self._clock.monotonic_ns()
+                # Clause: what an extender binds is no bind of a plugin.
+                is_timed = not (unsent.done() or self._is_bound_elsewhere(pod.uid))
+                outcome = None if unsent.done() else await self._send(binding, traceparent)
+            if isinstance(outcome, Unknown):
+                outcome = await self._learn(binding, outcome, traceparent)
+            end = WITHDRAWN if outcome is None else bind_end(outcome, binding.node)
+            if is_timed:
+                self._timed(pod.profile, began_ns, end)
         times.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
@@ -191,16 +210,10 @@ class Binds:
         self._reporter.metrics.pre_bound(pod.profile, seconds, succeeded=end is None)
         return end
 
-    async def _timed_ask(self, profile: str, binding: Binding, traceparent: str | None) -> BindEnd:
-        # Clause: what an extender binds is no bind of a plugin.
-        is_ours = not self._is_bound_elsewhere(binding.uid)
-        began_ns = self._clock.monotonic_ns()
-        end = await self._ask(binding, traceparent)
-        if is_ours:
-            seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
-            succeeded = end.settle is Outcome.BOUND
-            self._reporter.metrics.bound(profile, seconds, succeeded=succeeded)
-        return end
+    def _timed(self, profile: str, began_ns: int, end: BindEnd) -> None:
+        seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
+        succeeded = end.settle is Outcome.BOUND
+        self._reporter.metrics.bound(profile, seconds, succeeded=succeeded)
 
     async def _pre_bind(
         self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
@@ -218,21 +231,34 @@ class Binds:
             work.cancel()
             self._waiting -= 1
 
-    async def _ask(self, binding: Binding, traceparent: str | None) -> BindEnd:
+    async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
+        self._sending += 1
+        try:
+            outcome = await self._binder.bind(binding, traceparent)
+        finally:
+            self._sending -= 1
+        self.outcomes[type(outcome).__name__] += 1
+        return outcome
+
+    async def _learn(
+        self, binding: Binding, doubt: Unknown, traceparent: str | None
+    ) -> SettledOutcome:
+        """Ask until somebody knows. Between the questions others have the place in the window."""
+        self._in_doubt += 1
+        self._on_work()
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
-        while True:
-            self._sending += 1
-            try:
-                outcome = await self._binder.bind(binding, traceparent)
-            finally:
-                self._sending -= 1
-            self.outcomes[type(outcome).__name__] += 1
-            end = bind_end(outcome, binding.node)
-            if end is not None:
-                return end
-            assert isinstance(outcome, Unknown)
-            await self._clock.sleep(wait_s)
-            wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
+        try:
+            while True:
+                await self._clock.sleep(wait_s)
+                wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
+                async with self._window:
+                    outcome = await self._binder.settle(binding, doubt, traceparent)
+                self.outcomes[type(outcome).__name__] += 1
+                if not isinstance(outcome, Unknown):
+                    return outcome
+                doubt = outcome
+        finally:
+            self._in_doubt -= 1
 
     async def _linger(self) -> None:
         """Let good news gather; bad news cuts it short."""

@@ -38,9 +38,12 @@ BINDS_IN_FLIGHT_MAX: Final = 64
 # filled while the engine decides the next.
 BINDS_WAITING_MAX: Final = BATCH_PODS_MAX
 # A bind whose outcome is unknown keeps its reservation and is asked about again, first so soon,
-# then at most so late, until the API server or the watch tells.
+# then at most so late, until the API server tells.
 BIND_ASK_AGAIN_S_INITIAL: Final = 1.0
 BIND_ASK_AGAIN_S_MAX: Final = 10.0
+# They do not count among the binds under way, up to so many: requests that hang for some pods (a
+# webhook's) hold up those pods. Where everything hangs, this ends the deciding.
+BINDS_IN_DOUBT_MAX: Final = 1024
 # While more wait than there is room for, a batch is worth its call only from this many on.
 BATCH_PODS_WORTH: Final = 96
 # Evictions under way at once, for all pods together: kube-scheduler's parallelism. Of preemptions

@@ -111,6 +111,10 @@ def observe_writes(
         lambda: {(): binds.under_way},
     )  # fmt: skip
     metrics.watch(
+        "kpolicy_binds_in_doubt", "gauge", "Binds that were sent and may or may not be written.",
+        lambda: {(): binds.in_doubt},
+    )  # fmt: skip
+    metrics.watch(
         "kpolicy_pods_awaiting_volumes", "gauge", "Placed pods whose volumes are not bound yet.",
         lambda: {(): binds.awaiting_volumes},
     )  # fmt: skip

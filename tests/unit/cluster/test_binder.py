@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from kpolicy.clock import NANOSECONDS
+from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.binder import Binder
 from kpolicy.cluster.binding import (
     AlreadyOurs,
     Binding,
+    BindOutcome,
     Bound,
     Conflict,
     Fenced,
@@ -23,6 +26,12 @@ from kpolicy.cluster.binding import (
     Refused,
     TakenByOther,
     Unknown,
+)
+from kpolicy.cluster.limits import (
+    BIND_SENDS_IN_DOUBT_MAX,
+    BIND_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    UNANSWERED_IN_DOUBT_S,
 )
 from kpolicy.testing import (
     ControlPlane,
@@ -42,6 +51,7 @@ class Cluster:
     control_plane: ControlPlane
     binder: Binder
     clock: ImpatientClock
+    api: ApiClient
 
     def pod(self, name: str = "a") -> Mapping[str, Any]:
         pods = self.control_plane.objects("Pod", "default")
@@ -49,6 +59,10 @@ class Cluster:
 
     def binding(self, name: str = "a", to: str = "n1") -> Binding:
         return Binding("default", name, self.pod(name)["metadata"]["uid"], to, {"k": 'v"é'})
+
+    def sent(self) -> int:
+        """Also what never arrived."""
+        return sum(count for (verb, _), count in self.api.counts.items() if verb == "POST")
 
     def faults(self, *faults: FaultRule) -> None:
         self.control_plane.faults = ScriptedFaults(faults)
@@ -60,7 +74,7 @@ async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Clu
         control_plane.add(node("n1"), node("n2"), pod("a"))
         clock = ImpatientClock()
         async with client(control_plane.url, clock) as api:
-            yield Cluster(control_plane, Binder(api, clock, fence, timeout_s=0.2), clock)
+            yield Cluster(control_plane, Binder(api, clock, fence, timeout_s=0.2), clock, api)
 
 
 def posts(fault: RequestFault, times: int | None = 1, skip: int = 0) -> FaultRule:
@@ -118,6 +132,87 @@ async def test_a_request_lost_before_the_write_is_sent_again() -> None:
         it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT)))
         assert await it.binder.bind(it.binding()) == Bound()
         assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_a_bind_that_was_sent_and_never_answered_is_not_given_up() -> None:
+    """None of the three is written yet, and each of them may be."""
+    async with cluster() as it:
+        it.faults(posts(RequestFault(delay_s=1), times=3))
+        doubt = await it.binder.bind(it.binding())
+        assert isinstance(doubt, Unknown)
+        assert "nodeName" not in it.pod()["spec"]
+        outcome: BindOutcome = doubt
+        while isinstance(outcome, Unknown):
+            assert outcome.until_ns == doubt.until_ns, "it was not sent again"
+            outcome = await it.binder.settle(it.binding(), outcome, may_send=False)
+        assert outcome == AlreadyOurs()
+        assert it.pod()["spec"]["nodeName"] == "n1"
+
+
+async def test_a_bind_in_doubt_is_sent_again_and_the_answer_ends_the_doubt() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=4))
+        first = await it.binder.bind(it.binding())
+        assert isinstance(first, Unknown)
+        await it.clock.advance(1)
+        second = await it.binder.settle(it.binding(), first)
+        assert isinstance(second, Unknown)
+        assert second.until_ns > first.until_ns
+        assert second.sends_left == first.sends_left - 1
+        assert await it.binder.settle(it.binding(), second) == Bound()
+
+
+async def test_a_bind_is_in_doubt_until_no_server_works_on_it_any_more() -> None:
+    async with cluster() as it:
+        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None))
+        doubt = await it.binder.bind(it.binding())
+        while isinstance(doubt, Unknown) and doubt.sends_left:
+            doubt = await it.binder.settle(it.binding(), doubt)
+        assert isinstance(doubt, Unknown)
+        sent = it.sent()
+        assert sent == 3 + BIND_SENDS_IN_DOUBT_MAX
+        left_s = (doubt.until_ns - it.clock.monotonic_ns()) / NANOSECONDS
+        # Longer than a proxy holds a request, and the API server works on one, after each other.
+        assert left_s == UNANSWERED_IN_DOUBT_S > 2 * REQUEST_TIMEOUT_S
+        await it.clock.advance(left_s - 1)
+        assert await it.binder.settle(it.binding(), doubt) == doubt
+        await it.clock.advance(1)
+        assert isinstance(await it.binder.settle(it.binding(), doubt), Overloaded)
+        assert it.sent() == sent
+
+
+async def test_a_later_refusal_tells_nothing_of_what_was_sent_before() -> None:
+    async with cluster() as it:
+        it.faults(
+            posts(RequestFault(drop=Drop.BEFORE_COMMIT)),
+            posts(RequestFault(status=403), times=None),
+        )
+        doubt = await it.binder.bind(it.binding())
+        assert isinstance(doubt, Unknown)
+        assert await it.binder.settle(it.binding(), doubt) == doubt
+
+
+async def test_the_doubt_stays_when_leadership_or_the_server_goes() -> None:
+    leading = [True, False, False]
+    async with cluster(fence=lambda: leading.pop(0)) as it:
+        it.faults(
+            posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None),
+            FaultRule(RequestFault(status=500), verb="get", resource="pods", skip=2, times=3),
+        )
+        doubt = await it.binder.bind(it.binding())
+        assert isinstance(doubt, Unknown)
+        assert await it.binder.settle(it.binding(), doubt) == doubt, "fenced"
+        await it.clock.advance(UNANSWERED_IN_DOUBT_S)
+        assert await it.binder.settle(it.binding(), doubt) == doubt, "the pod cannot be read"
+        assert isinstance(await it.binder.settle(it.binding(), doubt), Overloaded)
+        assert it.sent() == 1
+
+
+async def test_the_api_server_is_asked_to_give_up_before_we_do() -> None:
+    async with canned_server(replies(201)) as server, client(server.url) as api:
+        await Binder(api, ImpatientClock()).bind(Binding("ns", "a", "u", "n1"))
+        assert [asked.query for asked in server.asked] == [{"timeout": "4s"}]
+        assert BIND_TIMEOUT_S > 4
 
 
 async def test_an_answer_that_takes_too_long_is_found_out() -> None:

@@ -14,11 +14,12 @@ from kpolicy.cluster.binding import (
     BindOutcome,
     Conflict,
     Gone,
+    PodUnreadable,
     TakenByOther,
     binding_body,
     conflict_outcome,
     pod_path,
-    seen_outcome,
+    seen_on,
 )
 
 BINDING = Binding("ns", "a", "uid-1", "n1")
@@ -77,7 +78,14 @@ def test_a_conflict_is_read_by_its_words(
 def test_a_pod_tells_what_became_of_its_bind(
     uid: str, node: str, deleting: bool, outcome: BindOutcome | None
 ) -> None:
-    assert seen_outcome(BINDING, uid, node, deleting=deleting) == outcome
+    metadata: dict[str, str] = {"uid": uid} | ({"deletionTimestamp": "now"} if deleting else {})
+    pod = {"metadata": metadata, "spec": {"nodeName": node}}
+    assert seen_on(BINDING, json.dumps(pod).encode()) == outcome
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[]", b"null", b"{}", b"[" * 100_000])
+def test_what_is_no_pod_tells_nothing(body: bytes) -> None:
+    assert seen_on(BINDING, body) == PodUnreadable()
 
 
 def test_what_is_no_name_stays_one_segment_of_the_path() -> None:

@@ -21,6 +21,7 @@ from kpolicy.cluster.binding import (
     Gone,
     Overloaded,
     Refused,
+    SettledOutcome,
     TakenByOther,
     Unknown,
 )
@@ -39,7 +40,7 @@ from kpolicy.telemetry.traces import Traces
 from tests.unit.scheduler.pods import Pending
 from tests.unit.scheduler.small_engine import SmallEngine, decided
 
-LOST = Unknown(TimedOut(5.0))
+LOST = Unknown(TimedOut(5.0), 1)
 
 
 @pytest.mark.parametrize(
@@ -53,11 +54,10 @@ LOST = Unknown(TimedOut(5.0))
         (Conflict("gates"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: gates")),
         (Refused(403, "no"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: 403 no")),
         (Overloaded(1.0, "busy"), BindEnd(Outcome.FAILED, True, "binding to n1 failed: busy")),
-        (LOST, None),
     ],
 )
-def test_every_outcome_ends_the_reservation_or_is_asked_again(
-    outcome: BindOutcome, end: BindEnd | None
+def test_every_outcome_that_is_known_ends_the_reservation(
+    outcome: SettledOutcome, end: BindEnd
 ) -> None:
     assert bind_end(outcome, "n1") == end
 
@@ -69,6 +69,7 @@ class ScriptedBinder:
         self.under_way = 0
         self.highest = 0
         self.answer = asyncio.Event()
+        self.doubts: list[bool] = []  # whether it might be sent again, for each time it was asked
 
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
         self.bindings.append(binding)
@@ -77,6 +78,17 @@ class ScriptedBinder:
         await self.answer.wait()
         self.under_way -= 1
         return self.outcomes.pop(0) if self.outcomes else Bound()
+
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome:
+        self.doubts.append(may_send)
+        return await self.bind(binding, traceparent)
 
 
 class ScriptedPreBinder:
@@ -249,6 +261,21 @@ async def test_an_unknown_outcome_keeps_the_reservation_until_somebody_knows() -
             waits.append(waited)
         assert waits == [1, 2, 4]
         assert one.settled() == {"a": 0}
+
+
+async def test_binds_in_doubt_hold_up_no_other_pod() -> None:
+    async with rig(LOST, LOST, window=2) as one:
+        room = one.binds.room
+        one.start("a", "b")
+        await one.rest()
+        assert (one.binds.in_doubt, one.binds.in_flight, one.binds.room) == (2, 0, room)
+        one.start("c", "d", "e")
+        await one.rest()
+        assert one.settled() == dict.fromkeys("cde", 0)
+        await one.clock.advance(1)
+        await one.rest()
+        assert one.settled() == dict.fromkeys("abcde", 0)
+        assert one.binds.in_doubt == 0
 
 
 VOLUME = VolumeWork("data", "u", "1", "", "", "", to_write=True, to_mark=False, seconds_max=600)

@@ -7,26 +7,31 @@ asked before an extender is.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.binding import (
+    AlreadyOurs,
     Binding,
     BindOutcome,
     Bound,
     Declined,
     Fenced,
     Gone,
+    PodUnreadable,
+    SettledOutcome,
+    Unknown,
     pod_path,
-    seen_outcome,
+    seen_on,
 )
-from kpolicy.cluster.failure import Status
+from kpolicy.cluster.failure import Cause, Status, Unreachable
+from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_S
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.binds import BinderPort
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.wire import Unreadable, binding_args, read_binding
 
@@ -34,13 +39,9 @@ _log = logging.getLogger(__name__)
 _NOT_FOUND: Final = 404
 
 
-class Binder(Protocol):
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
-
-
 class ExtenderBinds:
     def __init__(
-        self, binder: Binder, client: ApiClient, clock: Clock, fence: Callable[[], bool]
+        self, binder: BinderPort, client: ApiClient, clock: Clock, fence: Callable[[], bool]
     ) -> None:
         self._binder = binder
         self._client = client
@@ -71,38 +72,55 @@ class ExtenderBinds:
             _log.info("extender %s is left out: %s", client.name, outcome.message)
         return await self._binder.bind(binding, traceparent)
 
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome:
+        return await self._binder.settle(binding, doubt, traceparent, may_send=may_send)
+
     async def _bind_by(self, client: ExtenderClient, binding: Binding) -> BindOutcome:
         args = binding_args(binding.namespace, binding.name, binding.uid, binding.node)
         body = await client.ask(client.extender.bind_verb, args, is_repeatable=False)
         if isinstance(body, Failed):
-            seen = await self._seen(binding) if body.is_lost else None
-            return seen or Declined(body.message)
+            if not body.is_lost:
+                return Declined(body.message)
+            seen = await self._seen(binding)
+            doubt = self._doubt(client, body.message)
+            return doubt if seen is None or isinstance(seen, PodUnreadable) else seen
         error = read_binding(body)
-        if isinstance(error, Unreadable):
-            return await self._seen(binding) or Declined(
-                f"extender {client.url!r}: {error.message}"
-            )
-        if error:
+        if isinstance(error, str) and error:
             return Declined(error)
-        for attempt in range(limits.EXTENDER_BIND_LOOKS_MAX):
+        message, looks_max = f"extender {client.url!r}: ", limits.EXTENDER_BIND_LOOKS_MAX
+        if isinstance(error, Unreadable):
+            message, looks_max = f"{message}{error.message}", 1
+        else:
+            message = f"extender {client.url!r} says it bound the pod; the API server does not"
+        seen = None
+        for attempt in range(looks_max):
             if attempt:
                 await self._clock.sleep(limits.EXTENDER_BIND_LOOK_S * 2**attempt)
             seen = await self._seen(binding)
-            if seen is not None:
+            if not (seen is None or isinstance(seen, PodUnreadable)):
                 return seen
-        return Declined(f"extender {client.url!r} says it bound the pod; the API server does not")
+        return Declined(message) if seen is None else self._doubt(client, message)
 
-    async def _seen(self, binding: Binding) -> BindOutcome | None:
-        """What the API server says; None: the pod is on no node, or nobody can tell now."""
+    def _doubt(self, client: ExtenderClient, message: str) -> Unknown:
+        """It may bind the pod yet. In its stead we do only where it may be left out."""
+        until_ns = self._clock.monotonic_ns() + int(UNANSWERED_IN_DOUBT_S * NANOSECONDS)
+        sends = BIND_SENDS_IN_DOUBT_MAX if client.extender.ignorable else 0
+        return Unknown(Unreachable(Cause.LOST, message, sent=True), until_ns, sends)
+
+    async def _seen(self, binding: Binding) -> SettledOutcome | PodUnreadable | None:
+        """What the API server says; None: the pod is on no node as yet."""
         path = pod_path(binding.namespace, binding.name)
         answer = await self._client.request("GET", path, timeout_s=limits.EXTENDER_TIMEOUT_S)
         if isinstance(answer, Status) and answer.code == _NOT_FOUND:
             return Gone()
         if not isinstance(answer, Response):
-            return None
-        pod = json.loads(answer.body)
-        node = str(pod.get("spec", {}).get("nodeName") or "")
-        if node == binding.node and pod["metadata"]["uid"] == binding.uid:
-            return Bound()
-        is_ending = bool(pod["metadata"].get("deletionTimestamp"))
-        return seen_outcome(binding, str(pod["metadata"]["uid"]), node, deleting=is_ending)
+            return PodUnreadable()
+        seen = seen_on(binding, answer.body)
+        return Bound() if isinstance(seen, AlreadyOurs) else seen
