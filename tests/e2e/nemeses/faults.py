@@ -62,13 +62,20 @@ class LoseAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """It comes to the API server so much later, also if nobody waits for the answer by then."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Delay:
     """The API server has done it, and the answer comes so much later."""
 
     seconds: float
 
 
-Failing: TypeAlias = Answer | Drop | LoseAnswer | Delay
+Failing: TypeAlias = Answer | Drop | Late | LoseAnswer | Delay
 
 
 @dataclass(frozen=True, slots=True)

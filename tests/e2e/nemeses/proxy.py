@@ -11,7 +11,7 @@ import asyncio
 import json
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -30,6 +30,7 @@ from tests.e2e.nemeses.faults import (
     Drop,
     Fault,
     Hold,
+    Late,
     LoseAnswer,
     Script,
     WatchCut,
@@ -51,7 +52,7 @@ class Proxy:
         (self._port,) = free_ports(1)
         self._script = Script()
         self._calls: list[Call] = []
-        self._silent = False
+        self._lag_s = 0.0
         self._streams: set[web.StreamResponse] = set()
         self._transports: dict[web.StreamResponse, asyncio.Transport] = {}
         self._cut: WatchCut | None = None
@@ -101,11 +102,15 @@ class Proxy:
     def heal(self) -> None:
         """No more faults; what is held goes on."""
         self._script.clear()
-        self._silent = False
+        self._lag_s = 0.0
 
     def silence_watches(self) -> None:
         """Half-open: watches that are open now stay open and tell nothing any more."""
         self._run(self._silence())
+
+    def lag_watches(self, seconds: float) -> None:
+        """What comes by a watch from now on comes so much later."""
+        self._lag_s = seconds
 
     def cut_watches(self, how: Cut) -> None:
         """Each open watch breaks in the middle of its next line."""
@@ -168,6 +173,8 @@ class Proxy:
                 return _refusal(status, retry_after_s)
             case Drop():
                 return self._break(request)
+            case Late(seconds=seconds):
+                await asyncio.sleep(seconds)
         try:
             return await self._forward(request, call, body, fault)
         except (aiohttp.ClientError, OSError):
@@ -210,7 +217,7 @@ class Proxy:
         self._transports[response] = transport
         cut_before = self._cut
         try:
-            async for chunk in answer.content.iter_any():
+            async for chunk in self._in_time(answer):
                 if response in self._streams:  # silenced: it stays open, and tells nothing
                     continue
                 cut = self._cut
@@ -224,6 +231,31 @@ class Proxy:
             self._transports.pop(response, None)
             self._streams.discard(response)
         return response
+
+    async def _in_time(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """What the API server sends, when it is to arrive."""
+        clock = asyncio.get_running_loop().time
+        come: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def take() -> None:
+            try:
+                async for chunk in answer.content.iter_any():
+                    come.put_nowait((clock() + self._lag_s, chunk))
+            finally:
+                come.put_nowait((clock() + self._lag_s, b""))
+
+        taking = asyncio.ensure_future(take())
+        try:
+            while True:
+                due, chunk = await come.get()
+                if due > clock():
+                    await asyncio.sleep(due - clock())
+                if not chunk:
+                    break
+                yield chunk
+            await taking
+        finally:
+            taking.cancel()
 
     def _break(self, request: web.Request) -> web.StreamResponse:
         transport = request.transport

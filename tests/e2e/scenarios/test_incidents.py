@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.client import wait_for
-from tests.e2e.nemeses.faults import Answer, Delay, Hold, bind_of, is_bind
+from tests.e2e.nemeses.faults import Answer, Delay, Hold, Late, bind_of, is_bind
 from tests.e2e.nemeses.proxy import Proxy
 from tests.e2e.scenarios.test_filters import affinity, pod_terms, spread, with_app
 from tests.e2e.stage import Stage
@@ -193,6 +193,32 @@ def test_q05_slow_binds_and_a_slow_watch_never_overcommit(proxied: Stage, proxy:
     proxied.settled(timeout_s=60)
     placed = [name for name in proxied.placements() if name.startswith("p") and "-" not in name]
     assert len(placed) == 4
+
+
+@pytest.mark.parametrize("seconds", [20, pytest.param(60, marks=pytest.mark.full)])
+def test_q05_binds_and_news_that_come_late_never_overcommit(
+    proxied: Stage, proxy: Proxy, seconds: float
+) -> None:
+    """Every bind comes to the API server when nobody waits for it any more, and of each the watch
+    tells as much later: what was given up in between would have been promised twice."""
+    proxied.node("only", cpu="2")
+    proxied.prove_seen()
+    proxy.script(is_bind, Late(seconds), times=1000)
+    proxy.lag_watches(seconds)
+    for number in range(8):
+        proxied.pod(f"p{number}", cpu="500m")
+    proxied.all_bound(4, timeout_s=90 + 3 * seconds)
+    assert proxied.scheduler.metric("kpolicy_binds_in_doubt") > 0
+    wait_for(
+        lambda: proxied.scheduler.metric("kpolicy_binds_in_doubt") == 0,
+        "every bind to be settled", timeout_s=60 + seconds,
+    )  # fmt: skip
+    proxy.heal()
+    proxied.prove_seen()
+    proxied.settled(timeout_s=60)
+    placed = [name for name in proxied.placements() if name.startswith("p") and "-" not in name]
+    assert len(placed) == 4
+    assert len({call.path for call in proxy.calls(is_bind)}) >= 4
 
 
 def test_q06_no_pod_spec_stops_the_others(stage: Stage) -> None:
