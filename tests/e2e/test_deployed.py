@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e import volumes
 from tests.e2e.rendered import ACCOUNT, NAMESPACE, apply, of_kind, rendered
 from tests.e2e.rights import CONFIG_MAP_WRITES, VOLUME_WRITES_ALLOWED, WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -28,18 +30,33 @@ PODS = 30
 POLICY = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kpolicy-policy"
 STATUS = f"{POLICY}-status"
 FORBIDDEN = {401, 403, 422}
+# What is granted and not needed here, and what needs it.
+UNUSED: Final = {
+    ("get", "pods"): "settles a bind or an eviction without an answer",
+    ("get", "persistentvolumes"): "settles a conflict of what is written to it",
+    ("get", "persistentvolumeclaims"): "the same",
+    ("get", "configmaps"): "the last good policy, at a start with a bad one",
+    ("create", "configmaps"): "what the API server asks of a patch that creates",
+    ("patch", "events.events.k8s.io"): "an event that comes again counts up",
+}
 
 
 @pytest.fixture(scope="module")
 def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         apply(plane, OVERLAY)
-        plane.admin.create_nodes(4)
+        plane.start_controller_manager(controllers=volumes.CONTROLLERS)
+        plane.admin.create_nodes(4, each=named)
+        volumes.create_classes(plane.admin)
         plane.admin.create_namespace("load")
         plane.admin.create(
             "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 9}
         )
         yield plane
+
+
+def named(index: int) -> dict[str, Any]:
+    return {"labels": {"kubernetes.io/hostname": f"node-{index}"}}
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +133,36 @@ def test_it_places_evicts_and_follows_its_policy(
     )
 
 
-def test_nothing_that_it_asked_was_refused(
-    cluster: ControlPlane, scheduler: SchedulerProcess
+def test_it_has_volumes_bound(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
+    admin = cluster.admin
+    volumes.create_volume(admin, "disk", "node-1")
+    volumes.wait_available(admin, "disk")
+    volumes.create_claim(admin, "load", "own")
+    volumes.create_claim(admin, "load", "new", volumes.MADE)
+    admin.create_pod(
+        "stateful", namespace="load", scheduler_name="kpolicy", spec=volumes.claimed("own", "new")
+    )
+    node = volumes.selected_node(admin, "load", "new")
+    assert node == "node-1"
+    volumes.provision(admin, "load", "new", node)
+    wait_for(lambda: admin.placements("load").get("stateful") == node, "the pod with volumes")
+
+
+def rights_granted(kubectl: Path) -> set[tuple[str, str]]:
+    """Verb and resource, of all roles of the overlay."""
+    found = set()
+    for kind in ("ClusterRole", "Role"):
+        for role in of_kind(rendered(kubectl, OVERLAY), kind):
+            for rule in role.document["rules"]:
+                for group, what, verb in product(
+                    rule["apiGroups"], rule["resources"], rule["verbs"]
+                ):
+                    found.add((verb, f"{what}.{group}" if group else what))
+    return found
+
+
+def test_nothing_that_it_asked_was_refused_and_all_that_it_may_it_needs(
+    cluster: ControlPlane, scheduler: SchedulerProcess, control_plane_binary: ControlPlaneBinary
 ) -> None:
     asked = [event for event in cluster.audit_events() if event.user == ACCOUNT]
     assert len(asked) > PODS
@@ -125,8 +170,13 @@ def test_nothing_that_it_asked_was_refused(
     writes = {(event.verb, event.what) for event in asked if event.writes}
     assert writes <= WRITES_ALLOWED_EVICTING | VOLUME_WRITES_ALLOWED | CONFIG_MAP_WRITES
     bound = [bind for bind in binds(asked) if bind.succeeded]
-    assert len({bind.uid for bind in bound}) == len(bound) == PODS + 2
+    assert len({bind.uid for bind in bound}) == len(bound) == PODS + 3
     assert scheduler.terminate() == 0
+    asked = [event for event in cluster.audit_events() if event.user == ACCOUNT]
+    used = {(event.verb, event.what) for event in asked}
+    granted = rights_granted(control_plane_binary.path)
+    assert len(granted) > 40
+    assert granted - used == UNUSED.keys()
     (lease,) = [
         item
         for item in cluster.admin.list("/apis/coordination.k8s.io/v1/leases")
