@@ -13,7 +13,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from benches import boundary, expressions, footprint, loading, matrix, plot, policy_tests, startup
+from benches import (
+    boundary,
+    explaining,
+    expressions,
+    footprint,
+    loading,
+    matrix,
+    plot,
+    policy_tests,
+    startup,
+)
 from benches.churn import command as churn
 from benches.cluster import command as cluster
 from benches.failover import command as failover
@@ -50,6 +60,11 @@ def _expressions(_: argparse.Namespace) -> Outcome:
     return [cost.line() for cost in costs], expressions.table(costs), []
 
 
+def _explain(arguments: argparse.Namespace) -> Outcome:
+    asked = explaining.measure(arguments.nodes)
+    return [one.line() for one in asked], explaining.table(asked), explaining.failures(asked)
+
+
 def _memory(_: argparse.Namespace) -> Outcome:
     told = footprint.measure()
     return told, footprint.table(told), []
@@ -74,6 +89,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "tests": _tests,
     "startup": _startup,
     "expressions": _expressions,
+    "explain": _explain,
     "memory": _memory,
     "load": _load,
     "plot": _plot,
@@ -92,19 +108,21 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
-        "tests of policies, how long the command line takes to start, expressions, memory, and "
-        "loading; plot cost by nodes. Without a name: boundary, workloads, tests and startup. "
+        "tests of policies, how long the command line takes to start, expressions, what "
+        "/debug/explain holds up, memory, and loading; plot cost by nodes. Without a name: "
+        "boundary, workloads, tests and startup. "
         "`peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` that "
         "of both as processes on a real API server; `churn --help` and `failover --help` are "
         "memory and promises of seconds there.",
-        epilog="exit: 0 measured, 1 the boundary is crossed too often",
+        epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
+        "for too long",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])
     flags.add_argument("--full", action="store_true", help="all sizes, up to 100,000 nodes")
     flags.add_argument(
         "--workload", action="append", default=[], metavar="NAME", help="only these; repeatable"
     )
-    flags.add_argument("--nodes", type=int, default=boundary.NODES, help="of boundary")
+    flags.add_argument("--nodes", type=int, default=boundary.NODES, help="of boundary and explain")
     flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary")
     flags.add_argument(
         "--measure", action="store_true", help="plot: measure anew, and keep what was found"

@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.source import Source
+from kpolicy.telemetry.metrics import exponential
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.rights import API_GROUP, RBAC
@@ -28,7 +31,7 @@ from tests.unit.telemetry.exposition import Family, parsed
 pytestmark = pytest.mark.cluster
 
 POLICY = Path(__file__).parent / "policies" / "thin.yaml"
-PLACED, TOO_LARGE, EVENTS = 40, 3, 400
+PLACED, TOO_LARGE, EVENTS, NODES = 40, 3, 400, 4
 READER = KUBE_SCHEDULER  # has a token, and no right to our paths until it is given one
 
 
@@ -134,7 +137,11 @@ def played(asked: Asked, token: str) -> dict[str, Any]:
     """A run of which the API server knows the numbers."""
     admin = asked.plane.admin
     admin.create_namespace("seen")
-    admin.create_nodes(4, prefix="node")
+    admin.create_nodes(NODES, prefix="node")
+    wait_for(
+        lambda: total(family(asked, token, "scheduler_cache_size"), type="nodes") == NODES,
+        "the nodes to be known", timeout_s=60,
+    )  # fmt: skip
     admin.create_pods(PLACED, namespace="seen", scheduler_name="kpolicy")
     for number in range(TOO_LARGE):
         admin.create_pod(f"large-{number}", namespace="seen", scheduler_name="kpolicy", cpu="64")
@@ -184,10 +191,16 @@ def test_a_dashboards_queries_give_the_api_servers_numbers(
     assert sum(sli.counts.values()) == len(bound)
     assert found["scheduler_pod_scheduling_attempts"].count() == len(bound)
     points = found["scheduler_framework_extension_point_duration_seconds"]
-    assert (
-        points.count(extension_point="Filter", status="Success", profile="kpolicy")
-        == len(bound) + tries
-    )
+
+    def cycles(point: str, status: str = "Success") -> float:
+        return points.count(extension_point=point, status=status, profile="kpolicy")
+
+    # As in kube-scheduler, filters that reject every node succeed at what they are for.
+    assert cycles("PreFilter") == cycles("Filter") == len(bound) + tries
+    assert cycles("PreScore") == cycles("Score") == cycles("Bind") == len(bound)
+    assert 1 <= cycles("PostFilter", "Unschedulable") <= tries
+    named = {dict(labels)["extension_point"] for labels in points.counts}
+    assert named == {"PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Bind"}
     assert total(found["scheduler_unschedulable_pods"], profile="kpolicy") >= TOO_LARGE
     incoming = found["scheduler_queue_incoming_pods_total"]
     assert total(incoming, event="UnschedulablePodAdd") == len(pods)
@@ -198,6 +211,56 @@ def test_a_dashboards_queries_give_the_api_servers_numbers(
     assert found["scheduler_preemption_victims"].count() == 0
     requests = found["rest_client_requests_total"]
     assert total(requests, method="POST", code="201") >= len(bound)
+
+
+def test_each_plugins_latency_is_told_by_node(
+    asked: Asked, token: str, played: dict[str, Any]
+) -> None:
+    """What a dashboard divides: seconds by evaluations, of every tenth cycle."""
+    found = parsed(asked.status("/metrics", token)[1])
+    plugins = found["scheduler_plugin_execution_duration_seconds"]
+    assert plugins.kind == "histogram"
+    sizes = found["kpolicy_engine_size"]
+    decisions = total(sizes, what="decisions")
+    assert decisions >= PLACED + TOO_LARGE
+    sampled = -(-decisions // 10)
+    rules = set(policy_rules())
+    named = {dict(labels)["plugin"] for labels in plugins.counts}
+    # Every profile has the rule of pod groups, and may make room and bind.
+    always = {"GangScheduling", "DefaultPreemption", "DefaultBinder"}
+    assert {"NodeResourcesFit", "no-spot", "DefaultBinder"} <= named <= rules | always
+    checked = 0
+    for labels, count in plugins.counts.items():
+        plugin, point = dict(labels)["plugin"], dict(labels)["extension_point"]
+        by_node = point in ("Filter", "Score")
+        assert 1 <= count <= sampled * (NODES if by_node else 1), labels
+        assert 0 <= plugins.sums[labels] < 60, labels
+        checked += 1
+        assert point in {
+            "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "ScoreExtensionNormalize",
+            "Bind",
+        }, plugin  # fmt: skip
+        bounds = [bound for bound, _ in plugins.buckets[labels]]
+        assert bounds == [*exponential(0.00001, 1.5, 20), float("inf")]
+    assert checked > len(rules)
+    # The very first decision is one that is looked at, and has nothing to remember.
+    fit = plugins.count(plugin="NodeResourcesFit", extension_point="Filter", status="Success")
+    assert fit >= NODES
+    bound = plugins.count(plugin="DefaultBinder", extension_point="Bind", status="Success")
+    assert bound == -(-PLACED // 10)
+    per_node_s = plugins.sums[
+        frozenset({("plugin", "NodeResourcesFit"), ("extension_point", "Filter"),
+                   ("status", "Success")})
+    ] / fit  # fmt: skip
+    assert 0 < per_node_s < 0.001
+
+
+def policy_rules() -> set[str]:
+    """The names of all rules of the policy that was given."""
+    compiled = compile_policy([Source(str(POLICY), POLICY.read_bytes())])
+    assert compiled.program is not None
+    profiles = json.loads(compiled.program.bytes)["profiles"]
+    return {rule["name"] for one in profiles for rule in (*one["filters"], *one["scores"])}
 
 
 def test_explain_says_why_a_pod_waits(asked: Asked, token: str, played: dict[str, Any]) -> None:

@@ -29,7 +29,9 @@ from kpolicy.engine import (
     Wake,
     evaluate_expression,
 )
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.testing.builders import node, pod
+from tests.unit.telemetry.exposition import parsed
 
 NOW_NS = 1_000_000_000
 NANOSECONDS = 1_000_000_000
@@ -116,6 +118,30 @@ def test_a_pod_goes_from_list_to_bind(engine: Engine) -> None:
     assert [(each.change, each.node) for each in applied.pods] == [(PodState.ON_NODE, "n2")]
     assert sizes(engine)["podsAssumed"] == 0
     assert engine.pending() == []
+
+
+def test_timings_fill_the_buckets_that_metrics_have(engine: Engine) -> None:
+    assert engine.timings() == ([], [])
+    waiting = pod("a", cpu="100m")
+    waiting["metadata"]["uid"] = "u"
+    listed(engine, "pods", page("Pod", [waiting]))
+    (decision,) = engine.schedule(["u"], NOW_NS).decisions
+    stages, rules = engine.timings()
+    metrics = SchedulerMetrics()
+    metrics.extension_point_seconds.join(
+        lambda: {(one.point, one.status, one.name): (one.counts, one.seconds) for one in stages}
+    )
+    metrics.plugin_seconds.join(
+        lambda: {(one.name, one.point, one.status): (one.counts, one.seconds) for one in rules}
+    )
+    families = parsed(metrics.registry.render())
+    points = families["scheduler_framework_extension_point_duration_seconds"]
+    seconds = {dict(labels)["extension_point"]: each for labels, each in points.sums.items()}
+    assert set(seconds) == {"PreFilter", "Filter", "PreScore", "Score"}
+    assert sum(seconds.values()) == pytest.approx(decision.took_ns / NANOSECONDS)
+    plugins = families["scheduler_plugin_execution_duration_seconds"]
+    fit = {"plugin": "NodeResourcesFit", "extension_point": "Filter", "status": "Success"}
+    assert plugins.count(**fit) == 2
 
 
 def test_a_parked_pod_says_why_and_wakes(engine: Engine) -> None:

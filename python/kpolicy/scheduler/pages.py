@@ -17,6 +17,7 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.offline.report import explanation
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.json_steps import loads_in_steps
 from kpolicy.scheduler.parts import Parts
 from kpolicy.scheduler.queued_pod import Lane, QueuedPod
 from kpolicy.telemetry.http import Page, Serve
@@ -83,13 +84,14 @@ class Pages:
         request = json.dumps({"pods": [key]}).encode()
         with self._explaining:
             thread = self._parts.thread
-            lines = await thread.call(thread.engine.explain, request, self._clock.now_ns())
-            line = lines.splitlines()[0] if lines else b""
+            line = await thread.call(thread.engine.explain, request, self._clock.now_ns())
             if not line:
                 return self._unknown(key)
             queue = self._queue(key)
+            # Megabytes, where there are thousands of nodes.
             if output == "json":
-                return Page(_joined(line, queue), content_type=_JSON)
+                text = await asyncio.to_thread(_joined, line, queue)
+                return Page(text, content_type=_JSON)
             return Page(await asyncio.to_thread(_text, line, queue, top))
 
     def _refused(self, turns: _Turns) -> Page | None:
@@ -129,7 +131,7 @@ def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
 
 
 def _text(line: bytes, queue: Mapping[str, Any], top: int) -> str:
-    lines = explanation.text(json.loads(line), top)
+    lines = explanation.text(loads_in_steps(line.decode()), top)
     return "\n".join([*lines, "", *_queue_text(queue)]) + "\n"
 
 

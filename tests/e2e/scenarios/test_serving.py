@@ -49,6 +49,18 @@ def test_v01_health_by_name_and_in_words(stage: Stage) -> None:
         assert status == 200
         assert "[+]ping ok" in text
         assert text.endswith(f"{path[1:]} check passed\n")
+    status, text = stage.scheduler.status("/livez?verbose")
+    tasks = (
+        "engine",
+        "informer-pods",
+        "informer-nodes",
+        "cycle",
+        "settle",
+        "events",
+        "policy-source",
+    )
+    for task in tasks:
+        assert f"[+]{task} ok\n" in text
     assert stage.scheduler.status("/readyz/sched-handler-sync") == (200, "ok")
     assert stage.scheduler.status("/readyz/no-such")[0] == 404
     assert stage.scheduler.status("/debug/pprof")[0] == 404

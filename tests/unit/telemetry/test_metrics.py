@@ -93,6 +93,38 @@ def test_what_somebody_else_keeps_is_asked_for_at_each_scrape() -> None:
     assert len(parsed(registry.render())["size"].samples) == 2
 
 
+def test_series_that_somebody_else_keeps_stand_beside_a_histograms_own() -> None:
+    histogram = Histogram("h", "H.", (1, 2), ("who",))
+    others: dict[tuple[str, ...], tuple[list[int], float]] = {("them",): ([3, 0, 1], 7.5)}
+    histogram.join(lambda: others)
+    histogram.observe(1.5, ("me",))
+    found = parsed(Registry([histogram]).render())["h"]
+    assert found.buckets == {
+        key(who="me"): [(1, 0), (2, 1), (float("inf"), 1)],
+        key(who="them"): [(1, 3), (2, 3), (float("inf"), 4)],
+    }
+    assert found.sums == {key(who="me"): 1.5, key(who="them"): 7.5}
+    others[("them",)] = ([4, 0, 1], 8.0)
+    assert parsed(Registry([histogram]).render())["h"].count(who="them") == 5
+
+
+def test_binds_are_told_as_an_extension_point_and_every_tenth_as_a_plugin() -> None:
+    metrics = SchedulerMetrics()
+    for number in range(21):
+        metrics.bound("kpolicy", 0.004, succeeded=number != 20)
+    metrics.pre_bound("kpolicy", 2.0, succeeded=True)
+    families = parsed(metrics.registry.render())
+    points = families["scheduler_framework_extension_point_duration_seconds"]
+    assert points.count(extension_point="Bind", status="Success", profile="kpolicy") == 20
+    assert points.count(extension_point="Bind", status="Error", profile="kpolicy") == 1
+    assert points.count(extension_point="PreBind", status="Success", profile="kpolicy") == 1
+    plugins = families["scheduler_plugin_execution_duration_seconds"]
+    assert plugins.count(plugin="DefaultBinder", extension_point="Bind", status="Success") == 2
+    assert plugins.count(plugin="DefaultBinder", extension_point="Bind", status="Error") == 1
+    volumes = {"plugin": "VolumeBinding", "extension_point": "PreBind", "status": "Success"}
+    assert plugins.count(**volumes) == 1
+
+
 def test_a_name_is_registered_once() -> None:
     registry = Registry([Gauge("g", "Is.")])
     with pytest.raises(AssertionError, match="twice"):

@@ -1,0 +1,151 @@
+"""`/debug/explain` on a large cluster: how long it takes, and how long it holds up everybody else.
+
+Owns the sizes, the workloads whose pods are asked about, what is too long, and the table.
+Asks the page as the server does, over an engine that holds the cluster, while a task of the same
+loop looks how late it is: that is how late a bind, a watch or a probe would be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final
+
+from kpolicy.cli.progress import progress_bar
+from kpolicy.clock import NANOSECONDS, SystemClock
+from kpolicy.engine import Engine
+from kpolicy.offline.bench import world
+from kpolicy.offline.report.columns import columns
+from kpolicy.offline.snapshot import default_program
+from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.limits import PAGE_PERIOD_NS
+from kpolicy.scheduler.pages import Pages
+from kpolicy.scheduler.queue import Queue
+from kpolicy.telemetry.http import Serve
+
+NODES: Final = 5_000
+ROUNDS: Final = 5
+# A pod that fits everywhere, one that fits nowhere, and one that may evict others.
+WORKLOADS: Final = ("basic", "unschedulable", "preemption")
+# A page must not hold the loop up for longer: decisions, watches and probes go on beside it.
+HELD_UP_MS_MAX: Final = 50.0
+_LOOK_S: Final = 0.001
+_IDLE_S: Final = 0.3  # about as long as an answer takes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    workload: str
+    output: str
+    nodes: int
+    answer_bytes: int
+    took_ms: float
+    engine_ms: float
+    held_up_ms: float
+    idle_ms: float  # how late the loop was before anybody asked
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "workload": self.workload, "output": self.output, "nodes": self.nodes,
+            "bytes": self.answer_bytes, "tookMs": round(self.took_ms, 1),
+            "engineMs": round(self.engine_ms, 1), "heldUpMs": round(self.held_up_ms, 1),
+            "idleMs": round(self.idle_ms, 1),
+        }  # fmt: skip
+
+
+def measure(nodes: int = NODES) -> list[Asked]:
+    return asyncio.run(_measure(nodes))
+
+
+def failures(asked: Sequence[Asked]) -> list[str]:
+    return [
+        f"{one.workload} as {one.output} held the loop up for {one.held_up_ms:.0f} ms, "
+        f"{HELD_UP_MS_MAX:.0f} ms are allowed"
+        for one in asked
+        if one.held_up_ms > HELD_UP_MS_MAX
+    ]
+
+
+def table(asked: Sequence[Asked]) -> list[str]:
+    rows = [
+        ["workload", "as", "nodes", "answer", "took", "in the engine", "loop held up", "without"]
+    ]
+    for one in asked:
+        times = (one.took_ms, one.engine_ms, one.held_up_ms, one.idle_ms)
+        size = f"{one.answer_bytes / 1e6:.2f} MB"
+        cells = (f"{one.nodes:,}", size, *(f"{each:.1f} ms" for each in times))
+        rows.append([one.workload, one.output, *cells])
+    lines = columns(rows, right=range(2, 8))
+    return [*lines, f"of {ROUNDS} rounds the one that held the loop up least"]
+
+
+async def _measure(nodes: int) -> list[Asked]:
+    found = []
+    with progress_bar("explaining") as progress:
+        for done, workload in enumerate(WORKLOADS):
+            with _asking(workload, nodes) as asking:
+                for output in ("text", "json"):
+                    rounds = [await asking.ask(output) for _ in range(ROUNDS)]
+                    found.append(min(rounds, key=lambda one: one.held_up_ms))
+            if progress is not None:
+                progress(done + 1, len(WORKLOADS))
+    return found
+
+
+@dataclass(slots=True)
+class _Asking:
+    workload: str
+    pod: str
+    nodes: int
+    explain: Serve
+    calls_s: list[float]
+
+    async def ask(self, output: str) -> Asked:
+        await asyncio.sleep(PAGE_PERIOD_NS / NANOSECONDS)
+        late_ms: list[float] = []
+        looking = asyncio.create_task(_look(late_ms))
+        await asyncio.sleep(_IDLE_S)
+        idle_ms = max(late_ms)
+        late_ms.clear()
+        self.calls_s.clear()
+        began_ns = time.perf_counter_ns()
+        page = await self.explain({"pod": self.pod, "output": output})
+        took_ms = (time.perf_counter_ns() - began_ns) / 1e6
+        await asyncio.sleep(2 * _LOOK_S)
+        looking.cancel()
+        assert page.status == 200, page.text
+        return Asked(
+            self.workload, output, self.nodes, answer_bytes=len(page.text.encode()),
+            took_ms=took_ms, engine_ms=sum(self.calls_s) * 1e3, held_up_ms=max(late_ms),
+            idle_ms=idle_ms,
+        )  # fmt: skip
+
+
+@contextmanager
+def _asking(workload: str, nodes: int) -> Iterator[_Asking]:
+    clock, calls_s = SystemClock(), list[float]()
+    engine = Engine(seed=1)
+    refusals = engine.load(default_program().bytes)
+    assert not refusals, refusals
+    for body in world.bodies(workload, world.Size(nodes, nodes, 1)):
+        unreadable = engine.load_objects(body, workload)
+        assert not unreadable, unreadable[:1]
+    (pod,) = engine.pending()
+    thread = EngineThread(engine, clock, lambda _, seconds: calls_s.append(seconds))
+    parts: Any = SimpleNamespace(
+        thread=thread, queue=Queue(), informers=SimpleNamespace(synced=True)
+    )
+    explain = Pages(parts, clock).served()["/debug/explain"]
+    yield _Asking(workload, f"{pod.namespace}/{pod.name}", nodes, explain, calls_s)
+    thread.stop()
+
+
+async def _look(late_ms: list[float]) -> None:
+    while True:
+        began_ns = time.perf_counter_ns()
+        await asyncio.sleep(_LOOK_S)
+        late_ms.append((time.perf_counter_ns() - began_ns) / 1e6 - _LOOK_S * 1e3)
