@@ -96,6 +96,7 @@ fn an_observation_of_a_rule_is_one_node() {
     let rules = engine.timings().rules();
     let fit = rules.iter().find(|one| (&*one.name, one.point) == ("NodeResourcesFit", "Filter"));
     let fit = fit.expect("it was asked");
+    assert!(rules.iter().all(|one| one.counts.iter().any(|count| *count > 0)), "{rules:?}");
     // One look at the stopwatch for all nodes, so that each took its share of a microsecond.
     assert_eq!(fit.sum_ns, 1_000);
     assert_eq!(fit.counts.first(), Some(&NODES));

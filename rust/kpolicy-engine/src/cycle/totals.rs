@@ -161,6 +161,8 @@ impl Totals {
         self.best.rewrite(&self.totals);
     }
 
+    // Metered and unmetered cycles both sum up: without the hint neither has it in line.
+    #[inline]
     fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, store: &ScoreStore) {
         let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
         let total = if is_feasible {

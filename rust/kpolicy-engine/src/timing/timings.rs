@@ -107,7 +107,8 @@ impl Timings {
     pub fn add_rules(&mut self, profile: usize, tally: &Tally<'_>) {
         let Some(places) = self.places.get(profile) else { return };
         for (position, of_rule) in tally.rules().iter().enumerate() {
-            for (point, spent) in Point::ALL.into_iter().zip(of_rule) {
+            let told = Point::ALL.into_iter().zip(of_rule).filter(|(_, spent)| spent.is_told);
+            for (point, spent) in told {
                 let count: u64 = spent.counts.iter().sum();
                 let place = match point {
                     Point::PostFilter => Some(&places.preemption),
@@ -115,9 +116,9 @@ impl Timings {
                     _ => places.filters.get(position),
                 };
                 let (Some(place), true) = (place, count > 0) else { continue };
-                for (status, times) in StatusCode::ALL.into_iter().zip(spent.counts) {
-                    let histogram = self.rules.at(*place, point, status).filter(|_| times > 0);
-                    if let Some(histogram) = histogram {
+                let counts = StatusCode::ALL.into_iter().zip(spent.counts);
+                for (status, times) in counts.filter(|(_, times)| *times > 0) {
+                    if let Some(histogram) = self.rules.at(*place, point, status) {
                         let sum_ns = spent.took_ns.saturating_mul(times) / count;
                         histogram.observe(&RULE_BOUNDS, spent.took_ns / count, times, sum_ns);
                     }
