@@ -40,8 +40,10 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         len(heap._entries) - len(heap)
         for heap in (queue._active, queue._backoff, queue._error_backoff)
     )
-    shadow = instance.life.shadow
-    backlog = shadow.statistics().backlog if shadow is not None else 0
+    shadowed, engine = instance.life.shadowed, instance.life.engine
+    backlog = shadowed._shadow.statistics().backlog if shadowed is not None else 0
+    named = len(shadowed._profiles) if shadowed is not None else 0
+    pending = len(engine.pending())
     return (
         Held("pods in no lane of the queue", abs(waiting - lanes)),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
@@ -68,6 +70,7 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         Held("conditions remembered", len(status._last), CONDITION_CACHE_MAX),
         Held("unreadable names", len(parts.sink._named), UNREADABLE_NAMES_MAX),
         Held("calls for a dead shadow", backlog, limits.SHADOW_BACKLOG_MAX),
+        Held("profiles of pods for a shadow", named, pending),
         Held("tasks", len(instance.life.main._tasks), TASKS_MAX),
         Held("connections", connections(instance), CONNECTIONS_MAX),
     )

@@ -103,7 +103,7 @@ class Life:
     main: VirtualLoop
     lease: VirtualLoop
     task: asyncio.Task[Problem | None]
-    shadow: Shadow | None
+    shadowed: ShadowedEngine | None
 
 
 @dataclass(slots=True)
@@ -141,9 +141,11 @@ class Instance:
             ),
         )
         engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.told, self.time)
-        shadow = None
+        shadowed = None
         if self.has_dead_shadow:
+            # A shadow's thread would be a real one; of a dead one only the feeding is left.
             shadow = Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None)
+            shadowed = ShadowedEngine(engine, shadow)
         connection = Connection(
             server=SERVER,
             authorization=FixedAuthorization(f"Bearer {self.host}"),
@@ -153,14 +155,13 @@ class Instance:
         )
         scheduler = Scheduler(
             connection, self.policies(self.clock), self.options, clock=self.clock,
-            engine=engine if shadow is None else ShadowedEngine(engine, shadow),
+            engine=engine if shadowed is None else shadowed,
             compile_with=self.compile, machine=machine, keeping=self.keeping,
             on_lost=lambda: self.end("lease lost"),
         )  # fmt: skip
-        # A shadow's thread would be a real one; of a dead one only the feeding is left.
         self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
-        self.life = Life(machine, engine, scheduler, main, lease, task, shadow)
+        self.life = Life(machine, engine, scheduler, main, lease, task, shadowed)
         task.add_done_callback(self._ended)
 
     def end(self, why: str) -> None:

@@ -24,6 +24,9 @@ _SIZES: Final = (
     "podsOnUnknownNodes",
     "podsAssumed",
 )
+# Whom they would evict: that remembers what was tried. Which of the best, where an extender keeps a
+# pod waiting though the engine knows nodes for it: that is by chance.
+_NOT_COMPARED: Final = {"preemption", "selected"}
 _ALL_PENDING: Final = b'{"pods": null}'
 
 
@@ -78,10 +81,9 @@ def fresh_engine(instance: Instance, api: SimulatedApi, now_ns: int) -> Engine:
 
 
 def compared(held: Engine, fresh: Engine, now_ns: int, *, nominations: bool) -> tuple[str, ...]:
-    """Differences in what they hold, then in how they explain each pending pod. Not in whom they
-    would evict for it: that remembers what was tried; nor in which of the best they take, which is
-    chance. Without `nominations`, what the fresh engine
-    was told of those cannot be up to date, and with it no explanation."""
+    """Differences in what they hold, then in how they explain each pending pod. Without
+    `nominations`, what the fresh engine was told of those cannot be up to date, and with it no
+    explanation."""
     differences: list[str] = []
     ours, theirs = json.loads(held.statistics()), json.loads(fresh.statistics())
     differences += [
@@ -98,7 +100,7 @@ def compared(held: Engine, fresh: Engine, now_ns: int, *, nominations: bool) -> 
         differences += [
             f"pod {one['pod']}: {key}: {one.get(key)} explained, {other.get(key)} by a fresh engine"
             for one, other in lines
-            for key in sorted((one.keys() | other.keys()) - {"preemption", "selected"})
+            for key in sorted((one.keys() | other.keys()) - _NOT_COMPARED)
             if one.get(key) != other.get(key)
         ]
     return tuple(differences)
