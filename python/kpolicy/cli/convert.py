@@ -36,8 +36,9 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 
 def main(args: argparse.Namespace) -> int:
+    from kpolicy.cli.findings import Findings, summary
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import render
     from kpolicy.policy.convert import convert_policy
 
     sources = [source for path in args.paths for source in policy_sources(path)]

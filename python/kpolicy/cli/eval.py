@@ -142,8 +142,9 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 def _names(args: argparse.Namespace) -> PolicyNames | None:
     """What the policy lets an expression name; None when it has errors, which are said."""
+    from kpolicy.cli.findings import Findings, summary
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import render
     from kpolicy.diagnostics import has_errors
     from kpolicy.offline.policy_names import NothingMeant, names_in
     from kpolicy.policy.compile import examine
@@ -172,7 +173,8 @@ def _of_rule(rule: str, names: PolicyNames | None) -> str:
 
 
 def _show(evaluated: Evaluated) -> None:
-    from kpolicy.cli.render import Findings, render
+    from kpolicy.cli.findings import Findings
+    from kpolicy.cli.render import render
     from kpolicy.offline.report.evaluation import steps_text, value_text
     from kpolicy.policy.documents import placed
     from kpolicy.policy.source import Source, SourceText

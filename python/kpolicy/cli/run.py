@@ -206,7 +206,8 @@ def _exit_lost() -> None:
 
 def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
     if diagnostics:
-        from kpolicy.cli.render import Findings, render
+        from kpolicy.cli.findings import Findings
+        from kpolicy.cli.render import render
 
         print(render("concise", Findings.of(diagnostics, ())).rstrip(), file=sys.stderr)
     print(f"kpolicy: {problem}", file=sys.stderr)

@@ -77,8 +77,9 @@ def load_program(
 ) -> Program | None:
     """The program, or None when the policy has errors, which are said on standard error. Policies
     `beside` it may be extended, and declare params that this one does not have."""
+    from kpolicy.cli.findings import Findings, summary
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import render
     from kpolicy.policy.compile import compile_policy
 
     sources = [source for argument in arguments for source in policy_sources(argument)]
