@@ -1,11 +1,23 @@
 """Findings as text: which format is laid out where.
 
-Owns the formats by name; `render_*.py` own the layouts. Must not know what is found.
+Owns the formats by name, and what a verb says of a policy that it was given; `render_*.py` own the
+layouts. Must not know what is found.
 """
 
 from __future__ import annotations
 
-from kpolicy.cli.findings import Findings
+import sys
+from collections.abc import Iterable, Sequence
+
+from kpolicy.cli.findings import Findings, summary
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.source import Source
+
+
+def say_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+    """On standard error, with their number."""
+    findings = Findings.of(diagnostics, sources)
+    print(render("full", findings) + summary(findings), file=sys.stderr)
 
 
 def render(name: str, findings: Findings, *, is_color: bool = False) -> str:
