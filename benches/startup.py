@@ -28,7 +28,8 @@ source = sys.stdin.read()
 def now():
     return time.perf_counter(), time.process_time()
 begin = now()
-from kpolicy.cli.render import Findings, render
+from kpolicy.cli.findings import Findings
+from kpolicy.cli.render import render
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 imported = now()

@@ -11,7 +11,8 @@ import json
 from typing import Final
 from xml.etree import ElementTree
 
-from kpolicy.cli.render import Findings, render
+from kpolicy.cli.findings import Findings
+from kpolicy.cli.render import render
 from kpolicy.diagnostics import Diagnostic, has_errors
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import Compiled, compile_policy

@@ -37,14 +37,13 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 def main(args: argparse.Namespace) -> int:
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import say_findings
     from kpolicy.policy.convert import convert_policy
 
     sources = [source for path in args.paths for source in policy_sources(path)]
     converted = convert_policy(sources, release=args.release)
     if converted.diagnostics:
-        findings = Findings.of(converted.diagnostics, sources)
-        print(render("full", findings) + summary(findings), file=sys.stderr)
+        say_findings(converted.diagnostics, sources)
     if converted.text is None:
         return 1
     sys.stdout.write(converted.text)

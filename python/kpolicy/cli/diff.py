@@ -14,6 +14,7 @@ from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.param_flag import add_param_flag
 from kpolicy.cli.snapshot_inputs import (
     SNAPSHOT_HELP,
+    add_deciding_flags,
     add_output_flag,
     load_program,
     load_snapshot,
@@ -48,13 +49,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     )  # fmt: skip
     add_param_flag(parser)
     parser.add_argument("--all-pods", action="store_true", help="judge pods on nodes again too")
-    parser.add_argument(
-        "--every-pod", action="store_true",
-        help="each policy's one profile serves all pods, whatever scheduler they name",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
-    )
+    add_deciding_flags(parser, "each policy's one profile")
     add_output_flag(parser)
 
 

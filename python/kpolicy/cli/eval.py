@@ -143,7 +143,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 def _names(args: argparse.Namespace) -> PolicyNames | None:
     """What the policy lets an expression name; None when it has errors, which are said."""
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import say_findings
     from kpolicy.diagnostics import has_errors
     from kpolicy.offline.policy_names import NothingMeant, names_in
     from kpolicy.policy.compile import examine
@@ -152,8 +152,7 @@ def _names(args: argparse.Namespace) -> PolicyNames | None:
     examined = examine(sources, params=dict(args.param))
     compiled = examined.compiled()
     if compiled.program is None and has_errors(compiled.diagnostics):
-        findings = Findings.of(compiled.diagnostics, sources)
-        print(render("full", findings) + summary(findings), file=sys.stderr)
+        say_findings(compiled.diagnostics, sources)
         return None
     names = names_in(examined, args.rule)
     if isinstance(names, NothingMeant):
@@ -172,7 +171,8 @@ def _of_rule(rule: str, names: PolicyNames | None) -> str:
 
 
 def _show(evaluated: Evaluated) -> None:
-    from kpolicy.cli.render import Findings, render
+    from kpolicy.cli.findings import Findings
+    from kpolicy.cli.render import render
     from kpolicy.offline.report.evaluation import steps_text, value_text
     from kpolicy.policy.documents import placed
     from kpolicy.policy.source import Source, SourceText

@@ -47,8 +47,9 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 
 def main(args: argparse.Namespace) -> int:
+    from kpolicy.cli.findings import Findings
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render
+    from kpolicy.cli.render import render
     from kpolicy.policy.reformat import reformat
 
     changed = broken = 0

@@ -105,7 +105,8 @@ class _Work:
 
     def report(self) -> int:
         """All findings, in every format that is asked for."""
-        from kpolicy.cli.render import Findings, render, summary
+        from kpolicy.cli.findings import Findings, summary
+        from kpolicy.cli.render import render
         from kpolicy.diagnostics import Severity
 
         said: list[Diagnostic] = []
@@ -216,7 +217,7 @@ def _bytes(source: Source) -> bytes:
 
 
 def _told(one: Diagnostic) -> str:
-    from kpolicy.cli.render import place_of
+    from kpolicy.cli.findings import place_of
 
     place = place_of(one)
     return f"{place.file}:{place.line}:{place.column}: mended {one.code}: {one.message}"

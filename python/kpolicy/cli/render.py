@@ -1,70 +1,23 @@
-"""Findings as text: which format is laid out where, and how they are counted.
+"""Findings as text: which format is laid out where.
 
-Owns `Findings` and the formats by name; `render_*.py` own the layouts. Assumes diagnostics that are
-placed. Must not know where they come from.
+Owns the formats by name, and what a verb says of a policy that it was given; `render_*.py` own the
+layouts. Must not know what is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+import sys
+from collections.abc import Iterable, Sequence
 
-from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.source import Source, SourceText
-
-_NOWHERE: Final = Place("", 1, 1, 1, 1)
+from kpolicy.cli.findings import Findings, summary
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Diagnostics in the order of places, and the texts they are about."""
-
-    diagnostics: tuple[Diagnostic, ...]
-    texts: Mapping[str, SourceText]
-
-    @staticmethod
-    def of(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> Findings:
-        texts = {}
-        for source in sources:
-            text = source.text
-            shown = text if isinstance(text, str) else text.decode("utf-8", "replace")
-            texts[source.name] = SourceText(source.name, shown)
-        return Findings(tuple(diagnostics), texts)
-
-    def count(self, severity: Severity) -> int:
-        return sum(1 for one in self.diagnostics if one.severity is severity)
-
-
-def place_of(diagnostic: Diagnostic) -> Place:
-    return diagnostic.place or _NOWHERE
-
-
-def summary(findings: Findings) -> str:
-    if not findings.diagnostics:
-        files = len(findings.texts)
-        return f"no findings in {files} {'file' if files == 1 else 'files'}"
-    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-    counts = [(findings.count(severity), word) for severity, word in words.items()]
-    listed = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
-    total = len(findings.diagnostics)
-    return f"{total} {'finding' if total == 1 else 'findings'}: {listed}{_fixable(findings)}"
-
-
-def _fixable(findings: Findings) -> str:
-    fixes = [one.fix for one in findings.diagnostics if one.fix is not None]
-    unsafe = sum(not fix.is_safe for fix in fixes)
-    if not fixes:
-        return ""
-    aside = f" ({unsafe} unsafe)" if unsafe else ""
-    return f"; {len(fixes)} fixable{aside} with --fix"
-
-
-def fix_word(diagnostic: Diagnostic) -> str:
-    """What may be done about a finding, in one word."""
-    if diagnostic.fix is None:
-        return ""
-    return "fixable" if diagnostic.fix.is_safe else "fixable, unsafe"
+def say_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+    """On standard error, with their number."""
+    findings = Findings.of(diagnostics, sources)
+    print(render("full", findings) + summary(findings), file=sys.stderr)
 
 
 def render(name: str, findings: Findings, *, is_color: bool = False) -> str:

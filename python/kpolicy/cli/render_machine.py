@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from kpolicy.cli.render import Findings, place_of
+from kpolicy.cli.findings import Findings, place_of
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.catalogue import pages
 from kpolicy.version import VERSION

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.render import Findings
+from kpolicy.cli.findings import Findings
 from kpolicy.cli.render_text import full
 from kpolicy.cli.render_text import github as annotated
 from kpolicy.diagnostics import Diagnostic, Severity

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from kpolicy.cli.render import Findings
+from kpolicy.cli.findings import Findings
 from kpolicy.cli.render_text import concise
 from kpolicy.diagnostics import Severity
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.cli.render import Findings, fix_word, place_of
+from kpolicy.cli.findings import Findings, fix_word, place_of
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.source import SourceText
 

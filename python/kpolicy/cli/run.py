@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kpolicy.cli.param_flag import add_param_flag
 from kpolicy.cli.run_file import settings_of_file
 from kpolicy.cli.run_policies import delivery_of
-from kpolicy.cli.run_settings import RunSettings, add_flags, settled, unknown_variables
+from kpolicy.cli.run_settings import RunSettings, add_flags
+from kpolicy.cli.run_sources import settled, unknown_variables
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ def _exit_lost() -> None:
 
 def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
     if diagnostics:
-        from kpolicy.cli.render import Findings, render
+        from kpolicy.cli.findings import Findings
+        from kpolicy.cli.render import render
 
         print(render("concise", Findings.of(diagnostics, ())).rstrip(), file=sys.stderr)
     print(f"kpolicy: {problem}", file=sys.stderr)

@@ -23,7 +23,8 @@ _PATH_LISTS: Final = ("policy", "shadow_policy")
 
 def settings_of_file(path: Path) -> dict[str, Any]:
     """By name of the setting; findings are printed as `kpolicy lint` prints them."""
-    from kpolicy.cli.render import Findings, render
+    from kpolicy.cli.findings import Findings
+    from kpolicy.cli.render import render
     from kpolicy.diagnostics import has_errors
     from kpolicy.policy.source import Source
     from kpolicy.scheduler.configuration import read_configuration

@@ -1,7 +1,7 @@
-"""What `kpolicy run` is told: by flags, `KPOLICY_*` variables, a file, or not at all.
+"""What `kpolicy run` can be told.
 
-Owns the settings, how each is written, and which source comes first. Assumes an argument parser
-that left out what was not given. Must not start anything.
+Owns the settings, their defaults, how each is written as a flag, and how it is shown. Must not know
+where a value comes from: `run_sources` does.
 """
 
 from __future__ import annotations
@@ -11,16 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
-
-from kpolicy.cli.failure import CannotWorkError
-from kpolicy.cli.param_flag import params_of
-
-PREFIX: Final = "KPOLICY_"
-# Of ours, and no settings.
-_OTHER_VARIABLES: Final = frozenset({"CONFIG", "DEBUG", "PARAM"})
-# A Service called `kpolicy` makes kubelet set these for every pod of its namespace.
-_OF_SERVICES: Final = ("tcp://", "udp://", "sctp://")
+from typing import Any
 
 
 def _whole(text: str) -> int:
@@ -188,74 +179,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         keys = ("metavar", "choices")
         more = {key: one.metadata[key] for key in keys if key in one.metadata}
         parser.add_argument(flag, type=read, default=None, help=text, **more)
-
-
-def settled(
-    flags: Mapping[str, Any], environ: Mapping[str, str], file: Mapping[str, Any]
-) -> tuple[RunSettings, dict[str, str]]:
-    """Flags before variables before the file before defaults; and where each came from."""
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for origin, given in (("file", file), ("variable", _variables(environ)), ("flag", flags)):
-        for one in fields(RunSettings):
-            value = given.get(one.name)
-            if value is None or value in ([], {}):
-                continue
-            values[one.name] = tuple(value) if isinstance(value, list) else value
-            origins[one.name] = origin
-    _only_one(values, origins)
-    return RunSettings(**values), origins
-
-
-def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """What is probably a slip, in words; others may have variables of this prefix too."""
-    from kpolicy.policy.nearest import is_slip, nearest
-
-    known = {one.name.upper() for one in fields(RunSettings)} | _OTHER_VARIABLES
-    said = []
-    for name in sorted(environ):
-        written = name.removeprefix(PREFIX)
-        if written == name or written in known:
-            continue
-        near = nearest(written, known)
-        if near and is_slip(written, near):
-            said.append(f"{name} is no variable of ours; did you mean `{PREFIX}{near}`?")
-    return said
-
-
-def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in fields(RunSettings):
-        name = PREFIX + one.name.upper()
-        text = environ.get(name, "")
-        if not text or not one.metadata or text.startswith(_OF_SERVICES):
-            continue
-        try:
-            found[one.name] = one.metadata["read"](text)
-        except argparse.ArgumentTypeError as error:
-            raise CannotWorkError(f"{name}: {error}") from error
-        choices = one.metadata.get("choices")
-        if choices and text not in choices:
-            raise CannotWorkError(f"{name}: `{text}` is none of {', '.join(choices)}")
-    found["params"] = params_of(environ.get(f"{PREFIX}PARAM", ""))
-    return found
-
-
-def _only_one(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """Of two that exclude each other, the one that comes first; from one place it is a slip."""
-    order = ("file", "variable", "flag")
-    for one, other in (
-        ("policy", "policy_configmap"),
-        ("shadow_policy", "shadow_policy_configmap"),
-    ):
-        if one not in values or other not in values:
-            continue
-        ranks = order.index(origins[one]), order.index(origins[other])
-        if ranks[0] == ranks[1]:
-            flags = " and ".join(f"--{name.replace('_', '-')}" for name in (one, other))
-            raise CannotWorkError(f"{flags} are both given: policies come from one of them")
-        weaker = other if ranks[0] > ranks[1] else one
-        del values[weaker], origins[weaker]
 
 
 def _plain(value: Any) -> Any:

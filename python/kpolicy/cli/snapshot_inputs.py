@@ -39,14 +39,19 @@ def add_policy_flags(parser: argparse.ArgumentParser) -> None:
         help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
         "(default: kube-scheduler-default, for every pending pod)",
     )  # fmt: skip
+    add_deciding_flags(parser, "the policy's one profile")
+    add_param_flag(parser)
+
+
+def add_deciding_flags(parser: argparse.ArgumentParser, profile: str) -> None:
+    """How a program decides beyond what it says. `profile`: whose may serve every pod."""
     parser.add_argument(
         "--every-pod", action="store_true",
-        help="the policy's one profile serves all pods, whatever scheduler they name",
+        help=f"{profile} serves all pods, whatever scheduler they name",
     )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
     )
-    add_param_flag(parser)
 
 
 def add_output_flag(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +83,7 @@ def load_program(
     """The program, or None when the policy has errors, which are said on standard error. Policies
     `beside` it may be extended, and declare params that this one does not have."""
     from kpolicy.cli.inputs import policy_sources
-    from kpolicy.cli.render import Findings, render, summary
+    from kpolicy.cli.render import say_findings
     from kpolicy.policy.compile import compile_policy
 
     sources = [source for argument in arguments for source in policy_sources(argument)]
@@ -87,8 +92,7 @@ def load_program(
         sources, every_pod=every_pod or not sources, params=params, library=library
     )
     if compiled.program is None:
-        findings = Findings.of(compiled.diagnostics, sources)
-        print(render("full", findings) + summary(findings), file=sys.stderr)
+        say_findings(compiled.diagnostics, sources)
         return None
     if every_pod and len(compiled.program.profiles) != 1:
         names = ", ".join(compiled.program.scheduler_names)

@@ -17,15 +17,15 @@ from kpolicy.cluster.pod_status import PodStatusWriter
 from kpolicy.scheduler.decide import Placement, Rejection
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.room import Plan, Room, was_tried
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import (
+from kpolicy.telemetry.attempt import (
     ERROR,
     SCHEDULED,
     UNSCHEDULABLE,
     Attempt,
     TraceContext,
-    Traces,
 )
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
 
 _log = logging.getLogger(__name__)
 

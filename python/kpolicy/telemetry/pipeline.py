@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.traces import ERROR, Attempt, TraceContext
+from kpolicy.telemetry.attempt import ERROR, Attempt, TraceContext
 
 
 class PreparedIds(IdGenerator):

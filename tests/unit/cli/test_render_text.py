@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kpolicy.cli.render import Findings, render, summary
+from kpolicy.cli.findings import Findings, summary
+from kpolicy.cli.render import render
 from kpolicy.diagnostics import Diagnostic, Note, Place, Severity
 from kpolicy.policy.source import Source
 

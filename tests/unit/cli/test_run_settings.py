@@ -15,7 +15,8 @@ from kpolicy.cli import main, run
 from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.run_file import settings_of_file
 from kpolicy.cli.run_policies import delivery_of
-from kpolicy.cli.run_settings import RunSettings, add_flags, settled, unknown_variables
+from kpolicy.cli.run_settings import RunSettings, add_flags
+from kpolicy.cli.run_sources import settled, unknown_variables
 from kpolicy.clock import SystemClock
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName

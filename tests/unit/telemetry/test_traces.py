@@ -18,9 +18,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from kpolicy.telemetry.attempt import Attempt
 from kpolicy.telemetry.exporters import exporter_names, traces_of
 from kpolicy.telemetry.sampling import Sampling
-from kpolicy.telemetry.traces import Attempt, Traces
+from kpolicy.telemetry.traces import Traces
 
 BEGAN = 1_700_000_000_000_000_000
 ATTEMPT = Attempt(

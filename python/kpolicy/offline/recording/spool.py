@@ -10,8 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from kpolicy.offline.kinds import key_of, uid_of
 
@@ -27,7 +26,7 @@ class _Entry(NamedTuple):
 
 
 class Spool:
-    """A context: its file has no name and is gone at the end, whatever the end is."""
+    """Its file has no name and is gone once it is closed, or we are."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(  # noqa: SIM115  closed by ours
@@ -36,15 +35,7 @@ class Spool:
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._size = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._file.close()
 
     def add(self, item: Mapping[str, Any], text: bytes) -> None:

@@ -41,7 +41,7 @@ class Writer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._spool.__exit__(kind, error, traceback)
+        self._spool.close()
 
     def add(self, item: Mapping[str, Any]) -> Problem | None:
         """What no rule reads and what has no name is left out, and told."""
