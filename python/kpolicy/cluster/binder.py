@@ -41,6 +41,7 @@ from kpolicy.cluster.limits import (
     SETTLE_TRIES_MAX,
 )
 
+_CREATED = 201
 _NOT_FOUND = 404
 _CONFLICT = 409
 # These hold whatever became of an earlier try: a pod is bound once, and never unbound.
@@ -121,7 +122,10 @@ class Binder:
             timeout_s=self._timeout_s, traceparent=traceparent,
         )  # fmt: skip
         if isinstance(answer, Response):
-            return Bound()
+            if answer.status == _CREATED:
+                return Bound()
+            text = f"{answer.status} is no answer to a binding"
+            answer = Unreachable(Cause.LOST, text, sent=True)
         until_ns = in_doubt_until_ns(answer, self._clock.monotonic_ns())
         if until_ns:
             return Unknown(answer, until_ns, BIND_SENDS_IN_DOUBT_MAX)

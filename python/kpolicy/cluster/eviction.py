@@ -104,6 +104,14 @@ def pod_ending(body: bytes) -> PodEnding | None:
         return None
 
 
+def is_of_api(body: bytes) -> bool:
+    """A pod, or a Status; not what a proxy says in the API server's stead."""
+    try:
+        return bool(json.loads(body)["kind"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
 def is_of_another(code: int, message: str) -> bool:
     """Whether a refusal says that this very pod is not there."""
     return code == _NOT_FOUND or any(

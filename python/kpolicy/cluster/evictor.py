@@ -27,6 +27,7 @@ from kpolicy.cluster.eviction import (
     deletion_body,
     disruption_body,
     is_of_another,
+    is_of_api,
     pod_ending,
 )
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
@@ -150,9 +151,12 @@ class Evictor:
     async def _send(
         self, verb: str, path: str, body: bytes, content_type: str
     ) -> Response | Failure:
-        return await self._client.request(
+        answer = await self._client.request(
             verb, path, _QUERY, body, content_type=content_type, timeout_s=EVICT_TIMEOUT_S
         )
+        if isinstance(answer, Response) and not is_of_api(answer.body):
+            return Unreachable(Cause.LOST, "the answer is no object of the API", sent=True)
+        return answer
 
 
 def _is_ending(body: bytes) -> bool:

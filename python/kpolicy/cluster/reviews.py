@@ -71,6 +71,6 @@ class Reviews:
             return ReviewFailure(f"{kind}: {answer}")
         try:
             status = json.loads(answer.body)["status"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return ReviewFailure(f"{kind}: the answer could not be read")
         return status if isinstance(status, dict) else ReviewFailure(f"{kind}: no status came")

@@ -89,7 +89,7 @@ async def _read(client: ApiClient, resource: Resource, sink: _Pages) -> str:
             client, resource, sink, seen="", not_older_than="", page_objects=LIST_PAGE_OBJECTS,
             refuse_stale=False, pause=_no_pause,
         )  # fmt: skip
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"the list could not be read: {type(error).__name__}: {error}"
     if isinstance(outcome, Listed):
         return ""

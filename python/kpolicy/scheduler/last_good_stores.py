@@ -83,7 +83,7 @@ class ConfigMapStore:
         try:
             held = (json.loads(answer.body).get("binaryData") or {}).get(_KEY)
             packed = base64.b64decode(held, validate=True) if held is not None else None
-        except (ValueError, TypeError, AttributeError, binascii.Error):
+        except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
             packed = b""
         if packed is None:
             return None

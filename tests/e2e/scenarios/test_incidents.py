@@ -195,6 +195,7 @@ def test_q05_slow_binds_and_a_slow_watch_never_overcommit(proxied: Stage, proxy:
     assert len(placed) == 4
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seconds", [20, pytest.param(60, marks=pytest.mark.full)])
 def test_q05_binds_and_news_that_come_late_never_overcommit(
     proxied: Stage, proxy: Proxy, seconds: float

@@ -13,7 +13,7 @@ from kpolicy.cluster.binding import pod_path
 from kpolicy.cluster.failure import Status
 from kpolicy.engine import Located
 from kpolicy.scheduler.extenders.client import Failed
-from kpolicy.scheduler.extenders.raw_nodes import bare
+from kpolicy.scheduler.extenders.raw_nodes import NOT_AN_OBJECT, bare
 from kpolicy.scheduler.queued_pod import QueuedPod
 
 _NOT_FOUND: Final = 404
@@ -40,5 +40,8 @@ class FreshPods:
             return None
         if not isinstance(answer, Response):
             return Failed(f"{what} could not be read: {answer}")
-        document = json.loads(answer.body)
-        return bare(document) if document["metadata"]["uid"] == uid else None
+        try:
+            document = json.loads(answer.body)
+            return bare(document) if document["metadata"]["uid"] == uid else None
+        except NOT_AN_OBJECT:
+            return Failed(f"{what} could not be read: the answer is no object of the API")

@@ -18,6 +18,9 @@ from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.resources import RESOURCES
 
+# What reading comes to of an answer that is no object of the API, a proxy's page for one.
+NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
 
 class RawNodes:
     """A `kpolicy.cluster.sink.Sink`; `by_name` is what it holds now."""
@@ -30,14 +33,18 @@ class RawNodes:
         self._named = set()
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
-        page = json.loads(body)
-        for item in page.get("items") or ():
-            self._put(item)
-        metadata = page["metadata"]
+        try:
+            page = json.loads(body)
+            metadata, items = page["metadata"], list(page.get("items") or ())
+            remaining = int(metadata.get("remainingItemCount") or 0)
+        except NOT_AN_OBJECT:
+            return PageRead("", "", status=WatchStatus(0, "", "the answer is no list"))
+        for item in items:
+            self._take(item)
         return PageRead(
-            metadata.get("continue") or "",
+            str(metadata.get("continue") or ""),
             str(metadata.get("resourceVersion") or ""),
-            metadata.get("remainingItemCount") or 0,
+            remaining,
         )
 
     async def list_end(self, resource: str, resource_version: str) -> None:
@@ -50,28 +57,34 @@ class RawNodes:
         for line in lines.splitlines():
             try:
                 event = json.loads(line)
-            except ValueError:
+                kind, item = event["type"], event["object"]
+                if kind == "ERROR":
+                    code = int(item.get("code") or 0)
+                    text = (str(item.get(key) or "") for key in ("reason", "message"))
+                    status = WatchStatus(code, *text)
+                    continue
+                metadata = item["metadata"]
+                version = str(metadata.get("resourceVersion") or version)
+                if kind == "BOOKMARK":
+                    annotations = metadata.get("annotations") or {}
+                    ended |= annotations.get("k8s.io/initial-events-end") == "true"
+                    continue
+                name = metadata["name"]
+            except NOT_AN_OBJECT:
                 continue  # it costs that event only; the engine's own watch names it
-            item = event["object"]
-            if event["type"] == "ERROR":
-                status = WatchStatus(
-                    item.get("code", 0), item.get("reason", ""), item.get("message", "")
-                )
-                continue
-            metadata = item["metadata"]
-            version = metadata.get("resourceVersion", version)
-            if event["type"] == "BOOKMARK":
-                annotations = metadata.get("annotations") or {}
-                ended |= annotations.get("k8s.io/initial-events-end") == "true"
-            elif event["type"] == "DELETED":
-                self.by_name.pop(metadata["name"], None)
+            if kind == "DELETED":
+                self.by_name.pop(name, None)
             else:
-                self._put(item)
+                self._take(item)
         return LinesRead(version, ended, status)
 
-    def _put(self, item: dict[str, Any]) -> None:
-        name = item["metadata"]["name"]
-        self.by_name[name] = bare(item)
+    def _take(self, item: Any) -> None:
+        """One that cannot be read costs that one; the engine's own watch names it."""
+        try:
+            name = str(item["metadata"]["name"])
+            self.by_name[name] = bare(item)
+        except NOT_AN_OBJECT:
+            return
         if self._named is not None:
             self._named.add(name)
 

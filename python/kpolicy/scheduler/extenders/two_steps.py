@@ -52,9 +52,11 @@ class TwoSteps:
         asked = await self._ask(clients, pod, first.feasible)
         if asked is None:
             return None
-        left = None
-        if not asked.error and any(client.extender.preempt_verb for client in clients):
-            left = await self._trimmed(clients, pod, first.token, asked)
+        if asked.error or not any(client.extender.preempt_verb for client in clients):
+            return Answers(first, asked, None)
+        left = await self._trimmed(clients, pod, first.token, asked)
+        if isinstance(left, Failed):  # nothing is known of the room there is
+            return Answers(first, Asked(error=left.message), None)
         return Answers(first, asked, left)
 
     async def choose(self, uid: str, answers: Answers, basis: Basis) -> Decision:
@@ -106,8 +108,8 @@ class TwoSteps:
 
     async def _trimmed(
         self, clients: Sequence[ExtenderClient], pod: QueuedPod, token: int, asked: Asked
-    ) -> LeftRoom:
-        """What extenders leave of the candidates."""
+    ) -> LeftRoom | Failed:
+        """What extenders leave of the candidates; or the pod could not be read."""
         candidates = await self._thread.call(
             self._thread.engine.candidates,
             pod.uid, token, asked.kept, asked.refused, self._clock.now_ns(),
@@ -115,8 +117,10 @@ class TwoSteps:
         if not candidates.nodes:
             return LeftRoom(candidates.token, "", None)
         body = await self._pods.pending(pod)
-        if not isinstance(body, bytes):  # who is gone is told so by the engine
-            return LeftRoom(candidates.token, body.message if body else "", [])
+        if isinstance(body, Failed):
+            return body
+        if body is None:  # who is gone is told so by the engine
+            return LeftRoom(candidates.token, "", [])
         trimming = Trimming(body, candidates, Sources(self._located, self._pods.victim))
         return await trimming.ask(clients)
 
