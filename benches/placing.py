@@ -150,7 +150,7 @@ class Placing:
         sink.serve(frozenset({EVERY_PROFILE}))
         binds = Binds(
             api, thread, queue, sink, reporter,
-            pre_binder=api, clock=clock, run_id="bench", on_work=work.set,
+            pre_binder=api, clock=clock, on_work=work.set,
         )  # fmt: skip
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(

@@ -1,4 +1,5 @@
-"""The traces on the page about observability: of a pod that was placed and of one that was parked.
+"""The traces on the page about observability: of a pod that was placed, of one that was parked, and
+of one for which another had to go.
 
 Owns the little cluster, the run and the layout of the trees. A real scheduler with the real engine
 runs against the embedded control plane, so that durations and ids differ each time; `shape` is what
@@ -14,6 +15,7 @@ from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.util.types import Attributes
 
 from kpolicy.policy.source import Source
 from kpolicy.scheduler.options import Options
@@ -22,6 +24,7 @@ from kpolicy.scheduler.run import Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
+from kpolicy.testing.kubelet import KubeletTimes
 from tests.tree.sources import ROOT
 from tests.unit.scheduler.world import connection
 
@@ -40,7 +43,7 @@ spec:
 """,
 )
 _BLOCK: Final = re.compile(r"(?<=<!-- traces -->\n```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_WAIT_S: Final = 60.0
+_WAIT_S: Final = 40.0
 _VARIES: Final = (
     (re.compile(r"\d+\.\d{3} ms"), "- ms"),
     (re.compile(r"(?<=wait_ms: )\d+"), "-"),
@@ -55,9 +58,11 @@ async def run() -> str:
     """The two trees."""
     exporter = InMemorySpanExporter()
     traces = Traces((exporter,))
-    async with ControlPlane() as control_plane:
+    async with ControlPlane(kubelet=KubeletTimes(start_s=0.01, stop_s=0.05)) as control_plane:
         control_plane.add(node("small-1", cpu="4"), node("small-2", cpu="2"))
+        control_plane.add(pod("batch", cpu="3", node_name="small-1"))
         control_plane.add(pod("web", cpu="500m"), pod("report", cpu="16"))
+        control_plane.add(pod("urgent", cpu="3500m", priority=1000))
         scheduler = Scheduler(
             connection(control_plane.url), FixedSource([POLICY]),
             Options(port=0, leader_elect=False, seed=1), traces=traces,
@@ -65,9 +70,14 @@ async def run() -> str:
         running = asyncio.create_task(scheduler.run())
 
         def placed_and_told() -> bool:
-            reasons = {event["reason"] for event in control_plane.objects("Event")}
             assert not running.done(), running.result()
-            return reasons >= {"Scheduled", "FailedScheduling"}
+            told = {
+                (event["reason"], event["involvedObject"]["name"])
+                for event in control_plane.objects("Event")
+            }
+            return told >= {
+                ("Scheduled", "web"), ("FailedScheduling", "report"), ("Scheduled", "urgent"),
+            }  # fmt: skip
 
         async with asyncio.timeout(_WAIT_S):
             while not placed_and_told():  # noqa: ASYNC110  it tells nobody
@@ -78,23 +88,34 @@ async def run() -> str:
     assert traces.stop(_WAIT_S)
     spans = exporter.get_finished_spans()
     roots = [span for span in spans if span.parent is None]
-    first = {str((root.attributes or {})["k8s.pod.name"]): root for root in reversed(roots)}
-    return "\n".join("\n".join(tree(first[name], spans)) for name in ("web", "report")) + "\n"
+    roots.sort(key=lambda span: span.start_time or 0)
+    of_pod: dict[str, list[ReadableSpan]] = {}
+    for root in roots:
+        of_pod.setdefault(str((root.attributes or {})["k8s.pod.name"]), []).append(root)
+    shown = (of_pod["web"][0], of_pod["report"][0], of_pod["urgent"][0], of_pod["urgent"][-1])
+    return "\n".join("\n".join(tree(root, spans)) for root in shown) + "\n"
 
 
-def tree(root: ReadableSpan, spans: Sequence[ReadableSpan]) -> list[str]:
-    """A span a line with its duration, its attributes below it, its children last."""
-    lines = [f"{root.name:<16} {milliseconds(root)}"]
-    lines += [
-        f"    {key}: {plain(value)}" for key, value in sorted((root.attributes or {}).items())
+def tree(span: ReadableSpan, spans: Sequence[ReadableSpan], depth: int = 0) -> list[str]:
+    """A span a line with its duration, its attributes and links below it, its children last."""
+    margin = "  " * depth
+    lines = [f"{margin}{span.name:<{20 - len(margin)}} {milliseconds(span)}"]
+    lines += [f"{margin}    {line}" for line in attributes(span.attributes)]
+    for link in span.links:
+        lines.append(f"{margin}    link to the attempt before")
+        lines += [f"{margin}      {line}" for line in attributes(link.attributes)]
+    children = [
+        one
+        for one in spans
+        if one.parent and span.context and one.parent.span_id == span.context.span_id
     ]
-    for span in spans:
-        parent = span.parent
-        if parent is not None and root.context and parent.span_id == root.context.span_id:
-            lines.append(f"  {span.name:<14} {milliseconds(span)}")
-            for key, value in sorted((span.attributes or {}).items()):
-                lines.append(f"      {key}: {plain(value)}")
+    for child in sorted(children, key=lambda one: one.start_time or 0):
+        lines += tree(child, spans, depth + 1)
     return lines
+
+
+def attributes(given: Attributes) -> list[str]:
+    return [f"{key}: {plain(value)}" for key, value in sorted((given or {}).items())]
 
 
 def milliseconds(span: ReadableSpan) -> str:

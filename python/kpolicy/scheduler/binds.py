@@ -19,11 +19,13 @@ from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
-from kpolicy.scheduler.decide import Placement
+from kpolicy.scheduler.decide import Basis, Placement
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.pod_log import about
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod
-from kpolicy.scheduler.report import Basis, BindTimes, Reporter
+from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
 
 POLICY_HASH = "kpolicy.dev/policy-hash"
@@ -67,7 +69,6 @@ class Binds:
         *,
         pre_binder: PreBinderPort,
         clock: Clock,
-        run_id: str,
         on_work: Callable[[], None],
         in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
         is_bound_elsewhere: Callable[[str], bool] = lambda _: False,
@@ -79,7 +80,6 @@ class Binds:
         self._sink = sink
         self._reporter = reporter
         self._clock = clock
-        self._run_id = run_id
         self._on_work = on_work
         self._is_bound_elsewhere = is_bound_elsewhere
         self._window = asyncio.Semaphore(in_flight_max)
@@ -90,7 +90,6 @@ class Binds:
         self._sending = 0
         # Not sent yet, by uid; done once it is not to be.
         self._unsent: dict[str, asyncio.Future[None]] = {}
-        self._decisions = 0
         self._ended: list[_Ended] = []
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
@@ -120,11 +119,11 @@ class Binds:
     def in_doubt(self) -> int:
         return self._in_doubt
 
-    def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
+    def start(
+        self, placement: Placement, basis: Basis, pod_try: PodTry, group: asyncio.TaskGroup
+    ) -> None:
         self._open += 1
-        self._decisions += 1
-        times = BindTimes(f"{self._run_id}-{self._decisions}", self._clock.now_ns())
-        group.create_task(self._bind(placement, basis, times))
+        group.create_task(self._bind(placement, basis, pod_try))
 
     def withdraw(self, uid: str) -> bool:
         """Take a placement back whose bind was not sent yet: its pod is queued again."""
@@ -162,49 +161,50 @@ class Binds:
             ended.cancel()
             deadline.cancel()
 
-    async def _bind(self, placement: Placement, basis: Basis, times: BindTimes) -> None:
+    async def _bind(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
+        about(pod_try)
         pod, decision = placement.pod, placement.decision
         annotations = {
             POLICY_HASH: basis.policy_hash,
             SNAPSHOT_VERSION: basis.snapshot_version,
-            DECISION_ID: times.decision_id,
+            DECISION_ID: pod_try.decision_id,
         }
         binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
-        context = self._reporter.traces.begin(times.decided_ns)
-        traceparent = context.traceparent if context is not None else None
+        traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None
         unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
-        end = await self._timed_pre_bind(pod, decision, unsent) if decision.volumes else None
+        end = await self._timed_pre_bind(pod_try, decision, unsent) if decision.volumes else None
         if end is not None:
             del self._unsent[pod.uid]
         else:
-            end = await self._ask(pod, binding, times, traceparent)
-        times.end(self._clock)
+            end = await self._ask(pod_try, binding, traceparent)
+        pod_try.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
         if end.settle is Outcome.BOUND:
-            self._reporter.bound(placement, basis, times, context)
+            self._reporter.bound(placement, basis, pod_try)
         else:
-            self._reporter.bind_failed(placement, end.message, basis, times, context)
+            self._reporter.bind_failed(placement, end.message, basis, pod_try)
         self._ended.append(_Ended(pod.uid, end.settle, end.retry))
         self._changed.set()
         if end.settle is not Outcome.BOUND:
             self._urgent.set()
 
     async def _timed_pre_bind(
-        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+        self, pod_try: PodTry, decision: Decision, withdrawn: asyncio.Future[None]
     ) -> BindEnd | None:
+        pod, started_ns = pod_try.pod, self._clock.now_ns()
         began_ns = self._clock.monotonic_ns()
         end = await self._pre_bind(pod, decision, withdrawn)
+        pod_try.volumes_ns = (started_ns, self._clock.now_ns())
         seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
         self._reporter.metrics.pre_bound(pod.profile, seconds, succeeded=end is None)
         return end
 
-    async def _ask(
-        self, pod: QueuedPod, binding: Binding, times: BindTimes, traceparent: str | None
-    ) -> BindEnd:
+    async def _ask(self, pod_try: PodTry, binding: Binding, traceparent: str | None) -> BindEnd:
+        pod = pod_try.pod
         async with self._window:
             unsent = self._unsent.pop(pod.uid)
-            times.started_ns = self._clock.now_ns()
+            pod_try.bind_started_ns = self._clock.now_ns()
             if unsent.done():
                 return WITHDRAWN
             # Clause: what an extender binds is no bind of a plugin.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 
 from kpolicy.scheduler.binds import Binds
-from kpolicy.scheduler.decide import Taken
+from kpolicy.scheduler.decide import Basis, Taken
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.preemption import Preemptions
-from kpolicy.scheduler.report import Basis, Reporter
+from kpolicy.scheduler.report import Reporter
 
 
 class Consequences:
@@ -32,13 +33,22 @@ class Consequences:
         """Whether anything that followed has not come to its end."""
         return bool(self._binds.under_way or self._preemptions.under_way)
 
-    def act(self, taken: Taken, basis: Basis, group: asyncio.TaskGroup) -> None:
-        metrics = self._reporter.metrics
+    def act(
+        self,
+        taken: Taken,
+        basis: Basis,
+        group: asyncio.TaskGroup,
+        pod_try: PodTry | None = None,
+    ) -> None:
+        """`pod_try`: of the one pod that was taken, where its try began before the decision."""
+        reporter, metrics = self._reporter, self._reporter.metrics
         for placement in taken.placements:
             metrics.decided(placement.decision)
-            self._binds.start(placement, basis, group)
+            tried = reporter.decided(placement, basis, pod_try)
+            self._binds.start(placement, basis, tried, group)
         for rejection in taken.rejections:
             metrics.decided(rejection.decision)
-            self._reporter.rejected(rejection, basis)
+            tried = reporter.decided(rejection, basis, pod_try)
+            reporter.rejected(rejection, basis, tried)
             if rejection.decision.victims:
-                self._preemptions.start(rejection, group)
+                self._preemptions.start(rejection, tried, group)

@@ -14,11 +14,10 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.consequences import Consequences
-from kpolicy.scheduler.decide import Taken, take
+from kpolicy.scheduler.decide import Basis, Taken, take
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.report import Basis
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 

@@ -16,6 +16,16 @@ from kpolicy.scheduler.queued_pod import QueuedPod
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What the decisions of one batch rest on. Wall and monotonic time of the engine call."""
+
+    policy_hash: str
+    snapshot_version: str
+    started_ns: int
+    started_monotonic_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Assumed by the engine: it ends with a bind, or with the reservation forgotten."""
 

@@ -111,7 +111,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     )
     events = EventRecorder(client, clock, instance=f"kpolicy-{given.machine.host_name}")
     status = PodStatusWriter(client, clock)
-    reporter = Reporter(clock, events, status, metrics, given.traces)
+    reporter = Reporter(clock, events, status, metrics, given.traces, given.machine.run_id)
     queue = Queue()
     nominations = Nominations(status, clock, given.fence)
     pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
@@ -127,7 +127,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
-        pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=work.came,
+        pre_binder=pre_binds, clock=clock, on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max,
     )  # fmt: skip
@@ -141,7 +141,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     extended = ExtendedPods(
         thread, queue, in_force, TwoSteps(thread, FreshPods(client), nodes, clock), consequences,
         binds=extender_binds, clock=clock, between=between, group=group,
-        work=work.to_ask_about, on_work=work.came,
+        work=work.to_ask_about, begin=reporter.begin, on_work=work.came,
     )  # fmt: skip
     cycle = Cycle(
         thread, queue, consequences, metrics,
@@ -152,6 +152,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force,
         statistics,
     )  # fmt: skip
+    reporter.policies = reloader.policies
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
     observe_writes(metrics, client, binds, reporter)

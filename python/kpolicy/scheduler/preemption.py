@@ -18,6 +18,8 @@ from kpolicy.cluster.eviction import Evicted, Eviction, EvictionOutcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.decide import Rejection
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.pod_log import about
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.room import Plan, Room, plan
@@ -67,13 +69,13 @@ class Preemptions:
     def under_way(self) -> int:
         return self._open
 
-    def start(self, rejection: Rejection, group: asyncio.TaskGroup) -> None:
+    def start(self, rejection: Rejection, pod_try: PodTry, group: asyncio.TaskGroup) -> None:
         self._open += 1
         wanted = plan(rejection.pod, rejection.decision)
         if wanted.evictions:
             self._reporter.metrics.preemption_victims.observe(wanted.victims_total)
         self._displace(wanted)
-        group.create_task(self._make_room(wanted))
+        group.create_task(self._make_room(wanted, pod_try))
 
     async def drain(self, seconds: float) -> bool:
         """Wait for those under way, at most so long."""
@@ -100,17 +102,21 @@ class Preemptions:
                 self._reporter.status.release(pod.namespace, pod.name, uid)
                 self._queue.wake(uid, CLAIM_GONE, self._clock.monotonic_ns())
 
-    async def _make_room(self, wanted: Plan) -> None:
+    async def _make_room(self, wanted: Plan, pod_try: PodTry) -> None:
+        about(pod_try)
         room, began_ns = Room(wanted), self._clock.monotonic_ns()
+        started_ns = self._clock.now_ns()
         # Should we end here, the next one finds the claim and does not give the room to another.
         if not await self._is_claimed(wanted.pod.uid):
             room.give_up(f"the nomination to {wanted.node} could not be written")
+        room.spent("write nomination", started_ns, self._clock.now_ns(), failure=room.trouble)
         for evictions in (wanted.together, wanted.last):
             await asyncio.gather(*(self._evict(eviction, room) for eviction in evictions))
         wakes = await self._thread.call(
             self._thread.engine.settle_room,
             wanted.pod.uid, room.evicted, self._clock.now_ns(), is_made=room.is_made,
         )  # fmt: skip
+        self._reporter.followed(room.step(started_ns, self._clock.now_ns()), pod_try)
         self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
         await self._sink.take_wakes(wakes)
         self._on_work()
@@ -148,9 +154,12 @@ class Preemptions:
                 self.outcomes["Withdrawn"] += 1
                 self._reporter.preempted(room.plan, eviction, in_memory=True)
                 return
+            started_ns = self._clock.now_ns()
             shared = self._evicting.get(eviction.uid)
             if shared is not None:
-                room.take(eviction, await asyncio.shield(shared))
+                outcome = await asyncio.shield(shared)
+                room.take(eviction, outcome)
+                room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
                 return
             task = asyncio.ensure_future(self._evictor.evict(eviction))
             self._evicting[eviction.uid] = task
@@ -160,6 +169,7 @@ class Preemptions:
                 del self._evicting[eviction.uid]
         self.outcomes[type(outcome).__name__] += 1
         room.take(eviction, outcome)
+        room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
         if isinstance(outcome, Evicted):
             self._reporter.preempted(room.plan, eviction)
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from kpolicy.scheduler import limits
+from kpolicy.telemetry.attempt import TraceContext
 
 
 class Lane(StrEnum):
@@ -67,6 +68,8 @@ class QueuedPod:
     woken_by: str = ""
     # Room is being made for it: it stays parked until that has come to an end.
     held: bool = False
+    # Of its last attempt, if that was kept: the next one leads back to it.
+    traced: TraceContext | None = None
     # Its present attempt is owed to the flush and not to a hint.
     flushed: bool = False
 

@@ -111,6 +111,10 @@ class Reloader:
     refused: Reloaded | None = None
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    def policies(self) -> tuple[str, ...]:
+        """Names of those in force."""
+        return self.in_force.program.policies if self.in_force is not None else ()
+
     async def read(self, source: PolicySource) -> Reloaded:
         sources = await source.read()
         if isinstance(sources, Problem):

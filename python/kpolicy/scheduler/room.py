@@ -8,7 +8,7 @@ last; the first that cannot go ends it, so that never more go than must.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from kpolicy.cluster.eviction import (
     AlreadyGone,
@@ -21,6 +21,10 @@ from kpolicy.cluster.eviction import (
 )
 from kpolicy.engine import Decision
 from kpolicy.scheduler.queued_pod import QueuedPod
+from kpolicy.telemetry.attempt import Step
+
+if TYPE_CHECKING:
+    from opentelemetry.util.types import AttributeValue
 
 # kube-scheduler tells what came of preemption behind this, wherever it did not find room.
 _TOLD = "preemption: "
@@ -75,6 +79,8 @@ class Room:
     evicted: list[str] = field(default_factory=list)
     is_over: bool = False
     trouble: str = ""
+    # How the time was spent, in a trace.
+    steps: list[Step] = field(default_factory=list)
 
     @property
     def is_made(self) -> bool:
@@ -92,6 +98,33 @@ class Room:
                 self.give_up("")
             case _:
                 assert_never(outcome)
+
+    def spent(self, name: str, started_ns: int, ended_ns: int, failure: str = "") -> None:
+        self.steps.append(Step(name, started_ns, ended_ns, is_call=True, failure=failure))
+
+    def evicting(
+        self, eviction: Eviction, outcome: EvictionOutcome, started_ns: int, ended_ns: int
+    ) -> None:
+        """The pod of this step is the victim."""
+        failure = outcome.message if isinstance(outcome, NotEvicted) else ""
+        victim: dict[str, AttributeValue] = {
+            "k8s.namespace.name": eviction.namespace,
+            "k8s.pod.name": eviction.name,
+            "k8s.pod.uid": eviction.uid,
+        }
+        self.steps.append(
+            Step("evict", started_ns, ended_ns, victim, is_call=True, failure=failure)
+        )
+
+    def step(self, started_ns: int, ended_ns: int) -> Step:
+        on: dict[str, AttributeValue] = {
+            "k8s.node.name": self.plan.node,
+            "kpolicy.victims": self.plan.victims_total,
+        }
+        return Step(
+            "make room", started_ns, ended_ns, on,
+            failure=self.trouble, children=tuple(self.steps),
+        )  # fmt: skip
 
     def give_up(self, trouble: str) -> None:
         """The first trouble is the one that is told."""

@@ -1,12 +1,13 @@
-"""One attempt to place a pod, as it is told in a trace.
+"""What a trace is made of: one attempt to place a pod, its steps, and its ids.
 
-Owns what is told of it, under which names, and when it counts as slow. Assumes timestamps taken
-elsewhere, wall clock in nanoseconds; nothing is measured here. Must not know the SDK.
+Owns the attributes. Assumes timestamps taken elsewhere, wall clock in nanoseconds; nothing is
+measured here. Must not know OpenTelemetry's SDK: these exist for attempts that nobody traces.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.telemetry import limits
@@ -21,20 +22,41 @@ ERROR: Final = "error"
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The ids of a trace to come; `span_id` is that of the bind, whom the API server sees."""
+    """The ids of a trace to come: of all of it, of its root, and of the bind, whom the API server
+    sees. `sampled`: it will be kept, whatever comes of the attempt."""
 
     trace_id: int
-    span_id: int
+    root_id: int
+    bind_id: int
     sampled: bool
 
     @property
     def traceparent(self) -> str:
-        return f"00-{self.trace_id:032x}-{self.span_id:016x}-{int(self.sampled):02x}"
+        return f"00-{self.trace_id:032x}-{self.bind_id:016x}-{int(self.sampled):02x}"
+
+    def fields(self) -> dict[str, object]:
+        """For a line of the log."""
+        return {"trace_id": f"{self.trace_id:032x}", "span_id": f"{self.root_id:016x}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How some of the time was spent. `is_call`: by waiting for others. `span_id` where it was
+    told to them."""
+
+    name: str
+    started_ns: int
+    ended_ns: int
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    is_call: bool = False
+    failure: str = ""
+    span_id: int = 0
+    children: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Everything about one attempt; times are wall nanoseconds, 0 for what did not happen."""
+    """Everything about one attempt. `previous`: of the attempt before, if its trace was kept."""
 
     namespace: str
     name: str
@@ -44,17 +66,16 @@ class Attempt:
     attempts: int
     wait_ns: int
     started_ns: int
-    filter_ns: int
-    score_ns: int
     ended_ns: int
-    post_filter_ns: int = 0
-    bind_started_ns: int = 0
+    steps: tuple[Step, ...] = ()
+    previous: TraceContext | None = None
     node: str = ""
     score: int = 0
     nodes_total: int = 0
     nodes_feasible: int = 0
     message: str = ""
     rejected_by: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
     policy_hash: str = ""
     snapshot_version: str = ""
     decision_id: str = ""
@@ -69,24 +90,18 @@ class Attempt:
             "kpolicy.result": self.result,
             "kpolicy.attempt": self.attempts,
             "kpolicy.queue.wait_ms": self.wait_ns // 1_000_000,
+            "kpolicy.policy.names": self.policies,
             "kpolicy.policy.hash": self.policy_hash,
             "kpolicy.snapshot.resource_version": self.snapshot_version,
+            "kpolicy.decision.id": self.decision_id,
             "kpolicy.nodes.total": self.nodes_total,
             "kpolicy.nodes.feasible": self.nodes_feasible,
         }
         if self.node:
             attributes["k8s.node.name"] = self.node
             attributes["kpolicy.score"] = self.score
-        if self.decision_id:
-            attributes["kpolicy.decision.id"] = self.decision_id
         if self.message:
             attributes["kpolicy.message"] = self.message[: limits.TRACE_MESSAGE_CHARACTERS_MAX]
         if self.rejected_by:
             attributes["kpolicy.rejected_by"] = self.rejected_by
         return attributes
-
-
-def is_slow(attempt: Attempt) -> bool:
-    decided_ns = attempt.filter_ns + attempt.score_ns + attempt.post_filter_ns
-    whole_ns = attempt.ended_ns - attempt.started_ns
-    return decided_ns > limits.SLOW_CYCLE_NS or whole_ns > limits.SLOW_ATTEMPT_NS

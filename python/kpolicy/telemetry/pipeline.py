@@ -15,14 +15,25 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+)
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.attempt import ERROR, Attempt, TraceContext
+from kpolicy.telemetry.attempt import ERROR, Attempt, Step, TraceContext
+
+_KEPT = TraceFlags(TraceFlags.SAMPLED)
 
 
 class PreparedIds(IdGenerator):
-    """Ids that were given out before their spans are made: in the bind request's `traceparent`."""
+    """Ids that were given out before their spans are made: in the log, and in the bind request's
+    `traceparent`."""
 
     def __init__(self) -> None:
         self._random = RandomIdGenerator()
@@ -51,42 +62,58 @@ class Pipeline:
         self._tracer = self._provider.get_tracer("kpolicy")
 
     def emit(self, attempt: Attempt, context: TraceContext) -> None:
-        self._ids.trace_id = context.trace_id
+        self._ids.trace_id, self._ids.span_id = context.trace_id, context.root_id
         root = self._tracer.start_span(
             "schedule pod",
             Context(),
+            links=_links(attempt),
             start_time=attempt.started_ns,
             attributes=attempt.attributes(),
         )
         inside = trace.set_span_in_context(root, Context())
-        cursor_ns = attempt.started_ns
-        for name, duration_ns in (
-            ("filter", attempt.filter_ns),
-            ("score", attempt.score_ns),
-            ("post_filter", attempt.post_filter_ns),
-        ):
-            if duration_ns:
-                child = self._tracer.start_span(name, inside, start_time=cursor_ns)
-                cursor_ns += duration_ns
-                child.end(cursor_ns)
+        for step in attempt.steps:
+            self._emit_step(step, inside)
         # A pod that fits nowhere is an answer; only what went wrong with us or the API is an error.
-        status = Status(StatusCode.UNSET)
-        if attempt.result == ERROR:
-            text = attempt.message[: limits.TRACE_MESSAGE_CHARACTERS_MAX]
-            status = Status(StatusCode.ERROR, text)
-        if attempt.bind_started_ns:
-            self._ids.span_id = context.span_id
-            bind = self._tracer.start_span(
-                "bind",
-                inside,
-                SpanKind.CLIENT,
-                {"k8s.node.name": attempt.node},
-                start_time=attempt.bind_started_ns,
-            )
-            bind.set_status(status)
-            bind.end(attempt.ended_ns)
-        root.set_status(status)
+        root.set_status(_status(attempt.message if attempt.result == ERROR else ""))
         root.end(attempt.ended_ns)
+
+    def add(self, step: Step, context: TraceContext) -> None:
+        root = NonRecordingSpan(_place(context))
+        self._emit_step(step, trace.set_span_in_context(root, Context()))
+
+    def _emit_step(self, step: Step, inside: Context) -> None:
+        self._ids.span_id = step.span_id
+        span = self._tracer.start_span(
+            step.name,
+            inside,
+            SpanKind.CLIENT if step.is_call else SpanKind.INTERNAL,
+            step.attributes,
+            start_time=step.started_ns,
+        )
+        if step.children:
+            below = trace.set_span_in_context(span, inside)
+            for child in step.children:
+                self._emit_step(child, below)
+        span.set_status(_status(step.failure))
+        span.end(step.ended_ns)
 
     def shutdown(self) -> None:
         self._provider.shutdown()
+
+
+def _links(attempt: Attempt) -> list[Link]:
+    """To the attempt before: between the two the pod waited in the queue."""
+    if attempt.previous is None:
+        return []
+    waited = {"kpolicy.queue.wait_ms": attempt.wait_ns // 1_000_000}
+    return [Link(_place(attempt.previous), waited)]
+
+
+def _place(context: TraceContext) -> SpanContext:
+    return SpanContext(context.trace_id, context.root_id, is_remote=False, trace_flags=_KEPT)
+
+
+def _status(failure: str) -> Status:
+    if not failure:
+        return Status(StatusCode.UNSET)
+    return Status(StatusCode.ERROR, failure[: limits.TRACE_MESSAGE_CHARACTERS_MAX])

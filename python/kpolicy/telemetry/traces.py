@@ -1,8 +1,8 @@
 """One trace for each attempt to place a pod, built when the attempt is over.
 
-Owns which attempts are kept, and the ids that others hear of before. Assumes an attempt that is
-measured elsewhere. Without an exporter no object of the SDK exists and `Traces.begin` is one
-comparison. Must not know the shape of a trace: `pipeline` does.
+Owns who has which ids, and whether a trace is kept. Assumes that whoever tells of an attempt asks
+first whether it is (`keeps`), so that what is not kept costs nothing more. Without an exporter no
+object of the SDK exists and `Traces.begin` is one comparison.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.attempt import SCHEDULED, Attempt, TraceContext, is_slow
+from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
 from kpolicy.telemetry.sampling import Judge, Sampling
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from kpolicy.telemetry.pipeline import Pipeline
+
+_SPAN_BITS: Final = 64
+_SPAN_MASK: Final = (1 << _SPAN_BITS) - 1
 
 
 class Traces:
@@ -32,7 +35,6 @@ class Traces:
         random: Random | None = None,
         resource: Mapping[str, str] | None = None,
     ) -> None:
-        self.enabled = bool(exporters)
         self._judge = Judge(sampling or Sampling())
         self._random = random or Random()
         self._pipeline: Pipeline | None = None
@@ -42,6 +44,10 @@ class Traces:
             self._pipeline = pipeline.Pipeline(exporters, resource or {})
 
     @property
+    def enabled(self) -> bool:
+        return self._pipeline is not None
+
+    @property
     def dropped(self) -> int:
         return self._judge.dropped
 
@@ -49,22 +55,28 @@ class Traces:
         """Ids for an attempt that others will hear of before it ends; None when traces are off."""
         if self._pipeline is None:
             return None
-        trace_id = self._random.getrandbits(128) or 1
-        span_id = self._random.getrandbits(64) or 1
-        return TraceContext(trace_id, span_id, self._judge.sampled(trace_id, now_ns))
+        trace_id = self._random.getrandbits(2 * _SPAN_BITS) or 1
+        spans = self._random.getrandbits(2 * _SPAN_BITS)
+        return TraceContext(
+            trace_id,
+            spans & _SPAN_MASK or 1,
+            spans >> _SPAN_BITS or 1,
+            self._judge.sampled(trace_id, now_ns),
+        )
 
-    def record(self, attempt: Attempt, context: TraceContext | None = None) -> TraceContext | None:
-        """The attempt is over: build its spans if they are to be kept."""
-        if self._pipeline is None:
-            return None
-        context = context or self.begin(attempt.started_ns)
-        assert context is not None
-        if not context.sampled and not self._judge.kept_anyway(
-            failed=attempt.result != SCHEDULED, slow=is_slow(attempt), now_ns=attempt.started_ns
-        ):
-            return None
-        self._pipeline.emit(attempt, context)
-        return context
+    def keeps(self, context: TraceContext, *, failed: bool, slow: bool, now_ns: int) -> bool:
+        """Whether it is to be recorded; ask once, when the attempt is over."""
+        return context.sampled or self._judge.kept_anyway(failed=failed, slow=slow, now_ns=now_ns)
+
+    def record(self, attempt: Attempt, context: TraceContext) -> None:
+        """The attempt is over: build its spans."""
+        if self._pipeline is not None:
+            self._pipeline.emit(attempt, context)
+
+    def add(self, step: Step, context: TraceContext) -> None:
+        """What followed from an attempt whose trace was kept."""
+        if self._pipeline is not None:
+            self._pipeline.add(step, context)
 
     def stop(self, seconds_max: float = limits.TRACE_FLUSH_S) -> bool:
         """Export what waits; False when the collector did not take it in time."""

@@ -29,11 +29,11 @@ from kpolicy.cluster.failure import TimedOut
 from kpolicy.engine import Decision, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.binds import Binds
-from kpolicy.scheduler.decide import Placement
+from kpolicy.scheduler.decide import Basis, Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod
-from kpolicy.scheduler.report import Basis, Reporter
+from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
@@ -136,6 +136,7 @@ class Rig:
     clock: ManualClock
     events: Silent
     group: asyncio.TaskGroup
+    reporter: Reporter
 
     def start(self, *uids: str, volumes: Sequence[VolumeWork] = ()) -> None:
         for uid in uids:
@@ -143,7 +144,8 @@ class Rig:
         for pod in self.queue.pop_batch(1000, self.clock.monotonic_ns()):
             decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", volumes=volumes)
             placement = Placement(pod, decision, 0, rescued=False)
-            self.binds.start(placement, Basis("sha256:1", "77", 0, 0), self.group)
+            basis = Basis("sha256:1", "77", 0, 0)
+            self.binds.start(placement, basis, self.reporter.decided(placement, basis), self.group)
 
     def settled(self) -> dict[str, int]:
         flat = [outcome for batch in self.engine.told for outcome in batch]
@@ -164,7 +166,7 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
     thread = EngineThread(engine, clock, lambda call, seconds: None)
     reporter = Reporter(
-        clock, events, Silent(), SchedulerMetrics(), Traces(),  # type: ignore[arg-type]
+        clock, events, Silent(), SchedulerMetrics(), Traces(), "run",  # type: ignore[arg-type]
     )  # fmt: skip
     sink = EngineSink(thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None)
     binder = ScriptedBinder(*outcomes)
@@ -172,11 +174,11 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     pre_binder = ScriptedPreBinder()
     binds = Binds(
         binder, thread, queue, sink, reporter, pre_binder=pre_binder,
-        clock=clock, run_id="run", on_work=lambda: None, in_flight_max=window,
+        clock=clock, on_work=lambda: None, in_flight_max=window,
     )  # fmt: skip
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
-        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group)
+        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group, reporter)
         assert await binds.drain(5)
         assert binds.under_way == 0
         settling.cancel()

@@ -16,10 +16,11 @@ from kpolicy.engine import Scheduled, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.consequences import Consequences
 from kpolicy.scheduler.cycle import Cycle
-from kpolicy.scheduler.decide import Placement, take
+from kpolicy.scheduler.decide import Basis, Placement, take
 from kpolicy.scheduler.engine_port import EngineThread
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.report import Basis, Reporter
+from kpolicy.scheduler.report import Reporter
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 from tests.unit.scheduler.pods import SECOND, Pending
@@ -82,7 +83,9 @@ class Unbounded:
         self.room = 10_000
         self.under_way = 0
 
-    def start(self, placement: Placement, basis: Basis, group: asyncio.TaskGroup) -> None:
+    def start(
+        self, placement: Placement, basis: Basis, pod_try: PodTry, group: asyncio.TaskGroup
+    ) -> None:
         self.started.append(placement.pod.uid)
         self.room -= 1
 

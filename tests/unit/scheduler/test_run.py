@@ -242,7 +242,9 @@ async def test_each_attempt_is_a_trace() -> None:
         for name, root in roots.items()
         if root.context is not None
     }
-    assert children == {"first": ["bind", "filter", "score"], "second": ["filter"]}
+    assert children == {
+        "first": ["bind", "bind queue", "filter", "reserve", "score"], "second": ["filter"],
+    }  # fmt: skip
 
 
 async def test_reload_serves_new_profiles_and_retries_what_the_old_rules_parked() -> None:

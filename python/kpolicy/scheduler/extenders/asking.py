@@ -7,7 +7,6 @@ all at once) and what a failure means. Assumes a pod and nodes as bytes. Must no
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -23,10 +22,11 @@ from kpolicy.scheduler.extenders.wire import (
     whole_nodes,
 )
 from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
+from kpolicy.scheduler.pod_log import PodLog
 
 Result = TypeVar("Result")
 
-_log = logging.getLogger(__name__)
+_log = PodLog(__name__)
 
 # What the engine takes: ten times the sum still fits 64 bits, and rules' totals beside it.
 _SCORE_MAX: Final = 2**55

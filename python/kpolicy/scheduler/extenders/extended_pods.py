@@ -17,15 +17,16 @@ from kpolicy.engine import Decision, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.consequences import Consequences
-from kpolicy.scheduler.decide import take
+from kpolicy.scheduler.decide import Basis, take
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.client import ExtenderClient
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
 from kpolicy.scheduler.extenders.two_steps import TwoSteps
+from kpolicy.scheduler.pod_log import about
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import Lane, QueuedPod
-from kpolicy.scheduler.report import Basis
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class ExtendedPods:
         between: asyncio.Lock,
         group: asyncio.TaskGroup,
         work: asyncio.Event,
+        begin: Callable[[QueuedPod], PodTry],
         on_work: Callable[[], None],
     ) -> None:
         self.in_force = in_force
@@ -62,6 +64,7 @@ class ExtendedPods:
         self._between = between
         self._group = group
         self._work = work
+        self._begin = begin
         self._on_work = on_work
         self._tickets = itertools.count()
         self._waiting: list[tuple[int, int, int, _Pod]] = []
@@ -120,26 +123,28 @@ class ExtendedPods:
     # --- one pod ---------------------------------------------------------------------------------
 
     async def _decide(self, one: _Pod) -> None:
+        pod_try = self._begin(one.pod)
+        about(pod_try)
         try:
             for _ in range(limits.EXTENDED_TRIES_MAX):
-                if await self._try(one):
+                if await self._try(one, pod_try):
                     return
-            await self._fail(one, "the cluster changed while extenders were asked")
+            await self._fail(pod_try, "the cluster changed while extenders were asked")
         finally:
             self._asking -= 1
             self.poke()
             self._on_work()
 
-    async def _try(self, one: _Pod) -> bool:
+    async def _try(self, one: _Pod, pod_try: PodTry) -> bool:
         """False: what was asked about is out of date."""
         extenders = self.in_force.now
         clients = _interested(extenders, one)
-        answers = await self._two_steps.ask(one.pod, clients)
+        answers = await self._two_steps.ask(pod_try, clients)
         if answers is None:
             self._queue.gone(one.pod.uid)
             return True
         if answers.asked.error:
-            await self._fail(one, answers.asked.error)
+            await self._fail(pod_try, answers.asked.error)
             return True
         async with self._between:
             if self.in_force.now is not extenders:
@@ -150,15 +155,15 @@ class ExtendedPods:
                 return False
             if decision.verdict == Verdict.PLACED:
                 self._binds.expect(one.pod.uid, clients)
-            self._act(one, decision, basis)
+            self._act(pod_try, decision, basis)
         return True
 
-    async def _fail(self, one: _Pod, why: str) -> None:
-        self._act(one, _failed(one.pod, why), await self._two_steps.basis())
+    async def _fail(self, pod_try: PodTry, why: str) -> None:
+        self._act(pod_try, _failed(pod_try.pod, why), await self._two_steps.basis())
 
-    def _act(self, one: _Pod, decision: Decision, basis: Basis) -> None:
-        taken = take(self._queue, [one.pod], [decision], self._clock.monotonic_ns())
-        self._consequences.act(taken, basis, self._group)
+    def _act(self, pod_try: PodTry, decision: Decision, basis: Basis) -> None:
+        taken = take(self._queue, [pod_try.pod], [decision], self._clock.monotonic_ns())
+        self._consequences.act(taken, basis, self._group, pod_try)
 
     def _is_ours(self, pod: QueuedPod) -> bool:
         """It may have gone, or have come again, while it waited."""

@@ -7,7 +7,6 @@ asked before an extender is.
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -34,8 +33,9 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.binds import BinderPort
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.wire import Unreadable, binding_args, read_binding
+from kpolicy.scheduler.pod_log import PodLog
 
-_log = logging.getLogger(__name__)
+_log = PodLog(__name__)
 _NOT_FOUND: Final = 404
 
 

@@ -7,7 +7,6 @@ engine found; it judges again what comes of this. Must not choose among them.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,8 +19,9 @@ from kpolicy.scheduler.extenders.wire import (
     whole_victims,
 )
 from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
+from kpolicy.scheduler.pod_log import PodLog
 
-_log = logging.getLogger(__name__)
+_log = PodLog(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from typing import Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
+from kpolicy.scheduler.decide import Basis
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.fresh_pods import FreshPods
 from kpolicy.scheduler.extenders.trimming import Sources, Trimming
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.queued_pod import QueuedPod
-from kpolicy.scheduler.report import Basis
 
 
 class WholeNodes(Protocol):
@@ -46,15 +47,19 @@ class TwoSteps:
         self._nodes = nodes
         self._clock = clock
 
-    async def ask(self, pod: QueuedPod, clients: Sequence[ExtenderClient]) -> Answers | None:
+    async def ask(self, pod_try: PodTry, clients: Sequence[ExtenderClient]) -> Answers | None:
         """None: the pod is gone."""
-        first = await self._filter(pod.uid)
-        asked = await self._ask(clients, pod, first.feasible)
+        pod, names = pod_try.pod, tuple(client.name for client in clients)
+        with pod_try.spending(self._clock, "filter for extenders"):
+            first = await self._filter(pod.uid)
+        with pod_try.spending(self._clock, "extenders", names):
+            asked = await self._ask(clients, pod, first.feasible)
         if asked is None:
             return None
         if asked.error or not any(client.extender.preempt_verb for client in clients):
             return Answers(first, asked, None)
-        left = await self._trimmed(clients, pod, first.token, asked)
+        with pod_try.spending(self._clock, "extenders on victims", names):
+            left = await self._trimmed(clients, pod, first.token, asked)
         if isinstance(left, Failed):  # nothing is known of the room there is
             return Answers(first, Asked(error=left.message), None)
         return Answers(first, asked, left)

@@ -1,0 +1,208 @@
+"""The ids by which a try is known: the same in the log, in its trace and on the pod.
+
+Real decisions and real requests over the embedded control plane; what is read is what a user has:
+JSON lines, exported spans, annotations."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import FixedSource
+from kpolicy.scheduler.run import Scheduler
+from kpolicy.telemetry.logs import JsonFormatter
+from kpolicy.telemetry.sampling import Sampling
+from kpolicy.telemetry.traces import Traces
+from kpolicy.testing import FaultRule, RequestFault, ScriptedFaults, node, pod
+from kpolicy.testing.control_plane import ControlPlane
+from kpolicy.testing.kubelet import KubeletTimes
+from tests.unit.scheduler.world import connection
+
+WAIT_S = 60.0
+QUICK = KubeletTimes(start_s=0.01, stop_s=0.05)
+POLICY = Source(
+    "policy.yaml",
+    """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: shop}
+spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
+""",
+)
+IDS = {"ts", "level", "msg", "pod", "pod_uid", "policy_hash", "decision_id", "trace_id", "span_id"}
+
+
+@dataclass
+class Told:
+    """What a run gave."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    spans: list[ReadableSpan] = field(default_factory=list)
+    pods: dict[str, Any] = field(default_factory=dict)
+
+    def line(self, text: str) -> dict[str, Any]:
+        return next(line for line in self.lines if text in line["msg"])
+
+    def roots(self, name: str) -> list[ReadableSpan]:
+        found = [
+            span
+            for span in self.spans
+            if span.parent is None and (span.attributes or {})["k8s.pod.name"] == name
+        ]
+        return sorted(found, key=lambda span: span.start_time or 0)
+
+    def below(self, root: ReadableSpan) -> dict[str, ReadableSpan]:
+        assert root.context is not None
+        return {
+            span.name: span
+            for span in self.spans
+            if span.context
+            and span.context.trace_id == root.context.trace_id
+            and span.parent is not None
+        }
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """As `kpolicy run --log-format=json --log-level=debug` writes it."""
+    stream, ours = io.StringIO(), logging.getLogger("kpolicy")
+    handler, before = logging.StreamHandler(stream), ours.level
+    handler.setFormatter(JsonFormatter())
+    ours.addHandler(handler)
+    ours.setLevel(logging.DEBUG)
+    yield stream
+    ours.removeHandler(handler)
+    ours.setLevel(before)
+
+
+async def told(
+    log: io.StringIO,
+    control_plane: ControlPlane,
+    until: Callable[[set[str]], bool],
+    sampling: Sampling | None = None,
+) -> Told:
+    """Run until the names of the pods on nodes are as wanted."""
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), sampling, Random(3))
+    scheduler = Scheduler(
+        connection(control_plane.url), FixedSource([POLICY]),
+        Options(port=0, leader_elect=False, seed=1), traces=traces,
+    )  # fmt: skip
+    task = asyncio.create_task(scheduler.run())
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            pods = {one["metadata"]["name"]: one for one in control_plane.objects("Pod")}
+            placed = {name for name, one in pods.items() if one["spec"].get("nodeName")}
+            if until(placed):
+                break
+            assert not task.done(), task.result()
+            await asyncio.sleep(0.01)
+    scheduler.stop()
+    assert await task is None
+    assert traces.stop(WAIT_S)
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    return Told(lines, list(exporter.get_finished_spans()), pods)
+
+
+def ids(span: ReadableSpan) -> tuple[str, str]:
+    assert span.context is not None
+    return f"{span.context.trace_id:032x}", f"{span.context.span_id:016x}"
+
+
+async def test_lines_of_a_placed_a_parked_and_a_failed_pod_lead_to_their_traces(
+    log: io.StringIO,
+) -> None:
+    refused = FaultRule(
+        RequestFault(status=422), verb="create", subresource="binding", name="failed", times=1
+    )
+    async with ControlPlane(faults=ScriptedFaults([refused])) as control_plane:
+        control_plane.add(node("n", cpu="4"))
+        control_plane.add(pod("placed", cpu="1"), pod("parked", cpu="9"), pod("failed", cpu="1"))
+        found = await told(
+            log, control_plane,
+            lambda placed: placed >= {"placed", "failed"} and "no node for" in log.getvalue(),
+        )  # fmt: skip
+    for name, text, node_name in (
+        ("placed", "bound default/placed to n", "n"),
+        ("parked", "no node for default/parked", None),
+        ("failed", "default/failed: binding to n failed: 422", "n"),
+    ):
+        line, root = found.line(text), found.roots(name)[0]
+        assert line.keys() >= IDS, line
+        assert (line["trace_id"], line["span_id"]) == ids(root)
+        assert (line["pod"], line.get("node")) == (f"default/{name}", node_name)
+        assert line["pod_uid"] == found.pods[name]["metadata"]["uid"]
+        attributes = root.attributes or {}
+        assert line["decision_id"] == attributes["kpolicy.decision.id"]
+        assert line["policy_hash"] == attributes["kpolicy.policy.hash"]
+        assert attributes["kpolicy.policy.names"] == ("shop", "kube-scheduler-default")
+    annotations = found.pods["placed"]["metadata"]["annotations"]
+    assert (
+        found.line("bound default/placed")["decision_id"] == annotations["kpolicy.dev/decision-id"]
+    )
+
+
+async def test_ids_of_a_trace_that_is_not_kept_are_left_out(log: io.StringIO) -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="4"), pod("placed"), pod("parked", cpu="9"))
+        found = await told(
+            log, control_plane,
+            lambda placed: placed == {"placed"} and "no node for" in log.getvalue(),
+            Sampling(0.0),
+        )  # fmt: skip
+    assert found.roots("placed") == []
+    line = found.line("bound default/placed")
+    assert not {"trace_id", "span_id"} & line.keys()
+    assert line.keys() >= IDS - {"trace_id", "span_id"}
+    # Parked ones are kept whatever the sampler says.
+    (root, *_) = found.roots("parked")
+    assert found.line("no node for default/parked")["trace_id"] == ids(root)[0]
+
+
+async def test_making_room_is_in_the_trace_of_the_try_that_asked_for_it(log: io.StringIO) -> None:
+    async with ControlPlane(kubelet=QUICK) as control_plane:
+        control_plane.add(node("n", cpu="4"))
+        control_plane.add(pod("low", cpu="4", node_name="n"), pod("high", cpu="4", priority=9))
+        found = await told(log, control_plane, lambda placed: "high" in placed)
+    first, *_, last = found.roots("high")
+    line = found.line("evicted default/low")
+    assert (line["trace_id"], line["span_id"]) == ids(first)
+    assert (line["pod"], line["preemptor"], line["node"]) == ("default/low", "default/high", "n")
+    assert line.keys() >= IDS
+    below = found.below(first)
+    assert below.keys() >= {"filter", "make room", "write nomination", "evict"}
+    room, evict = below["make room"], below["evict"]
+    assert (room.attributes or {})["kpolicy.victims"] == 1
+    assert (evict.attributes or {})["k8s.pod.name"] == "low"
+    assert room.context is not None
+    assert evict.parent is not None
+    assert evict.parent.span_id == room.context.span_id
+    # Between the two tries it waited in the queue.
+    assert [link.context for link in last.links] == [found.roots("high")[-2].context]
+    attributes = last.links[0].attributes or {}
+    assert attributes["kpolicy.queue.wait_ms"] == (last.attributes or {})["kpolicy.queue.wait_ms"]
+
+
+async def test_no_time_of_a_bound_pod_is_unexplained(log: io.StringIO) -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="4"), pod("placed", cpu="1"))
+        found = await told(log, control_plane, lambda placed: placed == {"placed"})
+    (root,) = found.roots("placed")
+    steps = sorted(found.below(root).values(), key=lambda span: span.start_time or 0)
+    assert [span.name for span in steps] == ["filter", "score", "reserve", "bind queue", "bind"]
+    edges = [root.start_time, *(span.end_time for span in steps)]
+    for span, before in zip(steps, edges, strict=False):
+        assert span.start_time == before, f"a gap before {span.name}"
+    assert root.end_time == steps[-1].end_time
