@@ -137,7 +137,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     )  # fmt: skip
     consequences = Consequences(binds, preemptions, reporter)
     in_force, between = ExtendersInForce(clock, group), asyncio.Lock()
-    nodes = WholeNodes(client, clock, given.machine.random, group)
+    nodes = WholeNodes(client, clock, given.machine.random, group, heartbeats=given.heartbeats)
     extended = ExtendedPods(
         thread, queue, in_force, TwoSteps(thread, FreshPods(client), nodes, clock), consequences,
         binds=extender_binds, clock=clock, between=between, group=group,

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import Informer
+from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.resources import RESOURCES
 
@@ -89,12 +91,22 @@ class RawNodes:
             self._named.add(name)
 
 
+_TASK: Final = "informer-nodes-for-extenders"
+
+
 class WholeNodes:
     """Watches nodes from the first time that they are wanted."""
 
     def __init__(
-        self, client: ApiClient, clock: Clock, random: Random, group: asyncio.TaskGroup
+        self,
+        client: ApiClient,
+        clock: Clock,
+        random: Random,
+        group: asyncio.TaskGroup,
+        *,
+        heartbeats: Heartbeats,
     ) -> None:
+        self._heartbeats = heartbeats
         self._nodes = RawNodes()
         self._clock = clock
         self._group = group
@@ -105,7 +117,8 @@ class WholeNodes:
         """Every node, or why they are not to be had."""
         if not self._running:
             self._running = True
-            self._group.create_task(self._informer.run(), name="informer of whole nodes")
+            pulse = self._heartbeats.of(_TASK, INFORMER_SILENT_S_MAX)
+            self._group.create_task(self._informer.run(pulse), name=_TASK)
         synced = asyncio.ensure_future(self._informer.wait_synced())
         deadline = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
         try:
