@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from tests.cluster.audit import AuditEvent
@@ -19,6 +20,7 @@ from tests.cluster.connection import Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 
+POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 PRIORITIES = {"low": 100, "medium": 200, "high": 300}
 GRACE_S = 600  # no test takes as long: such pods end when it says so
 _PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.lint_settings import Settings, add_flags, settings_of
+from kpolicy.cli.outputs_flag import add_outputs_flag
 from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
@@ -44,10 +45,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         allow_abbrev=False,
     )
     parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
-    parser.add_argument(
-        "--output", "-o", action="append", metavar="FORMAT[=FILE]", type=_output, default=None,
-        help=f"one of {', '.join(_FORMATS)} (default: full); may be repeated",
-    )  # fmt: skip
+    add_outputs_flag(parser, _FORMATS)
     parser.add_argument(
         "--snapshot", "-s", action="append", default=[], metavar="FILE|DIR",
         help="a recorded cluster to ask the rules about; repeatable",
@@ -65,13 +63,6 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser.add_argument(
         "--release", default="", metavar="1.N", help="read legacy files as this release did"
     )
-
-
-def _output(written: str) -> tuple[str, str]:
-    name, _, file = written.partition("=")
-    if name not in _FORMATS:
-        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(_FORMATS)}")
-    return name, file
 
 
 def main(args: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.outputs_flag import add_outputs_flag
 from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
@@ -62,10 +63,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         "--update", action="store_true", help="write what was got in place of what was expected"
     )
     parser.add_argument("--watch", action="store_true", help="run again whenever a file changes")
-    parser.add_argument(
-        "--output", "-o", action="append", metavar="FORMAT[=FILE]", type=_output, default=None,
-        help=f"one of {', '.join(_FORMATS)} (default: text); may be repeated",
-    )  # fmt: skip
+    add_outputs_flag(parser, _FORMATS)
 
 
 def _pattern(written: str) -> str:
@@ -90,13 +88,6 @@ def _percentage(written: str) -> float:
     if not 0 <= percentage <= 100:
         raise argparse.ArgumentTypeError("from 0 to 100")
     return percentage
-
-
-def _output(written: str) -> tuple[str, str]:
-    name, _, file = written.partition("=")
-    if name not in _FORMATS:
-        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(_FORMATS)}")
-    return name, file
 
 
 def main(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.limits import MESSAGE_CHARACTERS_MAX
+from kpolicy.coded import Coded
 
 FILE_MISSING: Final = "KPC101"
 FILE_UNREADABLE: Final = "KPC102"
@@ -66,15 +67,8 @@ CATALOGUE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionProblem:
-    """One line on what is wrong, one on what to do about it."""
-
-    code: str
-    message: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+class ConnectionProblem(Coded):
+    pass
 
 
 def problem(code: str, message: str, hint: str = "") -> ConnectionProblem:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.coded import Coded
 
 POLICY_UNREADABLE: Final = "KPS101"
 POLICY_INVALID: Final = "KPS102"
@@ -55,14 +56,8 @@ UNUSABLE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    code: str
-    message: str
-    hint: str = ""
+class Problem(Coded):
     exit_status: int = UNUSABLE
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
 def of_connection(problem: ConnectionProblem) -> Problem:

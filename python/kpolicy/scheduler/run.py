@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from kpolicy.clock import Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.limits import OUTBOX_SILENT_S_MAX, START_PATIENCE_S
+from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import Heartbeats, Pulse
@@ -39,7 +39,7 @@ from kpolicy.scheduler.queue import QueueStatistics
 from kpolicy.scheduler.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.stopping import Stopping
-from kpolicy.scheduler.upkeep import flush_parked, log_summary, measure_lag
+from kpolicy.scheduler.tasks import Tasks, begin_deciding, begin_writing
 from kpolicy.scheduler.way_out import died, wind_down
 from kpolicy.telemetry.http import HttpServer
 from kpolicy.telemetry.process_metrics import register as register_process
@@ -198,7 +198,8 @@ class Scheduler:
         if problem is not None:
             return problem
         parts = self._parts = self._wire(client, group)
-        problem = await self._listen(parts, client, group)
+        tasks = Tasks(group, self._heartbeats)
+        problem = await self._listen(parts, client, tasks)
         if problem is not None:
             return problem
         delivery = self._delivery = self._deliver(parts, client, group)
@@ -210,18 +211,7 @@ class Scheduler:
         if self._shadow is not None and self._shadow_given is not None:
             shadow_source = delivery.source_of(self._shadow_given)
             await self._stop.or_stopped(self._shadow.start(shadow_source))
-        lag = partial(measure_lag, self._clock, self.metrics.loop_lag_seconds)
-        for run, name in (
-            (lag, "loop-lag"),
-            (parts.binds.run, "settle"),
-            (parts.pre_binds.run, "volumes"),
-        ):
-            self._begin_task(group, run, name)
-        for run, name in (
-            (parts.reporter.events.run, "events"),
-            (parts.reporter.status.run, "conditions"),
-        ):
-            self._begin_task(group, run, name, OUTBOX_SILENT_S_MAX)
+        begin_writing(tasks, parts, self.metrics, self._clock)
         await self._stop.or_stopped(parts.informers.wait_synced())
         if not self._stop.has_begun:
             gc.collect()
@@ -231,12 +221,11 @@ class Scheduler:
             delivery.follow()
             if self._shadow is not None and shadow_source is not None:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
-                silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
-                self._begin_task(group, follow, "shadow-policy", silent_s_max)
+                tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
             await self._stop.or_stopped(self._lead())
         if not self._stop.has_begun:
             delivery.report.begin()
-            self._begin(parts, group)
+            begin_deciding(tasks, parts, partial(self._cycle, parts, group), self._clock)
             await self._stop.wait()
         if self._problem is None:  # after a loss of the lease nothing is waited for
             await wind_down(parts, self._leadership, self._stop.left_s)
@@ -270,16 +259,13 @@ class Scheduler:
         )  # fmt: skip
         return wire(given, group)
 
-    async def _listen(
-        self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup
-    ) -> Problem | None:
+    async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
         if self.options.port == 0:
             return None
         life = Life(self._not_ready, self._stopping, self._configuration, self._heartbeats)
-        begin = partial(self._begin_task, group)
         listening = await listen(
             self.options, parts, life,
-            registry=self.metrics.registry, client=client, clock=self._clock, begin=begin,
+            registry=self.metrics.registry, client=client, clock=self._clock, begin=tasks.begin,
         )  # fmt: skip
         if isinstance(listening, Problem):
             return listening
@@ -317,31 +303,6 @@ class Scheduler:
     async def _lead(self) -> None:
         if self._leadership is not None:
             await self._leadership.acquire()
-
-    def _begin(self, parts: Parts, group: asyncio.TaskGroup) -> None:
-        clock = self._clock
-        flush = partial(
-            flush_parked, parts.queue, parts.cycle, parts.thread, parts.sink, clock=clock
-        )
-        for run, name in (
-            (partial(self._cycle, parts, group), "cycle"),
-            (parts.extended.run, "extenders"),
-            (
-                flush,
-                "flush",
-            ),
-            (partial(log_summary, parts.reporter, parts.queue, clock), "summary"),
-        ):
-            self._begin_task(group, run, name)
-
-    def _begin_task(
-        self,
-        group: asyncio.TaskGroup,
-        run: Callable[[Pulse], Coroutine[Any, Any, None]],
-        name: str,
-        silent_s_max: float = limits.TASK_SILENT_S_MAX,
-    ) -> None:
-        group.create_task(run(self._heartbeats.of(name, silent_s_max)), name=name)
 
     async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:
         if self.options.once:

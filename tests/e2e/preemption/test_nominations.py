@@ -5,7 +5,6 @@ Claims of our own, and those that others wrote before the pod was looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,42 +12,10 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.preemption_stage import GRACE_S, Stage, create_priorities
-from tests.e2e.rights import RULES
+from tests.e2e.preemption_stage import GRACE_S, POLICY, Stage
 from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
-
-POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
-    with ControlPlane() as plane:
-        plane.grant(NORMAL, RULES)
-        create_priorities(plane)
-        yield plane
-
-
-@pytest.fixture(scope="module")
-def scheduler(
-    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SchedulerProcess]:
-    log = tmp_path_factory.mktemp("nominations") / "kpolicy.log"
-    with SchedulerProcess(cluster.kubeconfig(NORMAL), POLICY, log) as process:
-        yield process
-
-
-@pytest.fixture
-def stage(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Stage]:
-    stage = Stage(cluster)
-    stage.open()
-    yield stage
-    stage.close()
-    wait_for(
-        lambda: scheduler.metric("scheduler_cache_size", type="nodes") == 0,
-        "the scheduler to see the stage cleared",
-    )
 
 
 # --- TestNominatedNode (5; the one that fails before its bind is a unit test) --------------------

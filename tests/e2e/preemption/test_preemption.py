@@ -5,8 +5,7 @@ The audit log says who was deleted: the victims decided, each once, by uid, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,43 +14,13 @@ from tests.cluster.audit import AuditEvent
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.preemption_stage import GRACE_S, Stage, create_priorities
-from tests.e2e.rights import RULES, WRITES_ALLOWED_EVICTING
+from tests.e2e.preemption_stage import GRACE_S, Stage
+from tests.e2e.rights import WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
 
-POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 AWAITED = "not eligible due to a terminating pod on the nominated node."
-
-
-@pytest.fixture(scope="module")
-def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
-    with ControlPlane() as plane:
-        plane.grant(NORMAL, RULES)
-        create_priorities(plane)
-        yield plane
-
-
-@pytest.fixture(scope="module")
-def scheduler(
-    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SchedulerProcess]:
-    log = tmp_path_factory.mktemp("preemption") / "kpolicy.log"
-    with SchedulerProcess(cluster.kubeconfig(NORMAL), POLICY, log) as process:
-        yield process
-
-
-@pytest.fixture
-def stage(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Stage]:
-    stage = Stage(cluster)
-    stage.open()
-    yield stage
-    stage.close()
-    wait_for(
-        lambda: scheduler.metric("scheduler_cache_size", type="nodes") == 0,
-        "the scheduler to see the stage cleared",
-    )
 
 
 # --- TestPreemption (6) --------------------------------------------------------------------------

@@ -1,0 +1,43 @@
+"""One control plane and one scheduler that may evict for each module, and a stage for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.preemption_stage import POLICY, Stage, create_priorities
+from tests.e2e.rights import RULES
+from tests.e2e.scheduler_process import SchedulerProcess
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
+    with ControlPlane() as plane:
+        plane.grant(NORMAL, RULES)
+        create_priorities(plane)
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def scheduler(
+    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SchedulerProcess]:
+    log = tmp_path_factory.mktemp("preemption") / "kpolicy.log"
+    with SchedulerProcess(cluster.kubeconfig(NORMAL), POLICY, log) as process:
+        yield process
+
+
+@pytest.fixture
+def stage(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Stage]:
+    stage = Stage(cluster)
+    stage.open()
+    yield stage
+    stage.close()
+    wait_for(
+        lambda: scheduler.metric("scheduler_cache_size", type="nodes") == 0,
+        "the scheduler to see the stage cleared",
+    )
