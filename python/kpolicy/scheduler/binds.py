@@ -18,13 +18,14 @@ from kpolicy.cluster.binding import Binding, BindOutcome, SettledOutcome, Unknow
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
+from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.decide import Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Basis, BindTimes, Reporter
 from kpolicy.scheduler.sink import EngineSink
+from kpolicy.scheduler.unsent import Unsent
 
 POLICY_HASH = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
@@ -70,6 +71,7 @@ class Binds:
         run_id: str,
         on_work: Callable[[], None],
         in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
+        unsent: Unsent | None = None,
         is_bound_elsewhere: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._binder = binder
@@ -88,8 +90,7 @@ class Binds:
         self._waiting = 0  # of them, for their volumes
         self._in_doubt = 0  # of them, sent and perhaps written
         self._sending = 0
-        # Not sent yet, by uid; done once it is not to be.
-        self._unsent: dict[str, asyncio.Future[None]] = {}
+        self._unsent = unsent if unsent is not None else Unsent()
         self._decisions = 0
         self._ended: list[_Ended] = []
         self._urgent = asyncio.Event()
@@ -128,10 +129,7 @@ class Binds:
 
     def withdraw(self, uid: str) -> bool:
         """Take a placement back whose bind was not sent yet: its pod is queued again."""
-        unsent = self._unsent.get(uid)
-        if unsent is not None and not unsent.done():
-            unsent.set_result(None)
-        return unsent is not None
+        return self._unsent.withdraw(uid)
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Tell the engine of ended binds, as many at once as have gathered."""
@@ -172,21 +170,21 @@ class Binds:
         binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
         context = self._reporter.traces.begin(times.decided_ns)
         traceparent = context.traceparent if context is not None else None
-        unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
-        end = await self._timed_pre_bind(pod, decision, unsent) if decision.volumes else None
+        taken_back = self._unsent.begin(pod.uid, decision.node)
+        end = await self._timed_pre_bind(pod, decision, taken_back) if decision.volumes else None
         if end is not None:
-            del self._unsent[pod.uid]
+            self._unsent.end(pod.uid)
         else:
             async with self._window:
-                del self._unsent[pod.uid]
+                self._unsent.end(pod.uid)
                 times.started_ns = self._clock.now_ns()
                 began_ns = self._clock.monotonic_ns()
                 # Clause: what an extender binds is no bind of a plugin.
-                is_timed = not (unsent.done() or self._is_bound_elsewhere(pod.uid))
-                outcome = None if unsent.done() else await self._send(binding, traceparent)
+                is_timed = not (taken_back.done() or self._is_bound_elsewhere(pod.uid))
+                outcome = None if taken_back.done() else await self._send(binding, traceparent)
             if isinstance(outcome, Unknown):
                 outcome = await self._learn(binding, outcome, traceparent)
-            end = WITHDRAWN if outcome is None else bind_end(outcome, binding.node)
+            end = taken_back.result() if outcome is None else bind_end(outcome, binding.node)
             if is_timed:
                 self._timed(pod.profile, began_ns, end)
         times.end(self._clock)
@@ -202,10 +200,10 @@ class Binds:
             self._urgent.set()
 
     async def _timed_pre_bind(
-        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+        self, pod: QueuedPod, decision: Decision, taken_back: asyncio.Future[BindEnd]
     ) -> BindEnd | None:
         began_ns = self._clock.monotonic_ns()
-        end = await self._pre_bind(pod, decision, withdrawn)
+        end = await self._pre_bind(pod, decision, taken_back)
         seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
         self._reporter.metrics.pre_bound(pod.profile, seconds, succeeded=end is None)
         return end
@@ -216,17 +214,17 @@ class Binds:
         self._reporter.metrics.bound(profile, seconds, succeeded=succeeded)
 
     async def _pre_bind(
-        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+        self, pod: QueuedPod, decision: Decision, taken_back: asyncio.Future[BindEnd]
     ) -> BindEnd | None:
         """Outside of the window: a slow one takes no other pod's place. What is written for it by
         the time when it is withdrawn stands, as by kube-scheduler."""
         self._waiting += 1
         self._on_work()
         work = asyncio.ensure_future(self._pre_binder.pre_bind(pod, decision))
-        waits: tuple[asyncio.Future[Any], ...] = (work, withdrawn)
+        waits: tuple[asyncio.Future[Any], ...] = (work, taken_back)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else WITHDRAWN
+            return work.result() if work.done() else taken_back.result()
         finally:
             work.cancel()
             self._waiting -= 1
@@ -245,6 +243,7 @@ class Binds:
     ) -> SettledOutcome:
         """Ask until somebody knows. Between the questions others have the place in the window."""
         self._in_doubt += 1
+        self._unsent.doubt(binding.uid, binding.node)
         self._on_work()
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
         try:
@@ -252,13 +251,17 @@ class Binds:
                 await self._clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._window:
-                    outcome = await self._binder.settle(binding, doubt, traceparent)
+                    outcome = await self._binder.settle(
+                        binding, doubt, traceparent,
+                        may_send=self._unsent.may_send_again(binding.uid),
+                    )  # fmt: skip
                 self.outcomes[type(outcome).__name__] += 1
                 if not isinstance(outcome, Unknown):
                     return outcome
                 doubt = outcome
         finally:
             self._in_doubt -= 1
+            self._unsent.settled(binding.uid)
 
     async def _linger(self) -> None:
         """Let good news gather; bad news cuts it short."""

@@ -50,6 +50,7 @@ from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.reload import Compile, Reloader
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
+from kpolicy.scheduler.unsent import Unsent
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
@@ -115,9 +116,10 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     queue = Queue()
     nominations = Nominations(status, clock, given.fence)
     pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
+    unsent = Unsent()
     sink = EngineSink(
         thread, queue, clock,
-        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard,
+        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard, unsent=unsent,
     )  # fmt: skip
     random = given.machine.random
     informers = Informers(
@@ -129,7 +131,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
-        in_flight_max=given.options.binds_in_flight_max,
+        in_flight_max=given.options.binds_in_flight_max, unsent=unsent,
     )  # fmt: skip
     preemptions = Preemptions(
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,
