@@ -83,6 +83,14 @@ class Informer:
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         self._pulse = pulse
+        try:
+            await self._run(pulse)
+        finally:  # nobody is to wait for a list that will not come
+            for waited_for in (self._wanted, self._serving):
+                if waited_for is not None:
+                    waited_for.set()
+
+    async def _run(self, pulse: Pulse) -> None:
         while True:
             pulse.beat()
             self._stop.clear()

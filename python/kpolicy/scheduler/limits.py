@@ -105,6 +105,9 @@ UNREADABLE_NAMES_MAX: Final = 10_000
 # --- informers -----------------------------------------------------------------------------------
 # A policy that reads a further resource waits so long for its list; decisions wait with it.
 ADDED_RESOURCE_SYNC_S: Final = 30.0
+# A resource that no policy reads any more is still watched for so long, and while pods wait for
+# what is brought; a policy that comes back within a moment costs no list.
+RETIRE_LOOK_S: Final = 2.0
 
 # --- policy sources ------------------------------------------------------------------------------
 POLICY_POLL_S: Final = 1.0

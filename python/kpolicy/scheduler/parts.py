@@ -122,16 +122,17 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard, unsent=unsent,
     )  # fmt: skip
     random = given.machine.random
-    informers = Informers(
-        client, sink, clock, random, group,
-        patience=given.patience, heartbeats=given.heartbeats,
-    )  # fmt: skip
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock, run_id=given.machine.run_id, on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max, unsent=unsent,
+    )  # fmt: skip
+    informers = Informers(
+        client, sink, clock, random, group,
+        patience=given.patience, heartbeats=given.heartbeats,
+        in_use=lambda: binds.awaiting_volumes > 0,
     )  # fmt: skip
     preemptions = Preemptions(
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,
