@@ -176,7 +176,6 @@ LAG_PERIOD_S: Final = 0.1
 # A loop that was held up longer than this is worth a line in the log, at most once a minute.
 LAG_WARNING_S: Final = 0.5
 LAG_WARNING_PERIOD_S: Final = 60.0
-SYNC_LOG_PERIOD_S: Final = 10.0
 # A call of the engine that takes longer will not end: liveness fails and we are restarted.
 ENGINE_CALL_S_MAX: Final = 60.0
 # A task that waits for nothing but the engine, a clock or other tasks goes round far sooner.

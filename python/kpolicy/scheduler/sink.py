@@ -92,7 +92,7 @@ class EngineSink:
         if resource == _NODES and (deleted := deleted_in(lines)):
             self._unsent.nodes_left(deleted.__contains__)
         await self._take(resource, applied)
-        return LinesRead(applied.resource_version, applied.initial_events_ended, _status(applied))
+        return LinesRead(applied.resource_version, _status(applied))
 
     # --- what the engine answered ----------------------------------------------------------------
 
