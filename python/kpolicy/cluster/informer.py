@@ -49,15 +49,13 @@ class Informer:
         sink: Sink,
         clock: Clock,
         random: Random,
-        *,
-        watch_list: bool = False,
     ) -> None:
         self._client = client
         self._resource = resource
         self._sink = sink
         self._clock = clock
         self._random = random
-        self._plan = Plan(watch_list=watch_list)
+        self._plan = Plan()
         self._statistics = InformerStatistics(resource.name)
         self._synced = asyncio.Event()
         self._stop = asyncio.Event()  # ends the watch under way
@@ -83,6 +81,14 @@ class Informer:
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         self._pulse = pulse
+        try:
+            await self._run(pulse)
+        finally:  # nobody is to wait for a list that will not come
+            for waited_for in (self._wanted, self._serving):
+                if waited_for is not None:
+                    waited_for.set()
+
+    async def _run(self, pulse: Pulse) -> None:
         while True:
             pulse.beat()
             self._stop.clear()
@@ -90,7 +96,7 @@ class Informer:
                 self._serving, self._wanted = self._wanted, None
             if self._serving is not None:
                 self._plan = listing_anew(self._plan)
-            verb = "list" if self._plan.list_needed and not self._plan.watch_list else "watch"
+            verb = "list" if self._plan.list_needed else "watch"
             await (self._list() if verb == "list" else self._watch())
             if self._plan.error:
                 self._note_error(verb, self._plan.failure, self._plan.error)
@@ -118,11 +124,9 @@ class Informer:
         )
 
     async def _watch(self) -> None:
-        streamed = self._plan.list_needed
         request = WatchRequest(
-            self._plan.list_version if streamed else self._plan.resource_version,
+            self._plan.resource_version,
             timeout_s=self._random.randint(WATCH_TIMEOUT_S_MIN, WATCH_TIMEOUT_S_MAX),
-            initial_events=streamed,
         )
         if self._watched:
             self._statistics = replace(self._statistics, reconnects=self._statistics.reconnects + 1)
@@ -153,8 +157,6 @@ class Informer:
         self._pulse.beat()
         if read.status is None:
             self._note_bytes(size, read.resource_version)
-        if read.initial_events_ended:
-            self._note_list(read.resource_version)
 
     async def _pause(self, failure: Failure) -> None:
         """Between tries of one page: as after any failure, but the list goes on."""

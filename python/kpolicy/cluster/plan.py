@@ -30,7 +30,6 @@ from kpolicy.cluster.watch import End, Watched
 GONE = 410
 TOO_MANY_REQUESTS = 429
 GATEWAY_TIMEOUT = 504
-_WATCH_LIST_UNKNOWN = frozenset({400, 422})
 _REFUSED = frozenset({401, 403, 404, 405})
 _PAGE_GROWTH = 4
 
@@ -39,7 +38,6 @@ _PAGE_GROWTH = 4
 class Plan:
     """`list_latest`: list at "", the newest state there is, rather than no older than was seen."""
 
-    watch_list: bool = False
     list_needed: bool = True
     list_latest: bool = True
     resource_version: str = ""
@@ -105,16 +103,13 @@ def after_watch(
 ) -> Plan:
     """`plan` is the one that the watch was begun with."""
     version = newer_of(plan.resource_version, outcome.resource_version)
-    if outcome.synced:  # a list of the newest state may be older than what was seen: a restore
-        version = outcome.resource_version
-        plan = replace(plan, list_needed=False, list_latest=False, stale_lists=0)
     plan = replace(plan, wait_s=0.0, error="", failure=None, resource_version=version)
     if outcome.bytes_read and outcome.status is None:
         plan = replace(plan, watch_failures=0, too_large=0, refusals=0)
     match outcome.end:
         case End.CLOSED:
             short = lasted_ns < WATCH_SHORT_S * NANOSECONDS and not outcome.bytes_read
-            if not short and not plan.list_needed:
+            if not short:
                 return plan
             return _wait(plan, "the watch ended as soon as it began", monotonic_ns, chance)
         case End.STOPPED:
@@ -132,11 +127,8 @@ def after_watch(
 
 def _after_broken_watch(plan: Plan, failure: Failure, monotonic_ns: int, chance: float) -> Plan:
     if isinstance(failure, Status):
-        if plan.watch_list and plan.list_needed and failure.code in _WATCH_LIST_UNKNOWN:
-            return replace(plan, watch_list=False)  # an API server that has no streamed lists
         if failure.code == GONE:
-            latest = plan.list_latest or plan.list_needed  # a list itself was refused
-            plan = replace(plan, list_needed=True, list_latest=latest)
+            plan = replace(plan, list_needed=True)
             return _after_failure(plan, failure, monotonic_ns, chance)
         if failure.code == GATEWAY_TIMEOUT:
             return _after_failure(_too_large(plan), failure, monotonic_ns, chance)
@@ -149,7 +141,7 @@ def _after_broken_watch(plan: Plan, failure: Failure, monotonic_ns: int, chance:
         plan = replace(
             plan,
             watch_failures=0 if relist else failures,
-            list_needed=plan.list_needed or relist,
+            list_needed=relist,
         )
     return _after_failure(plan, failure, monotonic_ns, chance)
 

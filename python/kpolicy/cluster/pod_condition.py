@@ -21,7 +21,6 @@ FIRST_GENERATION: Final = 1
 class ConditionReason(StrEnum):
     UNSCHEDULABLE = "Unschedulable"  # the cluster has no place for it now
     SCHEDULER_ERROR = "SchedulerError"  # we failed
-    SCHEDULING_GATED = "SchedulingGated"  # it asked not to be looked at yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ class LinesRead:
     """`resource_version`: the newest in these lines, bookmarks included; empty if none had one."""
 
     resource_version: str
-    initial_events_ended: bool = False
     status: WatchStatus | None = None
 
 
@@ -43,7 +42,7 @@ class Sink(Protocol):
     """One list at a time per resource; calls for one resource never overlap.
 
     A `list_begin` while a list is open drops what the open one has named so far. What a finished
-    list has not named, and lines between its begin and end have not named, is gone at `list_end`.
+    list has not named is gone at `list_end`.
     """
 
     async def list_begin(self, resource: str) -> None: ...
@@ -53,4 +52,4 @@ class Sink(Protocol):
     async def list_end(self, resource: str, resource_version: str) -> None: ...
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        """Whole lines of a watch. Between `list_begin` and `list_end` they are a streamed list."""
+        """Whole lines of a watch."""

@@ -1,4 +1,4 @@
-"""One watch, or one streamed list that goes on as a watch, into the sink.
+"""One watch, into the sink.
 
 Owns the shape of the request, hand-over of whole lines and the guard against silence. Assumes that
 the caller decides what follows: whatever ends a watch is returned as a value. Must not know
@@ -40,18 +40,14 @@ class Watched:
     end: End
     resource_version: str
     bytes_read: int
-    synced: bool  # a streamed list came to its end
     failure: Failure | None = None
     status: WatchStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """`initial_events`: stream the list first (WatchList), from no older than the version."""
-
     resource_version: str
     timeout_s: int
-    initial_events: bool = False
 
     def query(self) -> dict[str, str]:
         query = {
@@ -61,8 +57,6 @@ class WatchRequest:
         }
         if self.resource_version:
             query["resourceVersion"] = self.resource_version
-        if self.initial_events:
-            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         return query
 
 
@@ -93,15 +87,13 @@ async def read_watch(
 ) -> Watched:
     """Watch until it ends, or `stop` is set. `on_open` hears that the server has agreed, `on_read`
     of each hand-over, after the sink has taken it."""
-    version, size, synced = request.resource_version, 0, False
+    version, size = request.resource_version, 0
 
     def over(
         end: End, failure: Failure | None = None, status: WatchStatus | None = None
     ) -> Watched:
-        return Watched(end, version, size, synced, failure, status)
+        return Watched(end, version, size, failure, status)
 
-    if request.initial_events:
-        await sink.list_begin(resource.name)
     async with client.stream(resource.path, resource.query() | request.query()) as stream:
         if not isinstance(stream, Stream):
             return over(End.FAILED, stream)
@@ -123,9 +115,6 @@ async def read_watch(
                 if lines := splitter.feed(chunk):
                     read = await sink.lines(resource.name, lines)
                     version = newer_of(version, read.resource_version)
-                    if read.initial_events_ended and request.initial_events and not synced:
-                        synced = True
-                        await sink.list_end(resource.name, version)
                     on_read(len(lines), read)
                     if read.status is not None:
                         return over(End.STATUS, status=read.status)

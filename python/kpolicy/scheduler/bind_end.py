@@ -39,6 +39,11 @@ WITHDRAWN = BindEnd(
 )
 
 
+def node_left(node: str) -> BindEnd:
+    """Its deletion was heard of before the bind was sent."""
+    return BindEnd(Outcome.FAILED, retry=True, message=f"node {node} was deleted before the bind")
+
+
 def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
     match outcome:
         case Bound() | AlreadyOurs():

@@ -18,7 +18,7 @@ from kpolicy.cluster.binding import Binding, BindOutcome, SettledOutcome, Unknow
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.bind_end import WITHDRAWN, BindEnd, bind_end
+from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.decide import Basis, Placement
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.pod_log import about
@@ -27,6 +27,7 @@ from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
+from kpolicy.scheduler.unsent import Unsent
 
 POLICY_HASH = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
@@ -71,6 +72,7 @@ class Binds:
         clock: Clock,
         on_work: Callable[[], None],
         in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX,
+        unsent: Unsent | None = None,
         is_bound_elsewhere: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._binder = binder
@@ -88,8 +90,7 @@ class Binds:
         self._waiting = 0  # of them, for their volumes
         self._in_doubt = 0  # of them, sent and perhaps written
         self._sending = 0
-        # Not sent yet, by uid; done once it is not to be.
-        self._unsent: dict[str, asyncio.Future[None]] = {}
+        self._unsent = unsent if unsent is not None else Unsent()
         self._ended: list[_Ended] = []
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
@@ -127,10 +128,7 @@ class Binds:
 
     def withdraw(self, uid: str) -> bool:
         """Take a placement back whose bind was not sent yet: its pod is queued again."""
-        unsent = self._unsent.get(uid)
-        if unsent is not None and not unsent.done():
-            unsent.set_result(None)
-        return unsent is not None
+        return self._unsent.withdraw(uid)
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Tell the engine of ended binds, as many at once as have gathered."""
@@ -171,12 +169,14 @@ class Binds:
         }
         binding = Binding(pod.namespace, pod.name, pod.uid, decision.node, annotations)
         traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None
-        unsent = self._unsent[pod.uid] = asyncio.get_running_loop().create_future()
-        end = await self._timed_pre_bind(pod_try, decision, unsent) if decision.volumes else None
+        taken_back = self._unsent.begin(pod.uid, decision.node)
+        end = (
+            await self._timed_pre_bind(pod_try, decision, taken_back) if decision.volumes else None
+        )
         if end is not None:
-            del self._unsent[pod.uid]
+            self._unsent.end(pod.uid)
         else:
-            end = await self._ask(pod_try, binding, traceparent)
+            end = await self._ask(pod_try, binding, taken_back, traceparent)
         pod_try.end(self._clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch says
         # that it is on a node or gone: an older event of it as pending may still come before.
@@ -190,23 +190,29 @@ class Binds:
             self._urgent.set()
 
     async def _timed_pre_bind(
-        self, pod_try: PodTry, decision: Decision, withdrawn: asyncio.Future[None]
+        self, pod_try: PodTry, decision: Decision, taken_back: asyncio.Future[BindEnd]
     ) -> BindEnd | None:
         pod, started_ns = pod_try.pod, self._clock.now_ns()
         began_ns = self._clock.monotonic_ns()
-        end = await self._pre_bind(pod, decision, withdrawn)
+        end = await self._pre_bind(pod, decision, taken_back)
         pod_try.volumes_ns = (started_ns, self._clock.now_ns())
         seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
         self._reporter.metrics.pre_bound(pod.profile, seconds, succeeded=end is None)
         return end
 
-    async def _ask(self, pod_try: PodTry, binding: Binding, traceparent: str | None) -> BindEnd:
+    async def _ask(
+        self,
+        pod_try: PodTry,
+        binding: Binding,
+        taken_back: asyncio.Future[BindEnd],
+        traceparent: str | None,
+    ) -> BindEnd:
         pod = pod_try.pod
         async with self._window:
-            unsent = self._unsent.pop(pod.uid)
+            self._unsent.end(pod.uid)
             pod_try.bind_started_ns = self._clock.now_ns()
-            if unsent.done():
-                return WITHDRAWN
+            if taken_back.done():
+                return taken_back.result()
             # Clause: what an extender binds is no bind of a plugin.
             is_ours = not self._is_bound_elsewhere(pod.uid)
             began_ns = self._clock.monotonic_ns()
@@ -221,17 +227,17 @@ class Binds:
         return end
 
     async def _pre_bind(
-        self, pod: QueuedPod, decision: Decision, withdrawn: asyncio.Future[None]
+        self, pod: QueuedPod, decision: Decision, taken_back: asyncio.Future[BindEnd]
     ) -> BindEnd | None:
         """Outside of the window: a slow one takes no other pod's place. What is written for it by
         the time when it is withdrawn stands, as by kube-scheduler."""
         self._waiting += 1
         self._on_work()
         work = asyncio.ensure_future(self._pre_binder.pre_bind(pod, decision))
-        waits: tuple[asyncio.Future[Any], ...] = (work, withdrawn)
+        waits: tuple[asyncio.Future[Any], ...] = (work, taken_back)
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else WITHDRAWN
+            return work.result() if work.done() else taken_back.result()
         finally:
             work.cancel()
             self._waiting -= 1
@@ -250,6 +256,7 @@ class Binds:
     ) -> SettledOutcome:
         """Ask until somebody knows. Between the questions others have the place in the window."""
         self._in_doubt += 1
+        self._unsent.doubt(binding.uid, binding.node)
         self._on_work()
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
         try:
@@ -257,13 +264,17 @@ class Binds:
                 await self._clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._window:
-                    outcome = await self._binder.settle(binding, doubt, traceparent)
+                    outcome = await self._binder.settle(
+                        binding, doubt, traceparent,
+                        may_send=self._unsent.may_send_again(binding.uid),
+                    )  # fmt: skip
                 self.outcomes[type(outcome).__name__] += 1
                 if not isinstance(outcome, Unknown):
                     return outcome
                 doubt = outcome
         finally:
             self._in_doubt -= 1
+            self._unsent.settled(binding.uid)
 
     async def _linger(self) -> None:
         """Let good news gather; bad news cuts it short."""

@@ -51,6 +51,11 @@ class Holdings:
     nodes: frozenset[str]
     pods: Mapping[str, HeldPod]
 
+    @staticmethod
+    def nodes_of(lines: bytes) -> frozenset[str]:
+        """Those alone."""
+        return frozenset(json.loads(lines.partition(b"\n")[0]))
+
     @classmethod
     def read(cls, lines: bytes) -> Holdings:
         """`Engine.holdings`; a line at a time, so that other threads have their turn."""

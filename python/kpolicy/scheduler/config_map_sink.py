@@ -19,7 +19,6 @@ from kpolicy.scheduler.config_map_name import ConfigMapName
 
 _log = logging.getLogger(__name__)
 
-_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BROKEN: Final = WatchStatus(500, "NotJson", "a line of the watch is no event")
 
 
@@ -72,7 +71,7 @@ class ConfigMapSink:
             self._take(self._listed)
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        version, ended = "", False
+        version = ""
         for line in lines.splitlines():
             event = _object(line)
             kind, item = event.get("type"), event.get("object")
@@ -82,12 +81,9 @@ class ConfigMapSink:
                 return LinesRead(version, status=_status(item))
             metadata = _metadata(item)
             version = str(metadata.get("resourceVersion") or version)
-            if kind == "BOOKMARK":
-                annotations = metadata.get("annotations") or {}
-                ended = ended or annotations.get(_INITIAL_EVENTS_END) == "true"
-            elif metadata.get("name") == self._name.name:
+            if kind != "BOOKMARK" and metadata.get("name") == self._name.name:
                 self._take(None if kind == "DELETED" else item)
-        return LinesRead(version, ended)
+        return LinesRead(version)
 
     # --- what it says ----------------------------------------------------------------------------
 

@@ -1,13 +1,16 @@
 """The informers that keep the engine's resources up to date.
 
-Owns which run, that each is asked for permission first, and when all lists are whole. Assumes that
-an informer ends only when cancelled: if one does, the process ends. Must not read what they bring.
+Owns which run, that each is asked for permission first, when all lists are whole, and that one ends
+which nobody wants any more: the engine forgets what it brought, and a later one begins with a whole
+list. Assumes that an informer ends only when cancelled: if one does otherwise, the process ends.
+Must not read what they bring.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from random import Random
 
 from kpolicy.clock import NANOSECONDS, Clock
@@ -28,7 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 class Informers:
-    """`synced` is true once the first lists are in the engine, and stays so."""
+    """`synced` is true once the first lists are in the engine, and stays so. `in_use`: what is
+    brought is waited for by more than the programs, so that none may end now."""
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class Informers:
         *,
         patience: Patience,
         heartbeats: Heartbeats,
+        in_use: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._patience = patience
@@ -49,16 +54,26 @@ class Informers:
         self._group = group
         self._heartbeats = heartbeats
         self._running: dict[str, Informer] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._wanted: dict[str, frozenset[str]] = {}
+        self._in_use = in_use
+        self._retiring: asyncio.Task[None] | None = None
         self._absent: set[str] = set()
         # The policy in force and the shadow policy may ask at the same time.
         self._turn = asyncio.Lock()
         self.synced = False
 
-    async def ensure(self, names: list[str], anew: list[str]) -> Problem | None:
-        """Watch these too, and list the ones in `anew` again. After the first lists are whole, wait
-        for those of the added ones."""
+    async def ensure(
+        self, names: list[str], anew: list[str], *, whose: str = "policy"
+    ) -> Problem | None:
+        """Watch what this one reads, and list the ones in `anew` again. After the first lists are
+        whole, wait for those of the added ones. What nobody reads is watched no more, soon."""
         async with self._turn:
-            return await self._ensure(names, anew)
+            self._wanted[whose] = frozenset(names)
+            problem = await self._ensure(names, anew)
+        if problem is None and self._unwanted() and self._retiring is None:
+            self._retiring = self._group.create_task(self._retire(), name="informers to end")
+        return problem
 
     async def list_anew(self) -> None:
         """Bring every list again. Until all are whole."""
@@ -94,6 +109,28 @@ class Informers:
         text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
         return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
 
+    def _unwanted(self) -> set[str]:
+        return self._running.keys() - REQUIRED.union(*self._wanted.values())
+
+    async def _retire(self) -> None:
+        """Not in the middle of a swap, nor under those who wait for what is brought."""
+        while self._unwanted():
+            await self._clock.sleep(limits.RETIRE_LOOK_S)
+            async with self._turn:
+                for name in sorted(self._unwanted()) if not self._in_use() else ():
+                    await self._stop(name)
+        self._retiring = None
+
+    async def _stop(self, name: str) -> None:
+        task = self._tasks.pop(name)
+        task.cancel()
+        await asyncio.wait({task})
+        del self._running[name]
+        self._heartbeats.forget(f"informer-{name}")
+        await self._sink.list_begin(name)  # a list of nothing
+        await self._sink.list_end(name, "")
+        _log.info("%s are watched no more: no policy reads them", name)
+
     async def wait_synced(self) -> None:
         await _all_synced(list(self._running.values()))
         self.synced = True
@@ -123,7 +160,7 @@ class Informers:
         self._running[resource.name] = informer
         name = f"informer-{resource.name}"
         pulse = self._heartbeats.of(name, INFORMER_SILENT_S_MAX)
-        self._group.create_task(informer.run(pulse), name=name)
+        self._tasks[resource.name] = self._group.create_task(informer.run(pulse), name=name)
         return informer
 
 

@@ -105,6 +105,9 @@ UNREADABLE_NAMES_MAX: Final = 10_000
 # --- informers -----------------------------------------------------------------------------------
 # A policy that reads a further resource waits so long for its list; decisions wait with it.
 ADDED_RESOURCE_SYNC_S: Final = 30.0
+# A resource that no policy reads any more is still watched for so long, and while pods wait for
+# what is brought; a policy that comes back within a moment costs no list.
+RETIRE_LOOK_S: Final = 2.0
 
 # --- policy sources ------------------------------------------------------------------------------
 POLICY_POLL_S: Final = 1.0
@@ -173,7 +176,6 @@ LAG_PERIOD_S: Final = 0.1
 # A loop that was held up longer than this is worth a line in the log, at most once a minute.
 LAG_WARNING_S: Final = 0.5
 LAG_WARNING_PERIOD_S: Final = 60.0
-SYNC_LOG_PERIOD_S: Final = 10.0
 # A call of the engine that takes longer will not end: liveness fails and we are restarted.
 ENGINE_CALL_S_MAX: Final = 60.0
 # A task that waits for nothing but the engine, a clock or other tasks goes round far sooner.

@@ -50,6 +50,7 @@ from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.reload import Compile, Reloader
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
+from kpolicy.scheduler.unsent import Unsent
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
@@ -115,21 +116,23 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     queue = Queue()
     nominations = Nominations(status, clock, given.fence)
     pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
+    unsent = Unsent()
     sink = EngineSink(
         thread, queue, clock,
-        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard,
+        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard, unsent=unsent,
     )  # fmt: skip
     random = given.machine.random
-    informers = Informers(
-        client, sink, clock, random, group,
-        patience=given.patience, heartbeats=given.heartbeats,
-    )  # fmt: skip
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
         extender_binds, thread, queue, sink, reporter,
         pre_binder=pre_binds, clock=clock, on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
-        in_flight_max=given.options.binds_in_flight_max,
+        in_flight_max=given.options.binds_in_flight_max, unsent=unsent,
+    )  # fmt: skip
+    informers = Informers(
+        client, sink, clock, random, group,
+        patience=given.patience, heartbeats=given.heartbeats,
+        in_use=lambda: binds.awaiting_volumes > 0,
     )  # fmt: skip
     preemptions = Preemptions(
         Evictor(client, clock, given.fence), thread, queue, sink, reporter,

@@ -159,7 +159,9 @@ class ShadowPolicy:
         return None
 
     async def _watch(self, informers: Informers) -> None:
-        problem = await informers.ensure(list(self._loaded.resources), list(self._loaded.stale))
+        problem = await informers.ensure(
+            list(self._loaded.resources), list(self._loaded.stale), whose="shadow"
+        )
         if problem is not None:
             self._problem = problem
             _log.error("what the shadow policy reads cannot be watched: %s", problem.message)

@@ -2,7 +2,7 @@
 
 Owns the hand-over of pages and lines, and what follows from the engine's answer: pods come, change
 and go in the queue, parked ones wake, objects that could not be read are named once. Assumes one
-call at a time per resource. Python reads no object here.
+call at a time per resource. Python reads no object here, but for the name of a node that goes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
 from kpolicy.engine import Applied, PodChange, PodState, Unreadable, Wake
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.comparison import Holdings
+from kpolicy.scheduler.deleted_nodes import deleted_in
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.unsent import Unsent
 
 _log = logging.getLogger(__name__)
 
 EVERY_PROFILE = "*"
+_NODES = "nodes"
 
 
 class EngineSink:
@@ -37,6 +41,7 @@ class EngineSink:
         on_work: Callable[[], None],
         on_left: Callable[[str], None],
         on_heard: Callable[[str], None] = lambda resource: None,
+        unsent: Unsent | None = None,
     ) -> None:
         self._engine = thread.engine
         self._thread = thread
@@ -45,6 +50,7 @@ class EngineSink:
         self._on_work = on_work
         self._on_left = on_left
         self._on_heard = on_heard
+        self._unsent = unsent if unsent is not None else Unsent()
         self._served: frozenset[str] = frozenset()
         self._named: OrderedDict[str, None] = OrderedDict()
         self.unreadable: Counter[str] = Counter()
@@ -75,12 +81,18 @@ class EngineSink:
 
     async def list_end(self, resource: str, resource_version: str) -> None:
         applied = await self._thread.call(self._engine.list_end, resource, self._clock.now_ns())
+        if resource == _NODES and self._unsent:
+            held = Holdings.nodes_of(await self._thread.call(self._engine.holdings))
+            self._unsent.nodes_left(lambda node: node not in held)
         await self._take(resource, applied)
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
         applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
+        # What was placed before the engine knew is in the hands of the binds by now.
+        if resource == _NODES and (deleted := deleted_in(lines)):
+            self._unsent.nodes_left(deleted.__contains__)
         await self._take(resource, applied)
-        return LinesRead(applied.resource_version, applied.initial_events_ended, _status(applied))
+        return LinesRead(applied.resource_version, _status(applied))
 
     # --- what the engine answered ----------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -10,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.audit import binds
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.users import NORMAL
+from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.judged import BROKEN_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.proxy import kubeconfig_at
@@ -25,6 +28,7 @@ pytestmark = pytest.mark.cluster
 
 BINDING = [rule for rule in SCENARIO_RULES if "pods/binding" in rule.resources]
 FLAGS = ("--no-leader-elect",)
+PLUGINS = "client.authentication.k8s.io/v1"
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +111,70 @@ def test_n_a_token_that_is_rotated_on_disk_is_taken_up(plane: ControlPlane, tmp_
             _rotate(plane, fresh)
             stage.pod("after")
             stage.bound("after", "only", timeout_s=120)
+
+
+@pytest.mark.timeout(240)
+def test_n_a_plugin_is_asked_again_before_its_token_ends(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The old token is good all the while: it is not a refusal that has the plugin asked. Each is
+    another user's, so that the audit log tells which was used."""
+    plane.grant(KUBE_SCHEDULER, SCENARIO_RULES)
+    plane.grant(NORMAL, BINDING)
+    token = tmp_path / "token"
+    token.write_text(plane.token(NORMAL))
+    kubeconfig = kubeconfig_at(plane, NORMAL, plane.server, tmp_path / "kubeconfig")
+    document = json.loads(kubeconfig.read_text())
+    command = {"command": str(_plugin(tmp_path)), "args": [str(token)], "interactiveMode": "Never"}
+    document["users"][0]["user"] = {"exec": {"apiVersion": PLUGINS, **command}}
+    kubeconfig.write_text(json.dumps(document))
+    with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
+        for stage in play(plane, process, "plugin"):
+            _change_user(stage, token)
+
+
+def _change_user(stage: Stage, token: Path) -> None:
+    plane, number = stage.plane, itertools.count()
+
+    def binder(name: str) -> str:
+        stage.pod(name, cpu="10m", memory=None)
+        stage.bound(name, "only", timeout_s=60)
+        return _binder(stage, name)
+
+    stage.node("only")
+    assert binder("before") == NORMAL
+    replacement = token.with_name("token.new")
+    replacement.write_text(plane.token(KUBE_SCHEDULER))
+    replacement.replace(token)
+    wait_for(
+        lambda: binder(f"after-{next(number)}") == KUBE_SCHEDULER,
+        "the new token to be used", timeout_s=120, every_s=1,
+    )  # fmt: skip
+
+
+def _plugin(folder: Path) -> Path:
+    """Its tokens end in 62 s: a minute before that, it is asked again."""
+    status = '{"token":"%s","expirationTimestamp":"%s"}'
+    answer = f'{{"apiVersion":"{PLUGINS}","kind":"ExecCredential","status":{status}}}'
+    path = folder / "plugin"
+    path.write_text(
+        "#!/bin/sh\nends=$(date -u -d '+62 seconds' +%Y-%m-%dT%H:%M:%SZ)\n"
+        f'printf \'{answer}\' "$(cat "$1")" "$ends"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def _binder(stage: Stage, pod: str) -> str:
+    """Who bound it, by the audit log."""
+
+    def user() -> str:
+        for bind in binds(stage.plane.audit_events()):
+            if bind.succeeded and (bind.namespace, bind.pod) == (stage.namespace, pod):
+                return bind.user
+        return ""
+
+    return wait_for(user, f"the bind of {pod} in the audit log")
 
 
 def _failure(stage: Stage, pod: str) -> str:

@@ -51,7 +51,7 @@ class RecordingSink:
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
         assert lines.endswith(b"\n")
         self.batches.append(lines)
-        version, ended, status = "", False, None
+        version, status = "", None
         for line in lines.splitlines():
             event = json.loads(line)
             kind, item = event["type"], event["object"]
@@ -60,14 +60,14 @@ class RecordingSink:
                 continue
             version = item["metadata"]["resourceVersion"]
             if kind == "BOOKMARK":
-                ended |= "k8s.io/initial-events-end" in item["metadata"].get("annotations", {})
-            elif kind == "DELETED":
+                continue
+            if kind == "DELETED":
                 self.objects.pop(item["metadata"]["name"], None)
             else:
                 self._put(item)
         self.calls.append(f"lines {version}" if status is None else f"status {status.code}")
         await self._tell()
-        return LinesRead(version, ended, status)
+        return LinesRead(version, status)
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until something is so; bounded by the test's own timeout."""
@@ -94,10 +94,6 @@ def page(version: int, *names: str, token: str = "") -> bytes:
 def event(kind: str, version: int, name: str, **annotations: str) -> bytes:
     metadata = {"name": name, "resourceVersion": str(version), "annotations": annotations}
     return json.dumps({"type": kind, "object": {"metadata": metadata}}).encode() + b"\n"
-
-
-def initial_events_end(version: int) -> bytes:
-    return event("BOOKMARK", version, "", **{"k8s.io/initial-events-end": "true"})
 
 
 def error_event(code: int, reason: str, message: str) -> bytes:

@@ -27,7 +27,6 @@ from tests.unit.cluster.recording import (
     RecordingSink,
     error_event,
     event,
-    initial_events_end,
     page,
 )
 
@@ -92,10 +91,10 @@ class Running:
 
 
 @asynccontextmanager
-async def running(handler: Handler, *, watch_list: bool = False) -> AsyncIterator[Running]:
+async def running(handler: Handler) -> AsyncIterator[Running]:
     clock, sink = ManualClock(), RecordingSink()
     async with canned_server(handler) as server, client(server.url, clock) as api:
-        informer = Informer(api, PODS, sink, clock, Random(1), watch_list=watch_list)
+        informer = Informer(api, PODS, sink, clock, Random(1))
         task = asyncio.create_task(informer.run())
         try:
             yield Running(server, sink, clock, informer)
@@ -303,51 +302,6 @@ async def test_what_is_refused_is_named_and_retried_slowly(
         await run.informer.wait_synced()
         assert run.informer.statistics().last_error == ""
     assert "cannot list pods: " in caplog.text
-
-
-async def test_a_streamed_list_ends_at_its_bookmark_and_goes_on_as_a_watch() -> None:
-    stream = [event("ADDED", 5, "a"), event("ADDED", 6, "b"), initial_events_end(7)]
-    watches = script(
-        watch_of(*stream, event("ADDED", 8, "c"), then="end"), watch_of(event("ADDED", 9, "d"))
-    )
-    async with running(watches, watch_list=True) as run:
-        await run.sink.until(lambda: len(run.sink.objects) == 4)
-        first, second = run.watches()
-        assert run.lists() == []
-        assert first["sendInitialEvents"] == "true"
-        assert first["resourceVersionMatch"] == "NotOlderThan"
-        assert "resourceVersion" not in first
-        assert "sendInitialEvents" not in second
-        assert second["resourceVersion"] == "8"
-        assert run.sink.calls[0] == "begin"
-        assert len([call for call in run.sink.calls if call.startswith("end")]) == 1
-        assert run.informer.statistics().synced
-        assert run.informer.statistics().lists == 1
-
-
-async def test_a_server_without_streamed_lists_is_listed() -> None:
-    unknown = replies(400, status_body(400, "BadRequest", "sendInitialEvents is unknown"))
-    handler = routes(replies(200, page(7, "a")), script(unknown, watch_of()))
-    async with running(handler, watch_list=True) as run:
-        await run.sink.until(lambda: run.sink.objects == {"a": "7"})
-        await eventually(lambda: len(run.watches()) == 2)
-        assert run.watches()[1]["resourceVersion"] == "7"
-
-
-async def test_a_streamed_list_broken_off_names_nobody_gone() -> None:
-    watches = script(
-        watch_of(event("ADDED", 5, "a"), event("ADDED", 6, "b"), initial_events_end(7), then="end"),
-        replies(410, status_body(410, "Expired", "too old")),
-        watch_of(event("ADDED", 6, "b"), then="break"),
-        watch_of(event("ADDED", 6, "b"), initial_events_end(12)),
-    )
-    async with running(watches, watch_list=True) as run:
-        await run.pass_backoff()
-        await eventually(lambda: run.informer.statistics().failures == 2)
-        assert set(run.sink.objects) == {"a", "b"}
-        await run.pass_backoff()
-        await run.sink.until(lambda: set(run.sink.objects) == {"b"})
-        assert run.watches()[3]["resourceVersion"] == "7"
 
 
 async def test_a_page_too_large_is_asked_for_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,11 @@ def truth(control_plane: ControlPlane) -> dict[str, str]:
 
 @asynccontextmanager
 async def following(
-    control_plane: ControlPlane, *, watch_list: bool, seed: int = 1
+    control_plane: ControlPlane, *, seed: int = 1
 ) -> AsyncIterator[tuple[RecordingSink, Informer, ManualClock]]:
     clock, sink = ManualClock(), RecordingSink()
     async with client(control_plane.url, clock) as api:
-        informer = Informer(api, PODS, sink, clock, Random(seed), watch_list=watch_list)
+        informer = Informer(api, PODS, sink, clock, Random(seed))
         task = asyncio.create_task(informer.run())
         try:
             yield sink, informer, clock
@@ -41,25 +41,23 @@ async def following(
             await asyncio.gather(task, return_exceptions=True)
 
 
-@pytest.mark.parametrize("watch_list", [False, True])
-async def test_it_follows_a_large_list_and_what_comes_after(watch_list: bool) -> None:
+async def test_it_follows_a_large_list_and_what_comes_after() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(*(pod(f"p{n}") for n in range(1200)))
-        async with following(control_plane, watch_list=watch_list) as (sink, informer, _):
+        async with following(control_plane) as (sink, informer, _):
             await informer.wait_synced()
             assert sink.objects == truth(control_plane)
             assert len(sink.objects) == 1200
-            assert sink.calls.count("page") == (0 if watch_list else 3)
+            assert sink.calls.count("page") == 3
             control_plane.add(*(pod(f"q{n}") for n in range(100)))
             await eventually(lambda: sink.objects == truth(control_plane))
             assert informer.statistics().lists == 1
 
 
-@pytest.mark.parametrize("watch_list", [False, True])
-async def test_asked_to_it_lists_anew_and_goes_on_watching(watch_list: bool) -> None:
+async def test_asked_to_it_lists_anew_and_goes_on_watching() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(*(pod(f"p{n}") for n in range(20)))
-        async with following(control_plane, watch_list=watch_list) as (sink, informer, _):
+        async with following(control_plane) as (sink, informer, _):
             await informer.wait_synced()
             for lists in (2, 3):
                 # Two ask at once: one list serves both.
@@ -72,14 +70,13 @@ async def test_asked_to_it_lists_anew_and_goes_on_watching(watch_list: bool) -> 
             assert (len(sink.objects), informer.statistics().failures) == (21, 0)
 
 
-@pytest.mark.parametrize("watch_list", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-async def test_whatever_breaks_it_ends_with_the_truth(watch_list: bool, seed: int) -> None:
+async def test_whatever_breaks_it_ends_with_the_truth(seed: int) -> None:
     chance = Random(seed)
     breaks = [WatchFault.CLOSE, WatchFault.BREAK, WatchFault.DUPLICATE]
     async with ControlPlane(seed=seed) as control_plane:
         control_plane.add(*(pod(f"p{n}") for n in range(50)))
-        async with following(control_plane, watch_list=watch_list, seed=seed) as (
+        async with following(control_plane, seed=seed) as (
             sink,
             informer,
             clock,
@@ -111,7 +108,7 @@ async def test_whatever_breaks_it_ends_with_the_truth(watch_list: bool, seed: in
 async def test_events_outlived_by_the_history_cost_a_list_not_the_truth() -> None:
     async with ControlPlane(history_changes_max=10) as control_plane:
         control_plane.add(pod("a"), pod("b"))
-        async with following(control_plane, watch_list=False) as (sink, informer, clock):
+        async with following(control_plane) as (sink, informer, clock):
             await informer.wait_synced()
             await eventually(lambda: control_plane.watches == 1)
             control_plane.faults = ScriptedFaults(

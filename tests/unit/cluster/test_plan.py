@@ -29,7 +29,7 @@ def watched(
     size: int = 0,
     lasted_ns: int = MINUTES_5,
 ) -> Plan:
-    outcome = Watched(end, version, size, False, failure, status)
+    outcome = Watched(end, version, size, failure, status)
     return after_watch(plan, outcome, lasted_ns, 0, 0.0)
 
 
@@ -161,38 +161,3 @@ def test_a_lost_continue_token_makes_pages_larger() -> None:
         assert plan.page_objects == expected
         assert plan.list_needed
     assert after_list(Plan(), replace(expired, paging=False), 0, 0.0).page_objects == 500
-
-
-@pytest.mark.parametrize("code", [400, 422])
-def test_a_server_without_streamed_lists_is_listed_the_old_way(code: int) -> None:
-    plan = watched(Plan(watch_list=True), End.FAILED, failure=Status(code, "Invalid", "no"))
-    assert not plan.watch_list
-    assert plan.list_needed
-    assert plan.wait_s == 0.0
-
-
-def test_a_streamed_list_that_breaks_off_is_begun_again() -> None:
-    plan = watched(Plan(watch_list=True), End.CLOSED, version="", size=500)
-    assert plan.list_needed
-    assert plan.watch_list
-    assert plan.wait_s >= 0.8
-
-
-def test_a_streamed_list_of_a_restored_cluster_is_taken_as_it_is() -> None:
-    plan = Plan(watch_list=True, resource_version="100")
-    plan = after_watch(plan, Watched(End.CLOSED, "50", 500, True), MINUTES_5, 0, 0.0)
-    assert (plan.list_needed, plan.resource_version) == (False, "50")
-
-
-def test_a_streamed_list_refused_as_too_old_is_asked_for_at_the_newest() -> None:
-    plan = replace(WATCHING, watch_list=True, list_needed=True)
-    assert plan.list_version == "100"
-    plan = watched(plan, End.FAILED, failure=Status(410, "Expired", "too old"))
-    assert plan.list_needed
-    assert plan.list_version == ""
-
-
-def test_a_streamed_list_that_ended_goes_on_as_a_watch() -> None:
-    outcome = Watched(End.CLOSED, "120", 500, True)
-    plan = after_watch(Plan(watch_list=True), outcome, MINUTES_5, 0, 0.0)
-    assert (plan.list_needed, plan.resource_version, plan.wait_s) == (False, "120", 0.0)

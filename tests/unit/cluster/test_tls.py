@@ -82,6 +82,34 @@ async def test_an_authority_that_was_replaced_is_read_when_the_server_is_not_tru
         assert isinstance(await api.request("POST", "/", body=body), Response)
 
 
+async def test_an_authority_that_leaves_the_bundle_is_trusted_for_a_minute_at_most(
+    tmp_path: Path,
+) -> None:
+    bundle = tmp_path / "ca.crt"
+    bundle.write_bytes(pem.OTHER_AUTHORITY)
+    clock = ManualClock()
+    material = loaded(TlsSource(bundle))
+    async with (
+        tls_server(tmp_path) as (url, _),
+        ApiClient(connection(url, tls=material), clock) as api,
+    ):
+        assert isinstance(await api.request("GET", "/"), Unreachable)
+        # As in a rotation: both first, then the new one alone.
+        bundle.write_bytes(pem.OTHER_AUTHORITY + pem.AUTHORITY)
+        await clock.advance(61)
+        for body in (None, b"{}"):
+            assert isinstance(await api.request("POST", "/", body=body), Response)
+        bundle.write_bytes(b"half of a bund")  # what cannot be read changes nothing
+        await clock.advance(61)
+        assert isinstance(await api.request("GET", "/"), Response)
+        bundle.write_bytes(pem.OTHER_AUTHORITY)
+        await clock.advance(61)
+        for body in (None, b"{}"):
+            answer = await api.request("POST", "/", body=body)
+            assert isinstance(answer, Unreachable), answer
+            assert answer.cause is Cause.TLS
+
+
 async def test_verification_can_be_left_out(tmp_path: Path) -> None:
     material = loaded(TlsSource(pem.OTHER_AUTHORITY, verify=False))
     async with (

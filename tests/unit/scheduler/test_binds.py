@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
+from kpolicy.scheduler.unsent import Unsent
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 from tests.unit.scheduler.pods import Pending
@@ -137,6 +139,7 @@ class Rig:
     events: Silent
     group: asyncio.TaskGroup
     reporter: Reporter
+    sink: EngineSink
 
     def start(self, *uids: str, volumes: Sequence[VolumeWork] = ()) -> None:
         for uid in uids:
@@ -168,17 +171,20 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     reporter = Reporter(
         clock, events, Silent(), SchedulerMetrics(), Traces(), "run",  # type: ignore[arg-type]
     )  # fmt: skip
-    sink = EngineSink(thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None)
+    unsent = Unsent()
+    sink = EngineSink(
+        thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None, unsent=unsent
+    )
     binder = ScriptedBinder(*outcomes)
     binder.answer.set()
     pre_binder = ScriptedPreBinder()
     binds = Binds(
         binder, thread, queue, sink, reporter, pre_binder=pre_binder,
-        clock=clock, on_work=lambda: None, in_flight_max=window,
+        clock=clock, on_work=lambda: None, in_flight_max=window, unsent=unsent,
     )  # fmt: skip
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
-        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group, reporter)
+        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group, reporter, sink)
         assert await binds.drain(5)
         assert binds.under_way == 0
         settling.cancel()
@@ -349,6 +355,60 @@ async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_
         await one.rest()
         assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
         assert [binding.name for binding in one.binder.bindings] == ["sent"]
+
+
+def node_line(change: str, name: str) -> bytes:
+    metadata = {"name": name, "uid": name, "resourceVersion": "9"}
+    node = {"kind": "Node", "metadata": metadata, "status": {"allocatable": {"pods": "9"}}}
+    return json.dumps({"type": change, "object": node}).encode() + b"\n"
+
+
+async def test_a_bind_is_not_sent_to_a_node_whose_deletion_was_heard_of() -> None:
+    async with rig(window=1) as one:
+        await one.sink.lines("nodes", node_line("ADDED", "n1") + node_line("ADDED", "n2"))
+        one.binder.answer.clear()
+        one.start("sent", "a")
+        one.start("with-volumes", volumes=[VOLUME])
+        await one.rest()
+        await one.sink.lines("nodes", node_line("DELETED", "n2"))
+        await one.rest()
+        assert one.settled() == {}
+        await one.sink.lines("nodes", node_line("DELETED", "n1"))
+        await one.rest()
+        one.binder.answer.set()
+        await one.rest()
+        assert [binding.name for binding in one.binder.bindings] == ["sent"]
+        failed = Outcome.FAILED
+        assert one.settled() == {"sent": Outcome.BOUND, "a": failed, "with-volumes": failed}
+        told = "node n1 was deleted before the bind"
+        assert len([words for words in one.events.told if told in words]) == 2
+        assert one.queue.statistics().backoff == 2
+
+
+async def test_a_node_that_a_new_list_does_not_name_was_deleted() -> None:
+    async with rig(window=1) as one:
+        await one.sink.lines("nodes", node_line("ADDED", "n1"))
+        one.binder.answer.clear()
+        one.start("sent", "a")
+        await one.rest()
+        await one.sink.list_begin("nodes")
+        await one.sink.list_end("nodes", "10")
+        one.binder.answer.set()
+        await one.rest()
+        assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
+
+
+async def test_a_bind_in_doubt_is_not_sent_again_to_a_node_that_is_gone() -> None:
+    async with rig(LOST, LOST, AlreadyOurs()) as one:
+        one.start("a")
+        await one.rest()
+        await one.clock.advance(1)
+        await one.rest()
+        await one.sink.lines("nodes", node_line("DELETED", "n1"))
+        await one.clock.advance(2)
+        await one.rest()
+        assert one.binder.doubts == [True, False]
+        assert one.settled() == {"a": Outcome.BOUND}
 
 
 async def test_the_way_out_does_not_wait_for_volumes() -> None:

@@ -109,10 +109,10 @@ async def test_many_pods_are_taken_in_slices_and_none_is_lost() -> None:
 async def test_what_the_watch_says_of_itself_is_passed_on() -> None:
     rig = Rig("kpolicy")
     rig.engine.watch = lambda *_: applied(  # type: ignore[method-assign]
-        "7", initial_events_ended=True, status=(410, "Expired", "too old")
+        "7", status=(410, "Expired", "too old")
     )
     read = await rig.sink.lines("pods", b"")
-    assert (read.resource_version, read.initial_events_ended) == ("7", True)
+    assert read.resource_version == "7"
     assert read.status is not None
     assert (read.status.code, read.status.reason, read.status.message) == (
         410, "Expired", "too old",

@@ -55,7 +55,7 @@ class RawNodes:
             del self.by_name[name]
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        version, ended, status = "", False, None
+        version, status = "", None
         for line in lines.splitlines():
             try:
                 event = json.loads(line)
@@ -68,8 +68,6 @@ class RawNodes:
                 metadata = item["metadata"]
                 version = str(metadata.get("resourceVersion") or version)
                 if kind == "BOOKMARK":
-                    annotations = metadata.get("annotations") or {}
-                    ended |= annotations.get("k8s.io/initial-events-end") == "true"
                     continue
                 name = metadata["name"]
             except NOT_AN_OBJECT:
@@ -78,7 +76,7 @@ class RawNodes:
                 self.by_name.pop(name, None)
             else:
                 self._take(item)
-        return LinesRead(version, ended, status)
+        return LinesRead(version, status)
 
     def _take(self, item: Any) -> None:
         """One that cannot be read costs that one; the engine's own watch names it."""

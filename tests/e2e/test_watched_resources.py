@@ -1,0 +1,102 @@
+"""What is listed and watched is what the policy in force reads, by the API server's audit log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.client import wait_for
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.users import NORMAL
+from tests.e2e.rights import SCENARIO_RULES
+from tests.e2e.scheduler_process import SchedulerProcess
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+FEW = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: few}
+spec:
+  profiles: [{schedulerName: kpolicy}]
+  preemption: {policy: Never}
+  predicates:
+    - builtin: TaintToleration
+    - builtin: NodeResourcesFit
+"""
+DEFAULT = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: default}
+spec:
+  extends: kube-scheduler-default
+  profiles: [{schedulerName: kpolicy}]
+"""
+READ_BY_FEW = {"nodes", "pods"}
+READ_BY_DEFAULT = READ_BY_FEW | {
+    "csidrivers",
+    "csinodes",
+    "csistoragecapacities",
+    "namespaces",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "poddisruptionbudgets",
+    "replicasets",
+    "replicationcontrollers",
+    "services",
+    "statefulsets",
+    "storageclasses",
+    "volumeattachments",
+}
+
+
+def test_a_smaller_policy_watches_less(control_plane_binary: object, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(FEW)
+    with ControlPlane() as plane:
+        plane.grant(NORMAL, SCENARIO_RULES)
+        admin = plane.admin
+        admin.create_nodes(1, prefix="node")
+        admin.create_namespace("load")
+
+        def lists() -> Counter[str]:
+            """Whole ones, not the first question whether it may be listed."""
+            return Counter(
+                event.resource
+                for event in plane.audit_events()
+                if event.verb == "list"
+                and "limit=1&" not in f"{event.uri}&"
+                and event.user == NORMAL and event.user_agent.startswith("kpolicy")
+            )  # fmt: skip
+
+        with SchedulerProcess(plane.kubeconfig(NORMAL), policy, tmp_path / "log") as scheduler:
+
+            def watched() -> set[str]:
+                told = scheduler.get("/metrics")
+                sample = 'kpolicy_watch_bytes_total{{resource="{}"}}'
+                return {name for name in READ_BY_DEFAULT if sample.format(name) in told}
+
+            def becomes(text: str, resources: set[str]) -> None:
+                policy.write_text(text)
+                wait_for(
+                    lambda: watched() == resources, f"{sorted(resources)} to be watched",
+                    timeout_s=60,
+                )  # fmt: skip
+
+            assert watched() == READ_BY_FEW
+            assert lists() == dict.fromkeys(READ_BY_FEW, 1)
+            becomes(DEFAULT, READ_BY_DEFAULT)
+            assert lists() == dict.fromkeys(READ_BY_DEFAULT, 1)
+            becomes(FEW, READ_BY_FEW)
+            admin.create_pod("by-few", namespace="load", scheduler_name="kpolicy")
+            wait_for(lambda: "by-few" in admin.placements("load"), "a pod to be bound by few")
+            assert lists() == dict.fromkeys(READ_BY_DEFAULT, 1)
+            # What begins again begins with a whole list, what went on has none.
+            becomes(DEFAULT, READ_BY_DEFAULT)
+            admin.create_pod("by-all", namespace="load", scheduler_name="kpolicy")
+            wait_for(lambda: "by-all" in admin.placements("load"), "a pod to be bound by all")
+            again = dict.fromkeys(READ_BY_DEFAULT - READ_BY_FEW, 2)
+            assert lists() == dict.fromkeys(READ_BY_FEW, 1) | again
+            assert scheduler.alive

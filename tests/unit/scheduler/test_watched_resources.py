@@ -1,0 +1,53 @@
+"""A policy that reads less has less watched, and the engine forgets the rest."""
+
+from __future__ import annotations
+
+import json
+
+from kpolicy.policy.source import Source
+from kpolicy.testing import node, pod
+from kpolicy.testing.control_plane import ControlPlane
+from tests.e2e.test_watched_resources import DEFAULT, FEW, READ_BY_DEFAULT, READ_BY_FEW
+from tests.unit.scheduler.test_real_engine import placed, running
+
+
+async def test_what_no_policy_reads_is_watched_no_more_and_forgotten() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n1"))
+        async with running(control_plane, DEFAULT) as (scheduler, until):
+            assert scheduler._parts is not None
+            informers = scheduler._parts.informers
+
+            def watched() -> set[str]:
+                return {one.resource for one in informers.statistics()}
+
+            async def held() -> int:
+                return int(json.loads(await scheduler.engine_statistics())["objects"])
+
+            assert watched() == READ_BY_DEFAULT
+            before = await held()
+            assert before > 0
+            assert (await scheduler.reload([Source("few.yaml", FEW)])).result == "loaded"
+            await until(lambda: watched() == READ_BY_FEW)
+            assert await held() == 0
+            control_plane.add(pod("few"))
+            await until(lambda: "few" in placed(control_plane))
+            assert (await scheduler.reload([Source("default.yaml", DEFAULT)])).result == "loaded"
+            assert watched() == READ_BY_DEFAULT
+            assert await held() == before
+            assert {beat.name for beat in scheduler._heartbeats if "informer" in beat.name} == {
+                f"informer-{name}" for name in READ_BY_DEFAULT
+            }
+
+
+async def test_a_policy_that_comes_back_within_a_moment_costs_no_list() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n1"))
+        async with running(control_plane, DEFAULT) as (scheduler, until):
+            assert scheduler._parts is not None
+            informers = scheduler._parts.informers
+            for text in (FEW, DEFAULT):
+                assert (await scheduler.reload([Source("p.yaml", text)])).result == "loaded"
+            await until(lambda: informers._retiring is None)
+            assert {one.resource for one in informers.statistics()} == READ_BY_DEFAULT
+            assert {one.lists for one in informers.statistics()} == {1}
