@@ -113,7 +113,7 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     delivered = delivery_of(settings, connection.namespace, clock)
     if isinstance(delivered, Problem):
         return _tell(delivered)
-    traces = _traces()
+    traces = _traces(settings)
     scheduler = Scheduler(
         connection,
         delivered.policies,
@@ -157,12 +157,14 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
     )
 
 
-def _traces() -> Traces:
+def _traces(settings: RunSettings) -> Traces:
     import logging
 
     from kpolicy.telemetry.exporters import traces_of
+    from kpolicy.telemetry.sampling import Rates
 
-    setup = traces_of(os.environ, VERSION, Random())
+    rates = Rates(settings.traces_per_second, settings.kept_traces_per_second)
+    setup = traces_of(os.environ, VERSION, Random(), rates)
     log = logging.getLogger(__name__)
     for problem in setup.problems:
         log.warning(problem)

@@ -13,12 +13,25 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from kpolicy.telemetry.limits import (
+    KEPT_TRACES_PER_SECOND,
+    TRACES_PER_SECOND,
+    TRACES_PER_SECOND_MAX,
+)
+
 
 def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"`{text}` is not a whole number") from error
+
+
+def _rate(text: str) -> int:
+    rate = _whole(text)
+    if not 0 <= rate <= TRACES_PER_SECOND_MAX:
+        raise argparse.ArgumentTypeError(f"`{text}` is not between 0 and {TRACES_PER_SECOND_MAX}")
+    return rate
 
 
 def _yes_or_no(text: str) -> bool:
@@ -145,6 +158,20 @@ class RunSettings:
     )
     log_level: str = field(
         default="info", metadata=_flag(str, "", choices=("debug", "info", "warning", "error"))
+    )
+    traces_per_second: int = field(
+        default=TRACES_PER_SECOND,
+        metadata=_flag(
+            _rate, "of the traces that OTEL_TRACES_SAMPLER takes, at most so many", metavar="N"
+        ),
+    )
+    kept_traces_per_second: int = field(
+        default=KEPT_TRACES_PER_SECOND,
+        metadata=_flag(
+            _rate,
+            "traces kept beside them, of attempts that found no node, failed or were slow, at most",
+            metavar="N",
+        ),
     )
     params: Mapping[str, Any] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.answer_reader import AnswerReader
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable, status_of
@@ -89,6 +89,9 @@ class ApiClient:
             connection, headers=self._sessions.headers, connections_max=connections_max
         )
         self._counts: dict[tuple[str, int], int] = {}
+        # Hears how long it took until there was an answer, or until there was known to be none.
+        self.timed: Callable[[str, float], None] = lambda verb, seconds: None
+        self._clock = clock
         self.outages = Outages(connection, clock)
 
     async def __aenter__(self) -> ApiClient:
@@ -153,6 +156,7 @@ class ApiClient:
             return await self._write(
                 verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
             )
+        began_ns = self._clock.monotonic_ns()
         try:
             async with session.request(
                 verb, self._url(target), data=body, headers=headers, timeout=_timeout(timeout_s),
@@ -160,7 +164,7 @@ class ApiClient:
                 allow_redirects=False,
             ) as response:  # fmt: skip
                 content = await _read(response, body_bytes_max)
-                self._count(verb, response.status)
+                self._tell(verb, response.status, began_ns)
                 if response.status not in _SUCCESS:
                     retry_after = response.headers.get("Retry-After")
                     return status_of(response.status, content or b"", retry_after)
@@ -169,7 +173,7 @@ class ApiClient:
                     return Unreachable(Cause.OVERSIZED, text, sent=True)
                 return Response(response.status, response.headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            self._count(verb, 0)
+            self._tell(verb, 0, began_ns)
             return self._failed(transport_failure(error, timeout_s))
 
     async def _write(
@@ -182,13 +186,14 @@ class ApiClient:
         timeout_s: float,
         body_bytes_max: int,
     ) -> Response | Failure:
+        began_ns = self._clock.monotonic_ns()
         answer = await self._writes.ask(
             verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
         )
         if not isinstance(answer, AnswerReader):
-            self._count(verb, 0)
+            self._tell(verb, 0, began_ns)
             return self._failed(answer)
-        self._count(verb, answer.status)
+        self._tell(verb, answer.status, began_ns)
         if answer.status not in _SUCCESS:
             return status_of(answer.status, answer.body, answer.headers.get("retry-after"))
         return Response(answer.status, answer.headers, answer.body)
@@ -205,6 +210,7 @@ class ApiClient:
             yield session
             return
         response: aiohttp.ClientResponse | None = None
+        began_ns = self._clock.monotonic_ns()
         try:
             answer: Stream | Failure
             try:
@@ -215,7 +221,7 @@ class ApiClient:
                         server_hostname=self.connection.server_name,
                         allow_redirects=False, read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
                     )  # fmt: skip
-                    self._count("WATCH", response.status)
+                    self._tell("WATCH", response.status, began_ns)
                     answer = Stream(response)
                     if response.status not in _SUCCESS:
                         content = await _read(response, BODY_BYTES_MAX)
@@ -224,7 +230,7 @@ class ApiClient:
                         if answer.code == _UNAUTHORIZED:
                             self.connection.authorization.refused()
             except (aiohttp.ClientError, OSError, ValueError) as error:
-                self._count("WATCH", 0)
+                self._tell("WATCH", 0, began_ns)
                 answer = self._failed(transport_failure(error, timeout_s))
             yield answer
         finally:
@@ -244,9 +250,10 @@ class ApiClient:
     def _url(self, target: str) -> URL:
         return URL(f"{self.connection.server}{target}", encoded=True)
 
-    def _count(self, verb: str, status: int) -> None:
+    def _tell(self, verb: str, status: int, began_ns: int) -> None:
         key = (verb, status)
         self._counts[key] = self._counts.get(key, 0) + 1
+        self.timed(verb, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
 
 
 @lru_cache(maxsize=32)

@@ -24,6 +24,7 @@ from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.tree import Mapping, Node, Scalar, key_at, string
 from kpolicy.scheduler.config_map_name import config_map_name
 from kpolicy.scheduler.problem import Problem
+from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
 
 KIND: Final = "SchedulerConfiguration"
 # For `policyStatus`: write no status, keep no last good policy.
@@ -67,6 +68,8 @@ class SchedulerConfiguration(Edge):
     lease_name: NonEmpty | None = None
     log_format: Literal["auto", "json", "text"] | None = None
     log_level: Literal["debug", "info", "warning", "error"] | None = None
+    traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = None
+    kept_traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

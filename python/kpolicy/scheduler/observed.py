@@ -6,7 +6,9 @@ is counted twice: each is read when it is asked for. Must not change anything.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.informer import InformerStatistics
@@ -23,6 +25,10 @@ from kpolicy.scheduler.report import Reporter
 from kpolicy.scheduler.sink import EngineSink
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+
+# Clause: client-go's words. A watch is a GET there.
+_NO_ANSWER = "<error>"
+_METHODS = {"WATCH": "GET"}
 
 
 def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
@@ -122,10 +128,22 @@ def observe_writes(
         "kpolicy_binds_total", "counter", "Binds, by what came of them.",
         lambda: {(outcome,): count for outcome, count in binds.outcomes.items()}, ("outcome",),
     )  # fmt: skip
+    host = urlsplit(client.connection.server).netloc
+
+    client.timed = lambda verb, seconds: metrics.request_seconds.observe(
+        seconds, (_METHODS.get(verb, verb), host)
+    )
+
+    def answered() -> dict[Labels, float]:
+        counts: Counter[Labels] = Counter()
+        for (verb, code), count in client.counts.items():
+            counts[str(code) if code else _NO_ANSWER, _METHODS.get(verb, verb), host] += count
+        return dict(counts)
+
     metrics.watch(
-        "rest_client_requests_total", "counter", "Requests to the API server; code 0: no answer.",
-        lambda: {(verb, str(code)): count for (verb, code), count in client.counts.items()},
-        ("method", "code"),
+        "rest_client_requests_total", "counter",
+        "Requests to the API server, by status code (<error>: there was no answer).",
+        answered, ("code", "method", "host"),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.sampling import sampling_of
+from kpolicy.telemetry.sampling import Rates, sampling_of
 from kpolicy.telemetry.traces import Traces
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ class TraceSetup:
     problems: tuple[str, ...]
 
 
-def traces_of(environ: Mapping[str, str], version: str, random: Random) -> TraceSetup:
+def traces_of(
+    environ: Mapping[str, str], version: str, random: Random, rates: Rates | None = None
+) -> TraceSetup:
     names, problems = exporter_names(environ)
     if not names:
         return TraceSetup(Traces(), (), problems)
@@ -48,7 +50,7 @@ def traces_of(environ: Mapping[str, str], version: str, random: Random) -> Trace
         exporters = tuple(_exporter(name, environ) for name in names)
     except (ValueError, OSError) as error:
         return TraceSetup(Traces(), (), (*problems, f"traces are off: {error}"))
-    traces = Traces(exporters, sampling, random, _resource(environ, version))
+    traces = Traces(exporters, sampling, random, _resource(environ, version), rates)
     return TraceSetup(traces, names, problems)
 
 

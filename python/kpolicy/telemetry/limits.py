@@ -16,10 +16,13 @@ LOG_LINES_WAITING_MAX: Final = 10_000
 LOG_FIELD_CHARACTERS_MAX: Final = 2048
 LOG_FLUSH_S: Final = 0.5
 
-# Traces built a second. Past this a trace more says nothing new, and each costs about 60 µs.
-TRACES_PER_SECOND_MAX: Final = 20
-# Failures and slow cycles have an allowance of their own, so that routine never displaces them.
-KEPT_TRACES_PER_SECOND_MAX: Final = 100
+# Traces built a second, unless it is set otherwise. Past this a trace more says nothing new, and
+# each costs about 100 µs.
+TRACES_PER_SECOND: Final = 20
+# Failures and slow attempts have an allowance of their own, so that routine never displaces them.
+KEPT_TRACES_PER_SECOND: Final = 100
+# What may be set: more would take a core by themselves.
+TRACES_PER_SECOND_MAX: Final = 10_000
 # A cycle slower than this is kept whatever the sampler says.
 SLOW_CYCLE_NS: Final = 100_000_000
 SLOW_ATTEMPT_NS: Final = 1_000_000_000

@@ -148,6 +148,10 @@ class Registry:
             assert name not in self._metrics, f"{name} is registered twice"
             self._metrics[name] = metric
 
+    def descriptions(self) -> tuple[Description, ...]:
+        """By name."""
+        return tuple(metric.description for _, metric in sorted(self._metrics.items()))
+
     def render(self) -> str:
         parts: list[str] = []
         for name, metric in sorted(self._metrics.items()):

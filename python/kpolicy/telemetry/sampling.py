@@ -1,6 +1,7 @@
-"""Which traces are kept: a ratio of the routine, and every failure and slow cycle.
+"""Which traces are kept: a ratio of the routine, and failures and slow attempts beside it.
 
-Owns the reading of OTEL_TRACES_SAMPLER(_ARG) and two allowances a second. Pure: time and chance are
+Owns the reading of OTEL_TRACES_SAMPLER(_ARG) and two allowances a second, so that neither a busy
+cluster nor a storm of failures makes tracing cost more than it may. Pure: time and chance are
 arguments. A trace is judged when it ends, so that what went wrong is known; only the part that is
 kept by its ratio is told to others in a `traceparent`.
 """
@@ -27,6 +28,15 @@ class Sampling:
 
     def keeps(self, trace_id: int) -> bool:
         return (trace_id & (_ID_SPACE - 1)) < round(self.ratio * _ID_SPACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Traces a second at most: of what the sampler takes, and of failures and slow attempts beside
+    it, so that routine never displaces them."""
+
+    sampled: int = limits.TRACES_PER_SECOND
+    kept: int = limits.KEPT_TRACES_PER_SECOND
 
 
 def sampling_of(environ: Mapping[str, str]) -> tuple[Sampling, str]:
@@ -81,10 +91,10 @@ class Allowance:
 class Judge:
     """Decides for each trace, twice: when its ids are made, and when it has ended."""
 
-    def __init__(self, sampling: Sampling) -> None:
+    def __init__(self, sampling: Sampling, rates: Rates) -> None:
         self._sampling = sampling
-        self._routine = Allowance(limits.TRACES_PER_SECOND_MAX)
-        self._kept = Allowance(limits.KEPT_TRACES_PER_SECOND_MAX)
+        self._routine = Allowance(rates.sampled)
+        self._kept = Allowance(rates.kept)
 
     @property
     def dropped(self) -> int:

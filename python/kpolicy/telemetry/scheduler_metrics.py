@@ -22,6 +22,8 @@ from kpolicy.telemetry.metrics import (
 )
 
 _ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
+# client-go's.
+_REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _LABELLED_ATTEMPTS_MAX: Final = 14
 _SAMPLED_OF: Final = 10  # as the engine
 
@@ -113,6 +115,12 @@ class SchedulerMetrics:
             "kpolicy_rule_audited_total",
             "Placements that a rule would have rejected, were it not only auditing.",
             ("profile", "rule"),
+        )
+        self.request_seconds = Histogram(
+            "rest_client_request_duration_seconds",
+            "Duration of requests to the API server; of a watch, until it is open.",
+            _REQUEST_BOUNDS,
+            ("verb", "host"),
         )
         self.batch_pods = Histogram(
             "kpolicy_batch_pods", "Pods decided in one engine call.", exponential(1, 2, 9)

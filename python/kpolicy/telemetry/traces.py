@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
-from kpolicy.telemetry.sampling import Judge, Sampling
+from kpolicy.telemetry.sampling import Judge, Rates, Sampling
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -34,8 +34,9 @@ class Traces:
         sampling: Sampling | None = None,
         random: Random | None = None,
         resource: Mapping[str, str] | None = None,
+        rates: Rates | None = None,
     ) -> None:
-        self._judge = Judge(sampling or Sampling())
+        self._judge = Judge(sampling or Sampling(), rates or Rates())
         self._random = random or Random()
         self._pipeline: Pipeline | None = None
         if exporters:

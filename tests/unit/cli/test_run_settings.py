@@ -66,7 +66,8 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     parsed = flags()
     assert set(parsed) == set(names) - {"params"}
     assert set(parsed.values()) == {None}, "what is not given is left to the others"
-    for name in set(names) - {"params", "port", "seed", "once", "leader_elect"}:
+    numbers = {"port", "seed", "traces_per_second", "kept_traces_per_second"}
+    for name in set(names) - numbers - {"params", "once", "leader_elect"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
         assert origins == {name: "variable"}
@@ -206,3 +207,18 @@ def test_lint_looks_at_policies_beside_it(
 def test_help_tells_of_the_three_ways() -> None:
     assert "KPOLICY_" in run.DESCRIPTION
     assert "SchedulerConfiguration" in run.DESCRIPTION
+
+
+def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path) -> None:
+    settings, origins = given(
+        tmp_path, "--traces-per-second=7", file="tracesPerSecond: 5\nkeptTracesPerSecond: 0\n",
+        KPOLICY_TRACES_PER_SECOND="6",
+    )  # fmt: skip
+    assert (settings.traces_per_second, origins["traces_per_second"]) == (7, "flag")
+    assert (settings.kept_traces_per_second, origins["kept_traces_per_second"]) == (0, "file")
+    assert settled({}, {}, {})[0].traces_per_second == 20
+    for wrong in ("-1", "10001", "many"):
+        with pytest.raises(CannotWorkError, match="KPOLICY_TRACES_PER_SECOND"):
+            settled({}, {"KPOLICY_TRACES_PER_SECOND": wrong}, {})
+    with pytest.raises(CannotWorkError):
+        given(tmp_path, file="keptTracesPerSecond: -1\n")

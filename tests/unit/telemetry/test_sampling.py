@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.sampling import Allowance, Judge, Sampling, sampling_of
+from kpolicy.telemetry.sampling import Allowance, Judge, Rates, Sampling, sampling_of
 
 SECOND = 1_000_000_000
 
@@ -72,18 +72,18 @@ def test_an_allowance_is_for_each_second() -> None:
 
 
 def test_failures_and_slow_cycles_are_kept_beside_the_routine() -> None:
-    judge = Judge(Sampling(0.0))
+    judge = Judge(Sampling(0.0), Rates())
     assert not judge.sampled(1, 0)
     assert not judge.kept_anyway(failed=False, slow=False, now_ns=0)
     assert judge.kept_anyway(failed=True, slow=False, now_ns=0)
     assert judge.kept_anyway(failed=False, slow=True, now_ns=0)
-    assert not Judge(Sampling(0.0, off=True)).kept_anyway(failed=True, slow=True, now_ns=0)
+    assert not Judge(Sampling(0.0, off=True), Rates()).kept_anyway(failed=True, slow=True, now_ns=0)
 
 
 def test_routine_never_takes_the_place_of_failures() -> None:
-    judge = Judge(Sampling())
+    judge = Judge(Sampling(), Rates())
     routine = sum(judge.sampled(trace_id, 0) for trace_id in range(10_000))
     failures = sum(judge.kept_anyway(failed=True, slow=False, now_ns=0) for _ in range(10_000))
-    assert routine == limits.TRACES_PER_SECOND_MAX
-    assert failures == limits.KEPT_TRACES_PER_SECOND_MAX
+    assert routine == limits.TRACES_PER_SECOND
+    assert failures == limits.KEPT_TRACES_PER_SECOND
     assert judge.dropped == 20_000 - routine - failures

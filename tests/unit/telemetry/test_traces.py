@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
 from kpolicy.telemetry.exporters import exporter_names, traces_of
-from kpolicy.telemetry.sampling import Sampling
+from kpolicy.telemetry.sampling import Rates, Sampling
 from kpolicy.telemetry.traces import Traces
 
 BEGAN = 1_700_000_000_000_000_000
@@ -186,6 +186,20 @@ def test_storms_are_cut_to_the_allowance_and_counted() -> None:
     roots = [span for span in spans if span.parent is None]
     assert len(roots) == 20
     assert traces.dropped == 480
+
+
+def test_the_allowances_are_settings_and_the_one_does_not_take_from_the_other() -> None:
+    failed = replace(ATTEMPT, result="error")
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), Sampling(), Random(7), rates=Rates(sampled=3, kept=2))
+    for _ in range(10):
+        tell(traces, ATTEMPT)
+    for _ in range(10):
+        tell(traces, failed)
+    assert traces.stop()
+    roots = [span for span in exporter.get_finished_spans() if span.parent is None]
+    results = [(span.attributes or {})["kpolicy.result"] for span in roots]
+    assert (results.count("scheduled"), results.count("error")) == (3, 2)
 
 
 def test_without_an_exporter_nothing_of_the_sdk_is_even_imported() -> None:

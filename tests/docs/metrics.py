@@ -1,0 +1,88 @@
+"""The page of metrics: every one that a scheduler with all its parts has.
+
+Owns that scheduler and the layout of the table. Names, types, labels and meanings are those that
+are registered; whoever scrapes sees the same (`test_metrics` compares). `python -m
+tests.docs.metrics` writes the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kpolicy.policy.source import Source
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.policy_source import FixedSource
+from kpolicy.scheduler.run import Scheduler
+from kpolicy.telemetry.metrics import Description
+from kpolicy.testing import node, pod
+from kpolicy.testing.control_plane import ControlPlane
+from tests.tree.sources import ROOT
+from tests.unit.scheduler.world import connection, free_port
+
+PAGE: Final = ROOT / "docs" / "guides" / "metrics.md"
+POLICY: Final = Source(
+    "policy.yaml",
+    """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: shop}
+spec:
+  extends: kube-scheduler-default
+  profiles: [{schedulerName: kpolicy}]
+  predicates:
+    - {name: on-linux, enforcement: audit, expression: "node.labels['os'] == 'linux'"}
+""",
+)
+WAIT_S: Final = 60.0
+_TABLE: Final = re.compile(r"(?<=<!-- metrics -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Scheduler]:
+    """With a lease and a shadow policy; a pod was placed and another parked."""
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="2"), pod("fits", cpu="1"), pod("wide", cpu="9"))
+        scheduler = Scheduler(
+            connection(control_plane.url), FixedSource([POLICY]),
+            Options(port=free_port(), lease_namespace="default", seed=1),
+            shadow=FixedSource([POLICY]),
+        )  # fmt: skip
+        task = asyncio.create_task(scheduler.run())
+        async with asyncio.timeout(WAIT_S):
+            while {event["reason"] for event in control_plane.objects("Event")} < {
+                "Scheduled", "FailedScheduling",
+            }:  # fmt: skip
+                assert not task.done(), task.result()
+                await asyncio.sleep(0.01)
+        yield scheduler
+        scheduler.stop()
+        assert await task is None
+
+
+def table(descriptions: tuple[Description, ...]) -> str:
+    lines = ["| metric | type | labels | |", "|---|---|---|---|"]
+    for one in descriptions:
+        labels = ", ".join(f"`{label}`" for label in one.labels)
+        text = one.help.replace("|", "\\|").replace("<", "&lt;")
+        lines.append(f"| `{one.name}` | {one.kind} | {labels} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+async def registered() -> tuple[Description, ...]:
+    async with running() as scheduler:
+        return scheduler.metrics.registry.descriptions()
+
+
+def on_page() -> str:
+    (found,) = _TABLE.findall(PAGE.read_text("utf-8"))
+    return str(found)
+
+
+if __name__ == "__main__":
+    written = table(asyncio.run(registered()))
+    PAGE.write_text(_TABLE.sub(lambda _: written, PAGE.read_text("utf-8")), "utf-8")
+    print(written, end="")

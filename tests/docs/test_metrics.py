@@ -1,0 +1,43 @@
+"""The page of metrics is what a scraper of a running scheduler gets: nothing more, nothing less."""
+
+from __future__ import annotations
+
+import aiohttp
+
+from tests.docs.metrics import on_page, running, table
+from tests.unit.telemetry.exposition import parsed
+
+
+async def test_the_page_lists_every_metric_of_a_real_answer() -> None:
+    async with running() as scheduler, aiohttp.ClientSession() as session:
+        text = await (await session.get(scheduler.url + "/metrics")).text()
+        descriptions = scheduler.metrics.registry.descriptions()
+    assert on_page() == table(descriptions)
+    families = parsed(text)
+    assert [one.name for one in descriptions] == sorted(families)
+    assert len(families) >= 70
+    shown = 0
+    for one in descriptions:
+        family = families[one.name]
+        assert (family.kind, family.help) == (one.kind, one.help)
+        for labels in (*family.samples, *family.counts):
+            assert {name for name, _ in labels} == set(one.labels), one.name
+            shown += 1
+    assert shown > 100
+
+
+async def test_requests_are_counted_and_timed_under_client_gos_labels() -> None:
+    async with running() as scheduler, aiohttp.ClientSession() as session:
+        families = parsed(await (await session.get(scheduler.url + "/metrics")).text())
+    counted = families["rest_client_requests_total"].samples
+    timed = families["rest_client_request_duration_seconds"].counts
+    (host,) = {dict(labels)["host"] for labels in counted}
+    assert host.startswith("127.0.0.1:")
+    assert counted[frozenset({("code", "201"), ("method", "POST"), ("host", host)})] >= 1
+    by_method: dict[str, float] = {}
+    for labels, count in counted.items():
+        method = dict(labels)["method"]
+        by_method[method] = by_method.get(method, 0) + count
+    assert by_method == {dict(labels)["verb"]: count for labels, count in timed.items()}
+    assert by_method.keys() >= {"GET", "POST"}
+    assert "WATCH" not in by_method
