@@ -19,7 +19,9 @@ def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
     if not offers:
         return
     seen: dict[str, int] = {}  # instance → the earliest offer that it can be at
-    binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in history.binds()]
+    # One that was refused before it was read (403) is not in the log with what it said.
+    read = (bind for bind in history.binds() if bind.request is not None)
+    binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in read]
     for decided_ns, _, bind in sorted(binds, key=lambda one: one[:2]):
         used = bind.in_request("metadata", "annotations", POLICY_HASH)
         who = f"{bind.namespace}/{bind.name} by {bind.instance}"

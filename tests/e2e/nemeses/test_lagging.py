@@ -16,10 +16,12 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import SILENT_LAG_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.faults import Call, is_watch_of
 from tests.e2e.nemeses.link import Link
 from tests.e2e.nemeses.proxy import Proxy
+from tests.e2e.policy_hash import policy_hash
 from tests.e2e.scenarios.conftest import play
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import Stage
@@ -68,7 +70,7 @@ def stage(
     """Taken down while both servers are there."""
     assert lagging.server
     with SchedulerProcess(proxy.kubeconfig(NORMAL), policy, tmp_path / "log", FLAGS) as process:
-        yield from play(plane, process, "lagging")
+        yield from play(plane, process, "lagging", lag_s=SILENT_LAG_S)
 
 
 def past_and_present(stage: Stage, lagging: Lagging) -> None:
@@ -97,6 +99,8 @@ def test_n_from_the_server_that_knows_to_one_that_lags_nothing_goes_back(
     for resource in ("pods", "nodes"):
         proxy.seen(is_watch_of(resource), count=2, timeout_s=WITHIN_S)
     policy.write_text(policy.read_text() + READS_MORE)
+    assert stage.recorded is not None
+    stage.recorded.offer(policy_hash(policy.read_text()))
     stage.scheduler.hang_up()
     wait_for(
         lambda: any(one.status == TOO_LARGE for one in proxy.calls()[before:]),

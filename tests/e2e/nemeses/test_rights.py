@@ -79,7 +79,7 @@ def test_n_an_authority_that_is_rotated_on_disk_is_taken_up(
         plane, NORMAL, plane.server, tmp_path / "kubeconfig", ca_file=plane.ca_file
     )
     with SchedulerProcess(kubeconfig, POLICY, tmp_path / "log", FLAGS) as process:
-        for stage in play(plane, process, "authority"):
+        for stage in play(plane, process, "authority", lag_s=BROKEN_LAG_S):
             stage.node("only")
             stage.pod("before")
             stage.bound("before", "only")
