@@ -110,6 +110,8 @@ class PodTry:
     def _steps(self, subject: Placement | Rejection, basis: Basis, failure: str) -> Iterator[Step]:
         yield from self.asked
         decision, cursor_ns = subject.decision, basis.started_ns + subject.offset_ns
+        if self.asked and cursor_ns > self.asked[-1].ended_ns:
+            yield Step("choice queue", self.asked[-1].ended_ns, cursor_ns)
         scored_ns = decision.score_ns if decision.nodes_feasible else 0  # else a clock's grain
         for name, duration_ns in (
             ("filter", decision.filter_ns),

@@ -17,7 +17,7 @@ LOG_FIELD_CHARACTERS_MAX: Final = 2048
 LOG_FLUSH_S: Final = 0.5
 
 # Traces built a second, unless it is set otherwise. Past this a trace more says nothing new, and
-# each costs about 100 µs.
+# each costs 100 to 300 µs of processor time.
 TRACES_PER_SECOND: Final = 20
 # Failures and slow attempts have an allowance of their own, so that routine never displaces them.
 KEPT_TRACES_PER_SECOND: Final = 100

@@ -18,29 +18,33 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from kpolicy.engine import Verdict
 from kpolicy.policy.source import Source
+from kpolicy.scheduler.decide import Basis, Placement
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.policy_source import FixedSource
+from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.run import Scheduler
+from kpolicy.telemetry.attempt import TraceContext
 from kpolicy.telemetry.logs import JsonFormatter
 from kpolicy.telemetry.sampling import Sampling
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
-from tests.unit.scheduler.world import connection
+from tests.unit.scheduler.small_engine import decided
+from tests.unit.scheduler.world import connection, free_port
 
 WAIT_S = 60.0
 QUICK = KubeletTimes(start_s=0.01, stop_s=0.05)
-POLICY = Source(
-    "policy.yaml",
-    """\
+TEXT = """\
 apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: shop}
 spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
-""",
-)
+"""
+POLICY = Source("policy.yaml", TEXT)
 IDS = {"ts", "level", "msg", "pod", "pod_uid", "policy_hash", "decision_id", "trace_id", "span_id"}
 
 
@@ -92,12 +96,13 @@ async def told(
     control_plane: ControlPlane,
     until: Callable[[set[str]], bool],
     sampling: Sampling | None = None,
+    policy: Source = POLICY,
 ) -> Told:
     """Run until the names of the pods on nodes are as wanted."""
     exporter = InMemorySpanExporter()
     traces = Traces((exporter,), sampling, Random(3))
     scheduler = Scheduler(
-        connection(control_plane.url), FixedSource([POLICY]),
+        connection(control_plane.url), FixedSource([policy]),
         Options(port=0, leader_elect=False, seed=1), traces=traces,
     )  # fmt: skip
     task = asyncio.create_task(scheduler.run())
@@ -206,3 +211,57 @@ async def test_no_time_of_a_bound_pod_is_unexplained(log: io.StringIO) -> None:
     for span, before in zip(steps, edges, strict=False):
         assert span.start_time == before, f"a gap before {span.name}"
     assert root.end_time == steps[-1].end_time
+
+
+async def test_what_extenders_took_is_in_the_trace_and_their_lines_name_the_pod(
+    log: io.StringIO,
+) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    asks = TEXT.replace(
+        "profiles:",
+        f"extenders: [{{urlPrefix: '{nobody}', filterVerb: filter, ignorable: true,"
+        " nodeCacheCapable: true}], profiles:",
+    )
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="4"), node("m", cpu="4"), pod("placed", cpu="1"))
+        found = await told(
+            log, control_plane, lambda placed: placed == {"placed"},
+            policy=Source("policy.yaml", asks),
+        )  # fmt: skip
+    (root,) = found.roots("placed")
+    line = found.line("is left out")
+    assert (line["trace_id"], line["span_id"]) == ids(root)
+    assert (line["pod"], line["decision_id"]) == (
+        "default/placed", (root.attributes or {})["kpolicy.decision.id"],
+    )  # fmt: skip
+    steps = sorted(found.below(root).values(), key=lambda span: span.start_time or 0)
+    names = [span.name for span in steps]
+    assert names[:3] == ["filter for extenders", "extenders", "choice queue"]
+    assert names[-3:] == ["reserve", "bind queue", "bind"]
+    assert (steps[1].attributes or {})["kpolicy.extenders"] == (nobody,)
+    assert root.start_time == steps[0].start_time
+
+
+async def test_waiting_for_volumes_is_a_step_and_its_failure_is_that_steps() -> None:
+    pod_try = PodTry(queued(), "run-1", TraceContext(1, 2, 3, sampled=True), decided_ns=1_100)
+    pod_try.volumes_ns, pod_try.ended_ns = (1_200, 1_300), 1_300
+    decision = decided(Verdict.PLACED, "u", "p", "n", filter_ns=60, score_ns=40)
+    placement = Placement(pod_try.pod, decision, 0, rescued=False)
+    basis = Basis("sha256:1", "7", 1_000, 0)
+    attempt = pod_try.attempt(placement, basis, "error", "claims are not bound")
+    edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}
+    assert edges == {
+        "filter": (1_000, 1_060, ""), "score": (1_060, 1_100, ""),
+        "volumes": (1_200, 1_300, "claims are not bound"),
+    }  # fmt: skip
+    pod_try.bind_started_ns, pod_try.ended_ns = 1_350, 1_500
+    attempt = pod_try.attempt(placement, basis, "scheduled", "")
+    edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}
+    assert edges["volumes"] == (1_200, 1_300, "")
+    assert edges["bind queue"] == (1_300, 1_350, "")
+    assert edges["bind"] == (1_350, 1_500, "")
+    assert attempt.steps[-1].span_id == 3
+
+
+def queued() -> QueuedPod:
+    return QueuedPod("u", "default", "p", 0, "kpolicy", created_ns=0, timestamp_ns=0)
