@@ -37,7 +37,7 @@ LANES: Final = {
 
 
 def at_rest(scheduler: SchedulerProcess) -> AtRest:
-    lanes = queued(scheduler)
+    lanes = queued(scheduler) if scheduler.has_log else None
     differences = compared(scheduler)
     listed = tuple(json.dumps(one) for one in differences["listed"])
     assert len(listed) >= min(1, differences["differences"])
@@ -47,7 +47,7 @@ def at_rest(scheduler: SchedulerProcess) -> AtRest:
         pending=int(metric("scheduler_pending_pods")),
         assumed=int(metric("scheduler_cache_size", type="assumed_pods")),
         binds_in_flight=int(metric("kpolicy_reservations_open")),
-        attempts_under_way=sum(lane == ATTEMPT for lane in lanes.values()),
+        attempts_under_way=sum(lane == ATTEMPT for lane in (lanes or {}).values()),
         queued=lanes,
         compared=listed,
     )

@@ -8,7 +8,7 @@ one test at a time. Must not import kpolicy.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +19,15 @@ from tests.cluster.client import wait_for
 from tests.cluster.connection import Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
+from tests.e2e.judged import Judged, judged_run
+from tests.e2e.scheduler_process import SchedulerProcess
 
 POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 PRIORITIES = {"low": 100, "medium": 200, "high": 300}
+JUDGED = Judged(
+    frozenset({"kpolicy", "one-each", "one-each-for-good", "never"}),
+    trouble_free=True, evicts=True, unjudged=frozenset({"one-each", "one-each-for-good"}),
+)  # fmt: skip
 GRACE_S = 600  # no test takes as long: such pods end when it says so
 _PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _numbers = itertools.count(1)
@@ -32,6 +38,17 @@ def create_priorities(plane: ControlPlane) -> None:
         plane.admin.create(_PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
         polite = {"metadata": {"name": f"{name}-never"}, "value": value}
         plane.admin.create(_PRIORITY_CLASSES, {**polite, "preemptionPolicy": "Never"})
+
+
+def judged_stage(plane: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Stage]:
+    """A stage for one test, and at its end what must hold after every one."""
+    stage = Stage(plane)
+    stage.open()
+    try:
+        with judged_run(plane, scheduler, JUDGED):
+            yield stage
+    finally:
+        stage.close()
 
 
 @dataclass
@@ -120,27 +137,31 @@ class Stage:
         self.plane.admin.patch(f"{self.budgets}/{name}/status", {"status": status})
 
     def claim(self, name: str) -> None:
-        """A claim of one pod at a time, bound to a volume of its own."""
+        """A claim of one pod at a time, bound to a volume of its own, as their controller would."""
         common: Json = {"accessModes": ["ReadWriteOncePod"]}
+        volume_name = f"{self.namespace}-{name}"
+        claim = self.plane.admin.create(
+            self._paths("persistentvolumeclaims")[0],
+            {
+                "metadata": {
+                    "name": name,
+                    "annotations": {"pv.kubernetes.io/bind-completed": "true"},
+                },
+                "spec": {
+                    **common, "resources": {"requests": {"storage": "1Mi"}},
+                    "volumeName": volume_name, "storageClassName": "",
+                },
+            },
+        )  # fmt: skip
+        reference = {"namespace": self.namespace, "name": name, "uid": claim["metadata"]["uid"]}
         volume: Json = {
-            "metadata": {"name": f"{self.namespace}-{name}"},
+            "metadata": {"name": volume_name},
             "spec": {
                 **common, "capacity": {"storage": "1Mi"}, "hostPath": {"path": "/mnt"},
-                "claimRef": {"namespace": self.namespace, "name": name},
+                "claimRef": reference,
             },
         }  # fmt: skip
         self.plane.admin.create("/api/v1/persistentvolumes", volume)
-        claim = {
-            "metadata": {
-                "name": name,
-                "annotations": {"pv.kubernetes.io/bind-completed": "true"},
-            },
-            "spec": {
-                **common, "resources": {"requests": {"storage": "1Mi"}},
-                "volumeName": volume["metadata"]["name"], "storageClassName": "",
-            },
-        }  # fmt: skip
-        self.plane.admin.create(self._paths("persistentvolumeclaims")[0], claim)
 
     # --- what became of it ---------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ class SchedulerProcess:
             self.trusted = ssl.create_default_context(cadata=certificates.AUTHORITY.decode())
         self._log = log
         self._output = output
+        self.has_log = output is None
         self._environment = {**os.environ, **(environment or {})}
         self._command = [
             str(KPOLICY), "run", f"--kubeconfig={kubeconfig}",

@@ -15,9 +15,11 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
+from tests.e2e.judged import Judged, judged_run
 from tests.e2e.preemption_stage import create_priorities
 from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
+from tests.invariants.recording import Recording
 
 pytestmark = pytest.mark.cluster
 
@@ -86,6 +88,17 @@ def scheduler(
         yield process
 
 
+@pytest.fixture(autouse=True)
+def recorded(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Recording]:
+    """Every test of this file is judged by the invariants; what extenders say the reference does
+    not know."""
+    how = Judged(
+        frozenset({OURS}), evicts=True, unjudged=frozenset({OURS}), ignored=("example.com/",)
+    )
+    with judged_run(cluster, scheduler, how) as running:
+        yield running
+
+
 def create_pod(
     admin: Client, name: str, cpu: str, priority: str, *, by: str, on: str = "", asks: str = ""
 ) -> str:
@@ -145,7 +158,7 @@ def clear(admin: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", ["knows", "whole"])
-def test_the_victims_that_an_extender_leaves_go(
+def test_e09_the_victims_that_an_extender_leaves_go(
     cluster: ControlPlane, scheduler: SchedulerProcess, server: ExtenderServer, kind: str
 ) -> None:
     admin, sent = cluster.admin, {}
@@ -187,7 +200,7 @@ def test_the_victims_that_an_extender_leaves_go(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_where_an_extender_leaves_nothing_nobody_goes(
+def test_e09_where_an_extender_leaves_nothing_nobody_goes(
     cluster: ControlPlane,
     scheduler: SchedulerProcess,
     server: ExtenderServer,
@@ -217,7 +230,7 @@ def test_where_an_extender_leaves_nothing_nobody_goes(
     assert messages[OURS].endswith(told)
 
 
-def test_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_attempt(
+def test_e09_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_attempt(
     cluster: ControlPlane, scheduler: SchedulerProcess, server: ExtenderServer
 ) -> None:
     """The first extender hears of it; it goes before the second is shown the pods as they are."""
@@ -264,7 +277,9 @@ def test_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_attempt(
     clear(admin)
 
 
-def test_what_was_written_was_granted(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
+def test_e09_what_was_written_was_granted(
+    cluster: ControlPlane, scheduler: SchedulerProcess
+) -> None:
     assert scheduler.metric("kpolicy_extender_calls_total", verb="preempt", result="success") >= 5
     assert scheduler.terminate() == 0, scheduler.tail()
     ours = [event for event in cluster.audit_events() if event.user == NORMAL and event.writes]

@@ -23,8 +23,10 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.readiness import free_ports
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
+from tests.e2e.judged import Judged, judged_run
 from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
+from tests.invariants.recording import Recording
 from tests.unit.cluster import certificates
 
 pytestmark = pytest.mark.cluster
@@ -131,6 +133,15 @@ def scheduler(
         yield process
 
 
+@pytest.fixture(autouse=True)
+def recorded(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Recording]:
+    """Every test of this file is judged by the invariants; what extenders say the reference does
+    not know."""
+    how = Judged(frozenset({OURS}), unjudged=frozenset({OURS}), ignored=("example.com/",))
+    with judged_run(cluster, scheduler, how) as running:
+        yield running
+
+
 @pytest.fixture
 def admin(cluster: ControlPlane, scheduler: SchedulerProcess) -> Client:
     return cluster.admin
@@ -163,7 +174,7 @@ def told(admin: Client, pod: str, reason: str) -> str:
     return wait_for(message, f"{pod} to be told {reason}")
 
 
-def test_an_extender_filters_scores_and_binds(
+def test_e01_an_extender_filters_scores_and_binds(
     cluster: ControlPlane, admin: Client, server: ExtenderServer
 ) -> None:
     def bind(args: Json) -> Json:
@@ -200,7 +211,7 @@ def test_an_extender_filters_scores_and_binds(
     assert wait_for(bound_by, "the bind in the audit log") == [("admin", 201)]
 
 
-def test_a_bind_that_an_extender_only_claims_is_not_believed(
+def test_e01_a_bind_that_an_extender_only_claims_is_not_believed(
     admin: Client, scheduler: SchedulerProcess, server: ExtenderServer
 ) -> None:
     server.answers["/all/filter"] = keep_all
@@ -218,7 +229,7 @@ def test_a_bind_that_an_extender_only_claims_is_not_believed(
     wait_for(lambda: scheduler.metric("kpolicy_reservations_open") == 0, "its reservation to end")
 
 
-def test_pods_that_no_extender_cares_for_take_the_short_way(
+def test_e02_pods_that_no_extender_cares_for_take_the_short_way(
     admin: Client, scheduler: SchedulerProcess, server: ExtenderServer
 ) -> None:
     """Also while an extender takes its time about others."""
@@ -243,7 +254,9 @@ def test_pods_that_no_extender_cares_for_take_the_short_way(
     assert set(counts) == set(slow)
 
 
-def test_what_is_sent_is_what_kube_scheduler_sends(admin: Client, server: ExtenderServer) -> None:
+def test_e03_what_is_sent_is_what_kube_scheduler_sends(
+    admin: Client, server: ExtenderServer
+) -> None:
     def scores(args: Json) -> list[Json]:
         return [
             {"Host": node["metadata"]["name"], "Score": int(node["metadata"]["name"] == "node-3")}
@@ -273,7 +286,9 @@ def test_what_is_sent_is_what_kube_scheduler_sends(admin: Client, server: Extend
     assert sent[OURS][0]["NodeNames"] is None
 
 
-def test_names_are_sent_as_kube_scheduler_sends_them(admin: Client, server: ExtenderServer) -> None:
+def test_e03_names_are_sent_as_kube_scheduler_sends_them(
+    admin: Client, server: ExtenderServer
+) -> None:
     server.answers["/refuses/filter"] = lambda args: {"NodeNames": args["NodeNames"][:1]}
     shapes = {}
     for name, by in (("names-ours", OURS), ("names-theirs", THEIRS)):
@@ -299,7 +314,7 @@ def test_names_are_sent_as_kube_scheduler_sends_them(admin: Client, server: Exte
         ),
     ],
 )
-def test_nodes_that_are_refused_are_told_as_kube_scheduler_tells_them(
+def test_e04_nodes_that_are_refused_are_told_as_kube_scheduler_tells_them(
     admin: Client, server: ExtenderServer, case: str, answer: Json
 ) -> None:
     server.answers["/refuses/filter"] = lambda args: answer
@@ -317,7 +332,7 @@ def test_nodes_that_are_refused_are_told_as_kube_scheduler_tells_them(
     node_of(admin, f"{case}-theirs")
 
 
-def test_an_extender_that_is_down_costs_its_own_pods_only(admin: Client) -> None:
+def test_e05_an_extender_that_is_down_costs_its_own_pods_only(admin: Client) -> None:
     messages = {}
     for name, by in (("down-ours", OURS), ("down-theirs", THEIRS)):
         create_pod(admin, name, "down", by)
@@ -345,7 +360,7 @@ def test_an_extender_that_is_down_costs_its_own_pods_only(admin: Client) -> None
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_answers_that_are_none_cost_their_own_pods_only(
+def test_e06_answers_that_are_none_cost_their_own_pods_only(
     admin: Client,
     scheduler: SchedulerProcess,
     server: ExtenderServer,
@@ -370,7 +385,7 @@ def test_answers_that_are_none_cost_their_own_pods_only(
     assert "ok" in scheduler.get("/healthz")
 
 
-def test_an_extender_is_asked_over_tls_with_our_certificate(
+def test_e07_an_extender_is_asked_over_tls_with_our_certificate(
     admin: Client, secure_server: ExtenderServer
 ) -> None:
     secure_server.answers["/secure/filter"] = lambda args: {"NodeNames": ["node-3"]}
@@ -379,7 +394,7 @@ def test_an_extender_is_asked_over_tls_with_our_certificate(
     assert len(secure_server.of("secure")) == 1
 
 
-def test_what_was_asked_is_counted_and_nothing_is_left(
+def test_e08_what_was_asked_is_counted_and_nothing_is_left(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess
 ) -> None:
     def calls(**labels: str) -> float:

@@ -15,9 +15,11 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e import volumes
+from tests.e2e.judged import Judged, judged_run
 from tests.e2e.rights import VOLUME_RULES, VOLUME_WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.volumes import BOUND_BY_CONTROLLER, LOCAL, MADE, claimed, claims
+from tests.invariants.recording import Recording
 
 pytestmark = pytest.mark.cluster
 
@@ -45,6 +47,14 @@ def scheduler(
         cluster.kubeconfig(NORMAL), POLICY, log, ["--log-level=debug"]
     ) as process:
         yield process
+
+
+@pytest.fixture(autouse=True)
+def recorded(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Recording]:
+    """Every test of this file is judged by the invariants."""
+    how = Judged(frozenset({"kpolicy", "hasty"}), binds_volumes=True, unjudged=frozenset({"hasty"}))
+    with judged_run(cluster, scheduler, how) as running:
+        yield running
 
 
 @pytest.fixture
@@ -114,7 +124,7 @@ def wait_settled(scheduler: SchedulerProcess) -> None:
     assert scheduler.metric("kpolicy_engine_size", what="objectsPromised") == 0
 
 
-def test_a_volume_that_waits_is_bound_before_its_pod(
+def test_f08_a_volume_that_waits_is_bound_before_its_pod(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_volume(admin, "static", "node-1")
@@ -131,7 +141,7 @@ def test_a_volume_that_waits_is_bound_before_its_pod(
     wait_settled(scheduler)
 
 
-def test_a_volume_that_its_user_bound_stays_the_users(
+def test_f08_a_volume_that_its_user_bound_stays_the_users(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     own = {"namespace": namespace, "name": "data"}
@@ -144,7 +154,7 @@ def test_a_volume_that_its_user_bound_stays_the_users(
     wait_settled(scheduler)
 
 
-def test_a_slow_provisioner_holds_up_its_own_pods_only(
+def test_f08_a_slow_provisioner_holds_up_its_own_pods_only(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     slow = [f"slow-{number}" for number in range(12)]
@@ -167,7 +177,7 @@ def test_a_slow_provisioner_holds_up_its_own_pods_only(
     wait_settled(scheduler)
 
 
-def test_a_volume_is_promised_to_one_claim(
+def test_f08_a_volume_is_promised_to_one_claim(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_volume(admin, "only", "node-0")
@@ -186,7 +196,7 @@ def test_a_volume_is_promised_to_one_claim(
     wait_settled(scheduler)
 
 
-def test_what_the_provisioner_refuses_is_tried_again(
+def test_f08_what_the_provisioner_refuses_is_tried_again(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -201,7 +211,7 @@ def test_what_the_provisioner_refuses_is_tried_again(
     wait_settled(scheduler)
 
 
-def test_it_says_what_kube_scheduler_says(
+def test_f08_it_says_what_kube_scheduler_says(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     cluster.start_scheduler()
@@ -222,11 +232,12 @@ def test_it_says_what_kube_scheduler_says(
         left = nomination(admin, namespace, name)
         told[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE"), left]
         assert (observed, expected) == (1, True), name
+        admin.delete_pod(name, namespace=namespace)  # it would be tried for ever
     assert told["ours"] == told["theirs"]
     assert len(told["ours"]) == 3
 
 
-def test_waiting_ends_when_the_policy_says(
+def test_f08_waiting_ends_when_the_policy_says(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -240,7 +251,7 @@ def test_waiting_ends_when_the_policy_says(
     wait_settled(scheduler)
 
 
-def test_pods_that_share_a_claim_are_bound_together(
+def test_f08_pods_that_share_a_claim_are_bound_together(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -253,7 +264,7 @@ def test_pods_that_share_a_claim_are_bound_together(
     wait_settled(scheduler)
 
 
-def test_a_pod_that_is_made_anew_waits_anew(
+def test_f08_a_pod_that_is_made_anew_waits_anew(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -271,7 +282,7 @@ def test_a_pod_that_is_made_anew_waits_anew(
     wait_settled(scheduler)
 
 
-def test_a_claim_that_is_made_anew_is_another_claim(
+def test_f08_a_claim_that_is_made_anew_is_another_claim(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -290,7 +301,7 @@ def test_a_claim_that_is_made_anew_is_another_claim(
     wait_settled(scheduler)
 
 
-def test_two_claims_of_one_pod_are_both_waited_for(
+def test_f08_two_claims_of_one_pod_are_both_waited_for(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_volume(admin, "beside", "node-1")
@@ -309,7 +320,7 @@ def test_two_claims_of_one_pod_are_both_waited_for(
     wait_settled(scheduler)
 
 
-def test_its_node_is_told_before_anything_is_written_for_it(
+def test_f08_its_node_is_told_before_anything_is_written_for_it(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     admin.create_pod("quick", namespace=namespace, scheduler_name="kpolicy")
@@ -335,7 +346,7 @@ def test_its_node_is_told_before_anything_is_written_for_it(
     wait_settled(scheduler)
 
 
-def test_a_node_that_was_told_in_vain_is_taken_back(
+def test_f08_a_node_that_was_told_in_vain_is_taken_back(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -353,7 +364,7 @@ def test_a_node_that_was_told_in_vain_is_taken_back(
     wait_settled(scheduler)
 
 
-def test_a_restart_finds_the_node_that_was_told(
+def test_f08_a_restart_finds_the_node_that_was_told(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     """Killed while the volume is made. A pod that comes before it in the queue finds no room."""
@@ -383,7 +394,7 @@ def test_a_restart_finds_the_node_that_was_told(
     wait_settled(scheduler)
 
 
-def test_it_wrote_only_what_it_may(
+def test_f08_it_wrote_only_what_it_may(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess
 ) -> None:
     assert scheduler.terminate() == 0, scheduler.tail()

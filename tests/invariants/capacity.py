@@ -24,7 +24,7 @@ def capacity(history: History, timeline: Timeline) -> Iterator[Violation]:
         there = accountable(timeline, bind, placed)
         span = Span(timeline.decision(bind).nodes.low, placed.version)
         nodes = timeline.node_within(placed.node, span)
-        wrong = [too_much(there, node) for node in nodes]
+        wrong = [too_much(there, node, history.terms.ignored) for node in nodes]
         if nodes and all(wrong):
             names = ", ".join(name_of(pod) for pod in there)
             text = f"{uid} on {placed.node} is too much ({wrong[-1]}): {names}"

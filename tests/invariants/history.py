@@ -179,6 +179,8 @@ class Terms:
     retells: bool = True
     # Profiles of which the reference does not know all rules: it cannot say that a pod would fit.
     unjudged: frozenset[str] = frozenset()
+    # What nodes need not have of resources whose names begin so: extenders count them.
+    ignored: tuple[str, ...] = ()
     evicts: bool = False  # preemption is live: pods may be deleted
     binds_volumes: bool = False  # claims and volumes may be patched before a bind
     # A list may be of a server that lags by so many versions.

@@ -68,14 +68,15 @@ def why_not(pod: Object, node: Object, forbids: Forbids = ()) -> str:
     return ""
 
 
-def too_much(there: Iterable[Object], node: Object) -> str:
-    """Whether these pods together are more than the node has; empty when they fit."""
+def too_much(there: Iterable[Object], node: Object, ignored: tuple[str, ...] = ()) -> str:
+    """Whether these pods together are more than the node has; empty when they fit. `ignored`: how
+    the names of resources begin that others count."""
     have, used = allocatable(node), dict[str, Fraction]()
     for pod in there:
         for name, amount in requests(pod).items():
             used[name] = used.get(name, Fraction(0)) + amount
     for name, amount in sorted(used.items()):
-        if amount > have.get(name, Fraction(0)):
+        if not name.startswith(ignored) and amount > have.get(name, Fraction(0)):
             return f"{name}: {float(amount):g} of {float(have.get(name, Fraction(0))):g}"
     return ""
 

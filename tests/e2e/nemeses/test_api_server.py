@@ -17,7 +17,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.judged import BROKEN_LAG_S
+from tests.e2e.judged import BROKEN_LAG_S, REST_BROKEN_S
 from tests.e2e.nemeses.conftest import POLICY
 from tests.e2e.nemeses.load import survive
 from tests.e2e.scenarios.conftest import play, rest_of
@@ -45,7 +45,11 @@ def stage(
     plane: ControlPlane, supervised: Supervised, request: pytest.FixtureRequest
 ) -> Iterator[Stage]:
     yield from play(
-        plane, supervised.process, request.node.name, lag_s=BROKEN_LAG_S, rest_s=rest_of(request)
+        plane,
+        supervised.process,
+        request.node.name,
+        lag_s=BROKEN_LAG_S,
+        rest_s=rest_of(request, REST_BROKEN_S),
     )
     assert set(supervised.exit_codes) <= {LEASE_LOST}, supervised.process.tail()
 

@@ -17,6 +17,7 @@ from tests.e2e.scenarios.conftest import play
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import PROFILE, Stage
 from tests.invariants.check import violations
+from tests.invariants.inputs import inputs
 from tests.invariants.recording import Recording
 
 pytestmark = pytest.mark.cluster
@@ -33,6 +34,7 @@ def recorded(plane: ControlPlane) -> Iterator[Recording]:
     with Recording(plane, users=(NORMAL,), profiles=(PROFILE,)) as running:
         yield running
         assert violations(running.history()) == []
+        assert inputs(running.history())["I8"] >= 2 * PODS
         binders = {bind.instance for bind in running.history().binds() if bind.succeeded}
         assert len(binders) == 2, "both have led, one after the other"
 

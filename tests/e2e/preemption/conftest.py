@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.preemption_stage import POLICY, Stage, create_priorities
+from tests.e2e.preemption_stage import POLICY, Stage, create_priorities, judged_stage
 from tests.e2e.rights import RULES
 from tests.e2e.scheduler_process import SchedulerProcess
 
@@ -33,10 +33,7 @@ def scheduler(
 
 @pytest.fixture
 def stage(cluster: ControlPlane, scheduler: SchedulerProcess) -> Iterator[Stage]:
-    stage = Stage(cluster)
-    stage.open()
-    yield stage
-    stage.close()
+    yield from judged_stage(cluster, scheduler)
     wait_for(
         lambda: scheduler.metric("scheduler_cache_size", type="nodes") == 0,
         "the scheduler to see the stage cleared",

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 # --- TestNominatedNode (5; the one that fails before its bind is a unit test) --------------------
 
 
-def test_nominated_node_a_higher_pod_preempts_once_more(stage: Stage) -> None:
+def test_p09_nominated_node_a_higher_pod_preempts_once_more(stage: Stage) -> None:
     stage.node(cpu="5")
     low = [f"low-{at}" for at in range(1, 5)]
     for name in low:
@@ -40,7 +40,7 @@ def test_nominated_node_a_higher_pod_preempts_once_more(stage: Stage) -> None:
     stage.assert_deleted(*stage.deleted())
 
 
-def test_nominated_node_a_higher_pod_needs_no_preemption(stage: Stage) -> None:
+def test_p09_nominated_node_a_higher_pod_needs_no_preemption(stage: Stage) -> None:
     stage.node(cpu="2")
     stage.pod("low", "low", "1", on="node", grace_s=GRACE_S)
     stage.pod("medium", "medium", "2")
@@ -54,7 +54,7 @@ def test_nominated_node_a_higher_pod_needs_no_preemption(stage: Stage) -> None:
     stage.assert_deleted("low")
 
 
-def test_nominated_node_is_deleted_and_there_is_none_left(stage: Stage) -> None:
+def test_p09_nominated_node_is_deleted_and_there_is_none_left(stage: Stage) -> None:
     stage.node(cpu="1")
     stage.pod("low", "low", "1", on="node", grace_s=GRACE_S)
     stage.pod("medium", "medium", "1")
@@ -67,7 +67,7 @@ def test_nominated_node_is_deleted_and_there_is_none_left(stage: Stage) -> None:
     stage.assert_deleted("low")
 
 
-def test_nominated_node_is_deleted_and_no_other_will_do(stage: Stage) -> None:
+def test_p09_nominated_node_is_deleted_and_no_other_will_do(stage: Stage) -> None:
     stage.node("tainted", "1", taints=({"key": "t", "value": "x", "effect": "NoSchedule"},))
     stage.node(cpu="1")
     stage.pod("low", "low", "1", on="node", grace_s=GRACE_S)
@@ -84,7 +84,7 @@ def test_nominated_node_is_deleted_and_no_other_will_do(stage: Stage) -> None:
 # --- TestPreferNominatedNode (2) -----------------------------------------------------------------
 
 
-def test_prefer_nominated_node_where_it_has_room(stage: Stage) -> None:
+def test_p10_prefer_nominated_node_where_it_has_room(stage: Stage) -> None:
     """It is the fuller one, which no score would choose."""
     stage.node("node-1")
     stage.node("node-2")
@@ -94,7 +94,7 @@ def test_prefer_nominated_node_where_it_has_room(stage: Stage) -> None:
     stage.assert_deleted()
 
 
-def test_prefer_nominated_node_that_has_no_room(stage: Stage) -> None:
+def test_p10_prefer_nominated_node_that_has_no_room(stage: Stage) -> None:
     stage.node("node-1")
     stage.node("node-2")
     stage.pod("low-pod", "low", "100m", on="node-1")
@@ -106,7 +106,7 @@ def test_prefer_nominated_node_that_has_no_room(stage: Stage) -> None:
 # --- TestPreemptionAndNominatedNodeNameScenarios (5) ---------------------------------------------
 
 
-def test_scenario_basic_preemption_sets_it(stage: Stage) -> None:
+def test_p11_scenario_basic_preemption_sets_it(stage: Stage) -> None:
     stage.node(cpu="4")
     stage.pod("victim", "low", "4", on="node", grace_s=GRACE_S)
     stage.pod("preemptor", "high", "2")
@@ -117,7 +117,7 @@ def test_scenario_basic_preemption_sets_it(stage: Stage) -> None:
     stage.assert_deleted("victim")
 
 
-def test_scenario_preemption_overwrites_it(stage: Stage) -> None:
+def test_p11_scenario_preemption_overwrites_it(stage: Stage) -> None:
     """One victim there is fewer than two here."""
     stage.node(cpu="4")
     stage.node("node2", "4")
@@ -132,7 +132,7 @@ def test_scenario_preemption_overwrites_it(stage: Stage) -> None:
     stage.assert_deleted("victim-3")
 
 
-def test_scenario_it_is_ignored_of_a_pod_that_cannot_fit(stage: Stage) -> None:
+def test_p11_scenario_it_is_ignored_of_a_pod_that_cannot_fit(stage: Stage) -> None:
     stage.node(cpu="4")
     stage.nominated_pod("exceeds", "low", "5", "node")
     stage.pod("fits", "low", "3")
@@ -141,7 +141,7 @@ def test_scenario_it_is_ignored_of_a_pod_that_cannot_fit(stage: Stage) -> None:
     stage.assert_deleted()
 
 
-def test_scenario_it_is_ignored_of_a_lower_pod(stage: Stage) -> None:
+def test_p11_scenario_it_is_ignored_of_a_lower_pod(stage: Stage) -> None:
     stage.node(cpu="4")
     gates = [{"name": "wait"}]
     stage.pod("low-priority", "low", "4", schedulingGates=gates)
@@ -158,7 +158,7 @@ def test_scenario_it_is_ignored_of_a_lower_pod(stage: Stage) -> None:
     stage.assert_deleted()
 
 
-def test_scenario_it_is_cleared_by_the_bind(stage: Stage) -> None:
+def test_p11_scenario_it_is_cleared_by_the_bind(stage: Stage) -> None:
     stage.node(cpu="4")
     stage.nominated_pod("pod", "low", "4", "node")
     stage.wait_bound("pod")
@@ -169,7 +169,7 @@ def test_scenario_it_is_cleared_by_the_bind(stage: Stage) -> None:
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def test_the_claim_of_another_is_respected(stage: Stage) -> None:
+def test_p12_the_claim_of_another_is_respected(stage: Stage) -> None:
     """Room that somebody nominated an equal pod to is not given away, though that pod waits."""
     stage.node(cpu="4")
     stage.pod("first", "medium", "4", schedulingGates=[{"name": "wait"}])
@@ -181,7 +181,7 @@ def test_the_claim_of_another_is_respected(stage: Stage) -> None:
     stage.assert_deleted()
 
 
-def test_a_restart_finds_the_claim(
+def test_p13_a_restart_finds_the_claim(
     cluster: ControlPlane, tmp_path: Path, scheduler: SchedulerProcess
 ) -> None:
     """Evicted by one, waited for by the next: nobody else goes, and nobody slips in."""

@@ -26,7 +26,7 @@ AWAITED = "not eligible due to a terminating pod on the nominated node."
 # --- TestPreemption (6) --------------------------------------------------------------------------
 
 
-def test_preemption_basic(stage: Stage, scheduler: SchedulerProcess) -> None:
+def test_p01_preemption_basic(stage: Stage, scheduler: SchedulerProcess) -> None:
     attempts = scheduler.metric("scheduler_preemption_attempts_total")
     victims = scheduler.metric("scheduler_preemption_victims_sum")
     stage.node()
@@ -49,7 +49,7 @@ def test_preemption_basic(stage: Stage, scheduler: SchedulerProcess) -> None:
     assert scheduler.metric("scheduler_preemption_victims_sum") == victims + 1
 
 
-def test_preemption_with_filter(stage: Stage) -> None:
+def test_p01_preemption_with_filter(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", on="node", scheduler="one-each")
     stage.pod("preemptor", "high", scheduler="one-each")
@@ -57,7 +57,7 @@ def test_preemption_with_filter(stage: Stage) -> None:
     stage.assert_deleted("victim")
 
 
-def test_preemption_with_pre_filter(stage: Stage) -> None:
+def test_p01_preemption_with_pre_filter(stage: Stage) -> None:
     """A rule that is prepared for the pod, and follows victims that are taken away."""
     port = [{"containerPort": 80, "hostPort": 8080}]
     containers = [{"name": "main", "image": "none", "ports": port}]
@@ -69,7 +69,7 @@ def test_preemption_with_pre_filter(stage: Stage) -> None:
     stage.assert_deleted("victim")
 
 
-def test_preemption_with_unresolvable_filter(stage: Stage) -> None:
+def test_p01_preemption_with_unresolvable_filter(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", on="node", scheduler="one-each-for-good")
     stage.pod("preemptor", "high", scheduler="one-each-for-good")
@@ -89,7 +89,9 @@ def against(*apps: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("other", "evicted"), [("low", ("pod-0", "pod-1")), ("high", ())], ids=["met", "not met"]
 )
-def test_preemption_for_anti_affinity(stage: Stage, other: str, evicted: tuple[str, ...]) -> None:
+def test_p01_preemption_for_anti_affinity(
+    stage: Stage, other: str, evicted: tuple[str, ...]
+) -> None:
     stage.node()
     stage.pod("pod-0", "medium", on="node", labels={"pod": "p0"})
     stage.pod("pod-1", other, on="node", labels={"pod": "p1"}, affinity=against("preemptor"))
@@ -105,7 +107,7 @@ def test_preemption_for_anti_affinity(stage: Stage, other: str, evicted: tuple[s
 
 
 @pytest.mark.parametrize("priority", ["high", "high-never"])
-def test_non_preemption(stage: Stage, priority: str) -> None:
+def test_p02_non_preemption(stage: Stage, priority: str) -> None:
     stage.node()
     stage.pod("victim", "low", "400m")
     stage.wait_bound("victim")
@@ -119,7 +121,7 @@ def test_non_preemption(stage: Stage, priority: str) -> None:
         stage.assert_deleted("victim")
 
 
-def test_disable_preemption(stage: Stage) -> None:
+def test_p03_disable_preemption(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", "400m", on="node")
     stage.pod("preemptor", "high", "300m", scheduler="never")
@@ -131,7 +133,7 @@ def test_disable_preemption(stage: Stage) -> None:
 # --- TestPreemptionStarvation, TestPreemptionRaces -----------------------------------------------
 
 
-def test_preemption_starvation(stage: Stage) -> None:
+def test_p04_preemption_starvation(stage: Stage) -> None:
     stage.node()
     running = [f"rpod-{at}" for at in range(5)]
     pending = [f"ppod-{at}" for at in range(5)]
@@ -152,7 +154,7 @@ def test_preemption_starvation(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("repetition", range(3))
-def test_preemption_races(stage: Stage, repetition: int) -> None:
+def test_p05_preemption_races(stage: Stage, repetition: int) -> None:
     """kubernetes#72124: nobody slips into the room while it is made."""
     stage.node(cpu="5")
     for at in range(2):
@@ -174,7 +176,7 @@ def test_preemption_races(stage: Stage, repetition: int) -> None:
 # --- TestPDBInPreemption (3) ---------------------------------------------------------------------
 
 
-def test_pdb_a_pod_beyond_no_budget_goes_despite_its_higher_priority(stage: Stage) -> None:
+def test_p06_pdb_a_pod_beyond_no_budget_goes_despite_its_higher_priority(stage: Stage) -> None:
     stage.node("node-1")
     for name in ("low-pod1", "low-pod2"):
         stage.pod(name, "low", on="node-1", labels={"foo": "bar"})
@@ -185,7 +187,7 @@ def test_pdb_a_pod_beyond_no_budget_goes_despite_its_higher_priority(stage: Stag
     stage.assert_deleted("mid-pod3")
 
 
-def test_pdb_a_node_without_violations_is_preferred(stage: Stage) -> None:
+def test_p06_pdb_a_node_without_violations_is_preferred(stage: Stage) -> None:
     stage.node("node-1")
     stage.node("node-2")
     stage.pod("low-pod1", "low", on="node-1", labels={"foo": "bar"})
@@ -196,7 +198,7 @@ def test_pdb_a_node_without_violations_is_preferred(stage: Stage) -> None:
     stage.assert_deleted("mid-pod2")
 
 
-def test_pdb_a_node_with_fewer_violations_is_preferred(stage: Stage) -> None:
+def test_p06_pdb_a_node_with_fewer_violations_is_preferred(stage: Stage) -> None:
     one, two = {"foo1": "bar"}, {"foo2": "bar"}
     pods: list[tuple[str, str, str, Mapping[str, str]]] = [
         ("low-pod1", "low", "node-1", one), ("mid-pod1", "medium", "node-1", {}),
@@ -234,7 +236,7 @@ def uses(*claims: str) -> list[dict[str, Any]]:
     ],
     ids=["single pod", "two pods", "single pod with two volumes"],
 )
-def test_read_write_once_pod(
+def test_p07_read_write_once_pod(
     stage: Stage, victims: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...], reason: str
 ) -> None:
     stage.node(cpu="4")
@@ -247,7 +249,7 @@ def test_read_write_once_pod(
     stage.assert_deleted(*victims)
 
 
-def test_read_write_once_pod_of_a_higher_pod_stays(stage: Stage) -> None:
+def test_p07_read_write_once_pod_of_a_higher_pod_stays(stage: Stage) -> None:
     stage.node(cpu="4")
     for claim in ("one", "two"):
         stage.claim(claim)
@@ -261,7 +263,7 @@ def test_read_write_once_pod_of_a_higher_pod_stays(stage: Stage) -> None:
 # --- TestAsyncPreemption: what does not need the API calls held up (those: unit tests) -----------
 
 
-def test_async_preemption_waits_for_victims_that_end_in_their_time(stage: Stage) -> None:
+def test_p08_async_preemption_waits_for_victims_that_end_in_their_time(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", "400m", on="node", grace_s=GRACE_S)
     stage.pod("preemptor", "high", "300m")
@@ -277,7 +279,7 @@ def test_async_preemption_waits_for_victims_that_end_in_their_time(stage: Stage)
     stage.assert_deleted("victim")
 
 
-def test_async_preemption_a_lower_pod_does_not_take_the_place(stage: Stage) -> None:
+def test_p08_async_preemption_a_lower_pod_does_not_take_the_place(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", "500m", on="node", grace_s=GRACE_S)
     stage.pod("preemptor", "high", "500m")
@@ -291,7 +293,7 @@ def test_async_preemption_a_lower_pod_does_not_take_the_place(stage: Stage) -> N
     stage.assert_deleted("victim")
 
 
-def test_async_preemption_a_lower_pod_takes_what_is_left_of_a_big_node(stage: Stage) -> None:
+def test_p08_async_preemption_a_lower_pod_takes_what_is_left_of_a_big_node(stage: Stage) -> None:
     stage.node(cpu="4")
     for name in ("victim-1", "victim-2"):
         stage.pod(name, "low", "2", on="node", grace_s=GRACE_S)
@@ -306,7 +308,7 @@ def test_async_preemption_a_lower_pod_takes_what_is_left_of_a_big_node(stage: St
     stage.assert_deleted("victim-1", "victim-2")
 
 
-def test_a_preemptor_that_is_deleted_gives_the_place_back(stage: Stage) -> None:
+def test_p08_a_preemptor_that_is_deleted_gives_the_place_back(stage: Stage) -> None:
     stage.node()
     stage.pod("victim", "low", "500m", on="node", grace_s=GRACE_S)
     stage.pod("preemptor", "high", "500m")
@@ -322,7 +324,7 @@ def test_a_preemptor_that_is_deleted_gives_the_place_back(stage: Stage) -> None:
 # --- all of them ---------------------------------------------------------------------------------
 
 
-def test_nothing_else_was_written(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
+def test_p00_nothing_else_was_written(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
     evicted = scheduler.metric("kpolicy_evictions_total", outcome="Evicted")
 
     def written() -> list[AuditEvent]:

@@ -14,6 +14,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.judged import (
     BROKEN_LAG_S,
+    REST_BROKEN_S,
     REST_FULL_S,
     REST_S,
     Judged,
@@ -106,7 +107,7 @@ def play(
     profile: str = PROFILE,
     lag_s: float = 0.0,
     trouble_free: bool = False,
-    rest_s: float = REST_S,
+    rest_s: float = REST_BROKEN_S,
 ) -> Iterator[Stage]:
     """A stage, and at its end what must hold after every scenario."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower())[:36].strip("-")
@@ -131,6 +132,6 @@ def play(
             stage.remove()  # whatever failed: the next test finds no nodes
 
 
-def rest_of(request: pytest.FixtureRequest) -> float:
+def rest_of(request: pytest.FixtureRequest, otherwise: float = REST_S) -> float:
     """How long nothing may move at the end."""
-    return REST_FULL_S if request.node.get_closest_marker("full") else REST_S
+    return REST_FULL_S if request.node.get_closest_marker("full") else otherwise

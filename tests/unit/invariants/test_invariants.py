@@ -27,6 +27,7 @@ from tests.invariants.history import (
     Span,
     Start,
 )
+from tests.invariants.inputs import without_input
 from tests.invariants.volumes import SELECTED_NODE
 from tests.simulation.volume_objects import claim, using, volume
 from tests.unit.invariants.stories import HASH, THEM, US, Story, good
@@ -553,3 +554,42 @@ def test_histories_are_compared_to_the_byte() -> None:
     assert violation.invariant == "I9"
     (longer,) = same(first, first + b"\nmore")
     assert "longer" in longer.text
+
+
+def after_a_bind_of_another(*, is_newest: bool, skew_s: float) -> set[str]:
+    """Theirs was written before our snapshot's version, which is its own or that of a node."""
+    story = good()
+    story.there(pod("theirs", cpu="1", scheduler_name="another"))
+    story.there(pod("three", cpu="1"))
+    story.bind("theirs", "n2", user=THEM)
+    if not is_newest:
+        story.change("n1", unschedulable=False)
+    story.bind("three", "n2")
+    history = story.told()
+    return found(replace(history, terms=replace(history.terms, skew_s=skew_s)))
+
+
+def test_what_the_snapshots_own_watch_had_told_excuses_nothing() -> None:
+    assert after_a_bind_of_another(is_newest=True, skew_s=60.0) == {"I2"}
+    assert after_a_bind_of_another(is_newest=False, skew_s=60.0) == set()
+    assert after_a_bind_of_another(is_newest=False, skew_s=0.0) == {"I2"}
+
+
+def test_resources_that_extenders_count_are_not_counted_here() -> None:
+    story = Story()
+    story.there(node("n1"))
+    asks = pod("one")
+    asks["spec"]["containers"][0]["resources"] = {"requests": {"example.com/licence": "1"}}
+    story.there(asks)
+    story.bind("one", "n1")
+    history = story.told()
+    assert found(history) == {"I2"}
+    assert found(replace(history, terms=replace(history.terms, ignored=("example.com/",)))) == set()
+
+
+def test_who_had_nothing_to_look_at_is_known() -> None:
+    history = replace(whole(), trouble_free=True)
+    expected = {*OF_HISTORY, *OF_TIMELINE}
+    assert without_input(history, sorted(expected)) == []
+    blind = without_input(replace(history, at_rest=None, policies=()), sorted(expected))
+    assert blind == ["I11", "I4", "I6", "I7"]
