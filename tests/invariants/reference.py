@@ -41,6 +41,12 @@ def covers(pod: Object) -> bool:
     )
 
 
+def repels(pod: Object) -> bool:
+    """Whether it may keep others off, which is more than the reference knows of."""
+    anti_affinity = (spec(pod).get("affinity") or {}).get("podAntiAffinity") or {}
+    return bool(anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+
+
 def why_not(pod: Object, node: Object, forbids: Forbids = ()) -> str:
     """Of what does not depend on other pods; empty when it may be there."""
     tolerations = spec(pod).get("tolerations") or []

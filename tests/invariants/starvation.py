@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.invariants.history import SECOND_NS, History, Object, Violation
 from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of, profile_of
-from tests.invariants.reference import Forbids, covers, fits
+from tests.invariants.reference import Forbids, covers, fits, repels
 from tests.invariants.timeline import Timeline
 from tests.invariants.volumes import leave
 
@@ -44,7 +44,10 @@ def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forb
         return False
     if profile_of(pod) in timeline.terms.unjudged:
         return False
-    claims = claims_before(pod, timeline.pods(version))
+    others = timeline.pods(version)
+    if any(node_of(one) and repels(one) for one in others):
+        return False
+    claims = claims_before(pod, others)
     names = {node["metadata"]["name"]: node for node in timeline.nodes(version)}
     return any(
         leave(timeline, pod, node, version)

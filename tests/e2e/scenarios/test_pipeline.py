@@ -79,11 +79,23 @@ def test_x01_what_is_assumed_is_seen_by_the_next_of_the_batch(stage: Stage) -> N
 PLUGS = 1
 
 
+# A request that nobody answered may be written yet: its room is kept until none can be under way.
+IN_DOUBT_S = 330
+IN_DOUBT = "request-lost"
+
+
 @pytest.mark.parametrize(
-    "name", [name for name, (_, _, written) in FAILURES.items() if not written]
+    ("name", "within_s"),
+    [
+        pytest.param(IN_DOUBT, IN_DOUBT_S, marks=[pytest.mark.full, pytest.mark.timeout(900)])
+        if name == IN_DOUBT
+        else (name, 90)
+        for name, (_, _, written) in FAILURES.items()
+        if not written
+    ],
 )
 def test_x02_room_is_given_back_wherever_a_bind_fails(
-    proxied: Stage, proxy: Proxy, name: str
+    proxied: Stage, proxy: Proxy, name: str, within_s: float
 ) -> None:
     """Unreserve: while the failed pod backs off, another takes its place."""
     fault, times, _ = FAILURES[name]
@@ -97,7 +109,7 @@ def test_x02_room_is_given_back_wherever_a_bind_fails(
     proxied.pod("second", cpu="1")
     proxied.parked("second", "1 Insufficient cpu")
     hold.released.set()
-    proxied.bound("second", "only", timeout_s=90)
+    proxied.bound("second", "only", timeout_s=within_s)
 
 
 def test_x03_a_gated_pod_is_looked_at_once_and_never_tried(stage: Stage) -> None:
