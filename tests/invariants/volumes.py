@@ -30,15 +30,17 @@ def claims_of(pod: Object) -> list[str]:
 
 
 def volumes(history: History, timeline: Timeline) -> Iterator[Violation]:
-    del history
+    one_clock = bool(history.decisions)
     for uid, bind in timeline.bound_by.items():
         placed = timeline.placed.get(uid)
         pod = None if placed is None else timeline.pod(uid, placed.version)
         if placed is None or pod is None:
             continue
         decision = timeline.decision(bind)
-        # From what was known when it was decided to when the bind was asked for: that waits.
-        span = Span(decision.volumes_low, timeline.version_at(bind.received_ns))
+        # From what was known when it was decided to when the bind was asked for: that waits. When
+        # that was is known where all is on one clock; a recorder hears of volumes a little later.
+        asked = timeline.version_at(bind.received_ns) if one_clock else placed.version
+        span = Span(decision.volumes_low, asked)
         nodes = timeline.node_within(placed.node, Span(decision.nodes.low, placed.version))
         for claim in claims_of(pod):
             why = _why_not(timeline, claim, span, nodes)

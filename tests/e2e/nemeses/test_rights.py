@@ -111,6 +111,7 @@ def test_n_a_token_that_is_rotated_on_disk_is_taken_up(plane: ControlPlane, tmp_
             _rotate(plane, fresh)
             stage.pod("after")
             stage.bound("after", "only", timeout_s=120)
+    _rotate(plane, plane.token(NORMAL))  # for the other tests
 
 
 @pytest.mark.timeout(240)
