@@ -17,7 +17,9 @@ from tests.cluster.client import wait_for
 from tests.cluster.connection import ApiError
 from tests.e2e.stage import WITHIN_S, Stage
 
+# Quick until there is much to look at, then slower: what breaks may stay broken for minutes.
 EVERY_S: Final = 0.05
+MANY, THEN_EVERY_S = 300, 0.5
 AGAIN_S: Final = 0.2
 PODS_MAX: Final = 600
 CONFLICT: Final = 409
@@ -58,10 +60,13 @@ class Stream:
 
     def _run(self) -> None:
         try:
-            while len(self.made) < PODS_MAX and not self._stopped.wait(EVERY_S):
+            while len(self.made) < PODS_MAX and not self._stopped.wait(self._pause_s()):
                 self._make(f"stream-{len(self.made)}")
         except BaseException as failure:  # raised in the test's thread
             self._failure = failure
+
+    def _pause_s(self) -> float:
+        return EVERY_S if len(self.made) < MANY else THEN_EVERY_S
 
     def _make(self, name: str) -> None:
         while True:
