@@ -42,7 +42,7 @@ KINDS: Final = frozenset(
     {"disruption target", "eviction", "nomination", "volume", "claim", "kept policy", "bind"}
 )
 # How many of these there are depends on which news came first.
-UNSURE: Final = frozenset({"event", "condition"})
+UNSURE: Final = frozenset({"event", "condition", "kept policy"})
 LATE_S: Final = 2.0
 Json = dict[str, Any]
 
