@@ -1,14 +1,16 @@
 """I11: one decision uses one policy, which compiled; a bad one leaves the last good one in force.
 
-Owns the order in which each instance may move through the offered policies. Pure. Needs to be told
-the offers; without any it says nothing.
+Owns the order in which each instance may move through the offered policies: who began later and
+asked later decided later. A pod that waits for its volumes asks late, so it says nothing of those
+that began after it. Pure. Needs to be told the offers; without any it says nothing.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.invariants.history import POLICY_HASH, History, Violation, Write
+from tests.invariants.history import DECISION_ID, POLICY_HASH, History, Violation, Write
 from tests.invariants.timeline import Timeline
 
 NAME = "I11"
@@ -18,11 +20,12 @@ def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
     offers = [offer for offer in history.policies if offer.hash]
     if not offers:
         return
-    seen: dict[str, int] = {}  # instance → the earliest offer that it can be at
+    # By instance: of the offers that it was at, the number of the first decision by each.
+    first: dict[str, dict[int, int]] = defaultdict(dict)
     # One that was refused before it was read (403) is not in the log with what it said.
     read = (bind for bind in history.binds() if bind.request is not None)
     binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in read]
-    for decided_ns, _, bind in sorted(binds, key=lambda one: one[:2]):
+    for decided_ns, number, bind in sorted(binds, key=lambda one: one[:2]):
         used = bind.in_request("metadata", "annotations", POLICY_HASH)
         who = f"{bind.namespace}/{bind.name} by {bind.instance}"
         known = [at for at, offer in enumerate(offers) if offer.hash == used]
@@ -31,15 +34,18 @@ def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
             text = f"{who} rests on the policy {used or 'without a hash'}, which nobody offered"
             yield Violation(NAME, decided_ns, text)
             continue
-        onward = [at for at in offered if at >= seen.get(bind.instance, 0)]
+        earlier = (at for at, began in first[bind.instance].items() if began < number)
+        newest = max(earlier, default=0)
+        onward = [at for at in offered if at >= newest]
         if not onward:
             text = f"{who} rests on {used}, after a newer policy was in force there"
             yield Violation(NAME, decided_ns, text)
             continue
-        seen[bind.instance] = onward[0]
+        numbers = first[bind.instance]
+        numbers[onward[0]] = min(number, numbers.get(onward[0], number))
 
 
 def _number(bind: Write) -> int:
-    decision = bind.in_request("metadata", "annotations", "kpolicy.dev/decision-id")
+    decision = bind.in_request("metadata", "annotations", DECISION_ID)
     number = decision.rpartition("-")[2]
     return int(number) if number.isdigit() else 0

@@ -86,11 +86,11 @@ class Story:
 
     def bind(
         self, name: str, to: str, *, user: str = US, instance: str = "a1", code: int = 201,
-        seen: int | None = None, policy: str = HASH,
+        seen: int | None = None, policy: str = HASH, number: int | None = None,
     ) -> None:  # fmt: skip
         self.decisions += 1
         annotations = {
-            DECISION_ID: f"{instance}-{self.decisions}",
+            DECISION_ID: f"{instance}-{self.decisions if number is None else number}",
             SNAPSHOT_VERSION: str(self.version if seen is None else seen),
             POLICY_HASH: policy,
         }

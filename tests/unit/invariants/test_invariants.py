@@ -201,11 +201,14 @@ def unknown_policy() -> History:
     return story.told()
 
 
-def back_to_an_older_policy() -> History:
+def back_to_an_older_policy(*numbers: int) -> History:
     story = good()
-    for name, policy in (("three", "sha256:newer"), ("four", "sha256:good")):
+    of_each = zip(
+        ("three", "four"), ("sha256:newer", "sha256:good"), numbers or (3, 4), strict=True
+    )
+    for name, policy, number in of_each:
         story.there(pod(name))
-        story.bind(name, "n2", policy=policy)
+        story.bind(name, "n2", policy=policy, number=number)
     offers = (PolicyOffer(0, "sha256:good"), PolicyOffer(1, ""), PolicyOffer(2, "sha256:newer"))
     return replace(story.told(), policies=offers)
 
@@ -463,6 +466,11 @@ def test_every_invariant_has_a_planted_violation() -> None:
     planted = {invariant for invariant, _ in PLANTED} | {"I9"}
     assert planted == OF_HISTORY.keys() | OF_TIMELINE.keys() | {"I9"}
     assert len(planted) == 13
+
+
+def test_who_decided_by_the_older_policy_may_bind_after_who_decided_by_the_newer() -> None:
+    assert "I11" in found(back_to_an_older_policy(3, 4))
+    assert "I11" not in found(back_to_an_older_policy(4, 3))
 
 
 def test_an_unseen_bind_of_another_excuses_too_much() -> None:
