@@ -82,7 +82,7 @@ def offered_from_the_start(recorded: Recording, scheduler: SchedulerProcess) -> 
     """The policy that it was started with."""
     assert scheduler.policy is not None
     path = scheduler.policy
-    recorded.offer(policy_hash(path.read_text(), str(path)), was_there=True)
+    recorded.offer(policy_hash(path.read_text()), was_there=True)
 
 
 @contextmanager

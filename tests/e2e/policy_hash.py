@@ -13,8 +13,7 @@ from kpolicy.policy.source import Source
 
 
 @lru_cache(maxsize=64)
-def policy_hash(text: str, name: str = "policy.yaml") -> str:
-    """Empty for one that does not compile. `name` of the file counts where there are expressions:
-    their places are part of the program."""
-    program = compile_policy([Source(name, text)]).program
+def policy_hash(text: str) -> str:
+    """Empty for one that does not compile."""
+    program = compile_policy([Source("policy.yaml", text)]).program
     return program.hash if program is not None else ""

@@ -28,7 +28,6 @@ from tests.invariants.recording import Recording
 
 pytestmark = pytest.mark.cluster
 
-READ_AT = f"configmap/{SPACE}/{NAME}/policy.yaml"
 PODS = 8
 FLAPS, FLAP_S = 30, 0.1
 HOW = Judged(
@@ -45,7 +44,7 @@ class Offers:
 
     def put(self, text: str) -> str:
         """The hash; empty for one that does not compile."""
-        offered = policy_hash(text, READ_AT)
+        offered = policy_hash(text)
         self._recorded.offer(offered)
         body = config_map(text)
         if self._admin.exists(f"{HOME}/{NAME}"):

@@ -7,12 +7,9 @@ of a SchedulingPolicy. Must not know what legacy names mean.
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
@@ -20,17 +17,16 @@ from kpolicy.policy.builtins import BUILTINS, POSITIONS
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.documents import Document, find_documents
+from kpolicy.policy.duration import in_largest_unit
 from kpolicy.policy.emit import emitted
 from kpolicy.policy.key_order import ordered
 from kpolicy.policy.model import KIND, Extender, Preemption
-from kpolicy.policy.program import Program
 from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.tree import Node, find, items, plain
 
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
 # What was chosen, or left out, in reading the file.
 _TOLD: Final = ("KP102", "KP6")
-_NANOSECONDS: Final = re.compile(r"([0-9]+)ns\Z")
 _COMMENT_WIDTH: Final = 96
 _RULES: Final = ("predicates", "priorities")
 
@@ -83,23 +79,7 @@ def _joined(written: Iterable[_Written]) -> str:
 def _agree(original: Compiled, text: str) -> bool:
     made = compile_policy(Source("converted.yaml", text)).program
     assert original.program is not None
-    return made is not None and decisions_of(made) == decisions_of(original.program)
-
-
-def decisions_of(program: Program) -> Any:
-    """The program without what tells where it was written."""
-    document = json.loads(program.bytes)
-    del document["hash"]
-    for profile in document["profiles"]:
-        for entry in (*profile["filters"], *profile["scores"]):
-            entry.pop("place", None)
-        profile["preemption"].get("victims", {}).pop("place", None)
-    extenders = [list(map(_shell, one.extenders)) for one in program.profiles]
-    return document, extenders
-
-
-def _shell(extender: Extender) -> dict[str, Any]:
-    return {**extender.model_dump(), "http_timeout": _duration(extender.http_timeout)}
+    return made is not None and made.hash == original.program.hash
 
 
 class _Written:
@@ -191,17 +171,5 @@ def _extender(written: dict[str, Any]) -> dict[str, Any]:
     model = Extender.model_validate(written)
     needed = model.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     if "httpTimeout" in needed:
-        needed["httpTimeout"] = _duration(model.http_timeout)
+        needed["httpTimeout"] = in_largest_unit(model.http_timeout)
     return {key: needed[key] for key in ordered(("spec", "extenders", "*"), needed)}
-
-
-def _duration(written: str) -> str:
-    """`5000000000ns` as `5s`."""
-    match = _NANOSECONDS.match(written)
-    if match is None:
-        return written
-    nanoseconds = Decimal(match.group(1))
-    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if nanoseconds >= size and nanoseconds % (size // 1000) == 0:
-            return f"{(nanoseconds / size).normalize():f}{unit}"
-    return written

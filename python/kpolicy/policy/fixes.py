@@ -7,10 +7,9 @@ texts. Must not know files, nor what a finding is about.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, has_errors
 from kpolicy.policy.compile import Compiled
@@ -20,8 +19,6 @@ from kpolicy.policy.source import Source
 ROUNDS_MAX: Final = 10
 
 Compile = Callable[[Sequence[Source]], Compiled]
-# Where something stands in the file, and what follows from that.
-_OF_PLACES: Final = frozenset({"place", "spans", "hash"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def _one_by_one(
 def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
     """Same meaning where there was one; otherwise no new errors."""
     if before.program is not None:
-        return after.program is not None and meaning(before) == meaning(after)
+        return after.program is not None and after.program.hash == before.program.hash
     lost = _errors(before) - _errors(after)
     # What was hidden behind an error that is mended may show; never more than was mended.
     return has_errors(before.diagnostics) and lost > -count and _unread(after) <= _unread(before)
@@ -100,18 +97,6 @@ def _errors(compiled: Compiled) -> int:
 def _unread(compiled: Compiled) -> int:
     """Errors of syntax: edits never make any."""
     return sum(one.code in ("KP101", "KP105", "KP110") for one in compiled.diagnostics)
-
-
-def meaning(compiled: Compiled) -> Any:
-    """The program without the places that it cites."""
-    assert compiled.program is not None
-    return _without_places(json.loads(compiled.program.bytes))
-
-
-def _without_places(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_places(v) for k, v in value.items() if k not in _OF_PLACES}
-    return [_without_places(item) for item in value] if isinstance(value, list) else value
 
 
 def _carried_out(

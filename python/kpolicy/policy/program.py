@@ -1,6 +1,7 @@
 """The program document: all rules compiled, as canonical JSON with a hash.
 
-Owns `Program` and the encoding that `docs/internals/program.md` describes. Assumes profiles that
+Owns `Program`, the encoding that `docs/internals/program.md` describes, and what a hash tells
+apart: what could decide differently, never where it was written. Assumes profiles that
 are resolved and expressions that are compiled. Must not know YAML, CEL or the engine.
 """
 
@@ -12,9 +13,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
+from kpolicy.policy.duration import in_largest_unit
 from kpolicy.policy.model import Extender, Limits
 
 FORMAT: Final = 1
+# Where something stands in which file: cited in messages, and without say in any decision.
+_OF_PLACES: Final = frozenset({"place", "spans"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,16 @@ def canonical(document: object) -> bytes:
     ).encode("utf-8")
 
 
+def _without_places(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_places(v) for k, v in value.items() if k not in _OF_PLACES}
+    return [_without_places(item) for item in value] if isinstance(value, list) else value
+
+
+def _meant(extender: Extender) -> dict[str, Any]:
+    return extender.model_dump() | {"http_timeout": in_largest_unit(extender.http_timeout)}
+
+
 def _costs(limits: Limits) -> dict[str, int]:
     written = {"costPerNode": limits.cost_per_node, "costPerCycle": limits.cost_per_cycle}
     return {name: units for name, units in written.items() if units is not None}
@@ -58,8 +72,8 @@ def encode(
     extenders: Sequence[tuple[Extender, ...]],
     limits: Sequence[Limits] = (),
 ) -> Program:
-    """The program; its hash is over the document without the hash. `limits` are those of the
-    policies, in their order."""
+    """The program; its hash is over what decides: the document without places, and the extenders.
+    `limits` are those of the policies, in their order."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "policies": list(policies),
@@ -69,7 +83,9 @@ def encode(
     costs = [_costs(one) for one in limits]
     if any(costs):
         document["limits"] = costs
-    document["hash"] = f"sha256:{sha256(canonical(document)).hexdigest()}"
+    asked = [[_meant(one) for one in of_profile] for of_profile in extenders]
+    meaning = canonical([_without_places(document), asked])
+    document["hash"] = f"sha256:{sha256(meaning).hexdigest()}"
     shells = tuple(
         ProgramProfile(profile["schedulerName"], extended)
         for profile, extended in zip(profiles, extenders, strict=True)

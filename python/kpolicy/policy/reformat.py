@@ -17,7 +17,6 @@ from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.policy.carried import carried, is_writable, written_anew
 from kpolicy.policy.catalogue import remark
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.convert import decisions_of
 from kpolicy.policy.document import Documents, read_documents, read_text
 from kpolicy.policy.documents import placed
 from kpolicy.policy.key_order import ordered
@@ -255,5 +254,5 @@ def _meaning(name: str, text: str) -> Any:
     """What it compiles to, or the codes of what is wrong with it."""
     compiled = compile_policy(Source(name, text))
     if compiled.program is not None:
-        return decisions_of(compiled.program)
+        return compiled.program.hash
     return sorted(one.code for one in compiled.diagnostics)

@@ -32,7 +32,6 @@ from tests.invariants.recording import Recording
 pytestmark = pytest.mark.cluster
 
 SPACE, NAME, STATUS = "policies", "policy", "policy-status"
-READ_AT: Final = f"configmap/{SPACE}/{NAME}/policy.yaml"
 HOME: Final = f"/api/v1/namespaces/{SPACE}/configmaps"
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{SPACE}/leases"
 ENDS_WITHIN_S = 90.0
@@ -112,7 +111,7 @@ class Work:
 
     def offer(self) -> None:
         text = policy(self.number)
-        self.recorded.offer(policy_hash(text, READ_AT))
+        self.recorded.offer(policy_hash(text))
         body = {"metadata": {"name": NAME, "namespace": SPACE}, "data": {"policy.yaml": text}}
         if self.admin.exists(f"{HOME}/{NAME}"):
             self.admin.replace(f"{HOME}/{NAME}", body)
@@ -178,7 +177,7 @@ class Work:
 
     def reported(self) -> bool:
         """The status names the policy of this run, and it is kept as the last good one."""
-        wanted = policy_hash(policy(self.number), READ_AT)
+        wanted = policy_hash(policy(self.number))
         if not self.admin.exists(f"{HOME}/{STATUS}"):
             return False
         found = self.admin.get(f"{HOME}/{STATUS}")

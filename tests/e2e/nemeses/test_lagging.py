@@ -100,7 +100,7 @@ def test_n_from_the_server_that_knows_to_one_that_lags_nothing_goes_back(
         proxy.seen(is_watch_of(resource), count=2, timeout_s=WITHIN_S)
     policy.write_text(policy.read_text() + READS_MORE)
     assert stage.recorded is not None
-    stage.recorded.offer(policy_hash(policy.read_text(), str(policy)))
+    stage.recorded.offer(policy_hash(policy.read_text()))
     stage.scheduler.hang_up()
     wait_for(
         lambda: any(one.status == TOO_LARGE for one in proxy.calls()[before:]),

@@ -329,7 +329,7 @@ def test_r12_a_changed_policy_wakes_what_it_parked(reloading: tuple[Stage, Path]
     changed = policy.with_suffix(".new")
     changed.write_text(policy.read_text().replace("'spot'", "'never'"))
     assert stage.recorded is not None
-    stage.recorded.offer(policy_hash(changed.read_text(), str(policy)))
+    stage.recorded.offer(policy_hash(changed.read_text()))
     changed.replace(policy)
     stage.bound("waits", "spot")
     stage.parked("larger", "Insufficient cpu")

@@ -10,7 +10,7 @@ import pytest
 
 from kpolicy import cli
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.fixes import fixed, meaning
+from kpolicy.policy.fixes import fixed
 from kpolicy.policy.source import Source
 
 CORPUS = Path(__file__).parents[2] / "spec" / "lint" / "corpus"
@@ -177,7 +177,8 @@ def test_the_corpus_keeps_its_meaning_and_mending_ends() -> None:
         changed += done.sources[0].text != source.text
         if before.program is not None:
             sound += 1
-            assert meaning(done.compiled) == meaning(before), path
+            assert done.compiled.program is not None, path
+            assert done.compiled.program.hash == before.program.hash, path
     assert len(files) >= 70
     assert changed >= 9
     assert sound >= 15
