@@ -37,6 +37,8 @@ class EngineStatistics:
             before = self._counted.get(key, {})
             for counter, name in (
                 (self._metrics.rule_errors, "errors"),
+                (self._metrics.rule_cost_exceeded, "costExceeded"),
+                (self._metrics.rule_clamped, "clamped"),
                 (self._metrics.rule_audited, "audited"),
             ):
                 counter.add((profile, rule), counts[name] - before.get(name, 0))

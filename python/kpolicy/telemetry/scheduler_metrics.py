@@ -111,6 +111,16 @@ class SchedulerMetrics:
             "Nodes that an expression rule could not judge.",
             ("profile", "rule"),
         )
+        self.rule_cost_exceeded = Counter(
+            "kpolicy_rule_cost_exceeded_total",
+            "Nodes that an expression rule could not judge because of what that may cost (KR110).",
+            ("profile", "rule"),
+        )
+        self.rule_clamped = Counter(
+            "kpolicy_score_clamped_total",
+            "Nodes whose score by an expression was not within 0-100, and was held there.",
+            ("profile", "rule"),
+        )
         self.rule_audited = Counter(
             "kpolicy_rule_audited_total",
             "Placements that a rule would have rejected, were it not only auditing.",

@@ -10,11 +10,12 @@ pub struct Budget {
     left: u64,
     limit: u64,
     lane: u64,
+    lanes_exceeded: usize,
 }
 
 impl Budget {
     pub const fn new(limit: u64) -> Self {
-        Self { left: limit, limit, lane: limit }
+        Self { left: limit, limit, lane: limit, lanes_exceeded: 0 }
     }
 
     /// The same, with a limit of its own for what is evaluated lane by lane.
@@ -48,6 +49,15 @@ impl Budget {
     /// What has been spent so far.
     pub const fn spent(&self) -> u64 {
         self.limit - self.left
+    }
+
+    /// Lanes that reached what a lane may spend.
+    pub const fn lanes_exceeded(&self) -> usize {
+        self.lanes_exceeded
+    }
+
+    pub(crate) const fn count_exceeded(&mut self, lanes: usize) {
+        self.lanes_exceeded += lanes;
     }
 
     pub(crate) fn charge(&mut self, units: u64) -> Result<(), Fault> {

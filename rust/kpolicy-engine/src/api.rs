@@ -327,6 +327,10 @@ pub struct Statistics {
 pub struct RuleStatistics {
     /// Nodes that it could not judge.
     pub errors: u64,
+    /// Those of them for which it may not cost so much.
+    pub cost_exceeded: u64,
+    /// Nodes whose score, taken as it is, was not within 0–100.
+    pub clamped: u64,
     /// Placements that it would have rejected, were it not only auditing.
     pub audited: u64,
 }

@@ -39,6 +39,7 @@ spec:
 # The same rules, and one more word: another program.
 RELOADED = POLICY.replace("weight: 1", "weight: 2")
 ERRORS, AUDITED = "kpolicy_rule_errors_total", "kpolicy_rule_audited_total"
+CLAMPED, COST_EXCEEDED = "kpolicy_score_clamped_total", "kpolicy_rule_cost_exceeded_total"
 REJECTIONS = "kpolicy_rule_rejections_total"
 
 
@@ -84,7 +85,7 @@ async def running(
 
 async def test_errors_and_audited_verdicts_are_counted_and_a_reload_takes_none_back() -> None:
     async with ControlPlane() as control_plane:
-        gold = {"tier": "gold", "spot": "yes"}
+        gold = {"tier": "gold", "spot": "yes", "rank": "101"}
         control_plane.add(node("gold", labels=gold), node("unlabelled"))
         control_plane.add(*(pod(f"p{number}") for number in range(3)))
         async with running(control_plane) as (scheduler, until):
@@ -94,6 +95,11 @@ async def test_errors_and_audited_verdicts_are_counted_and_a_reload_takes_none_b
             assert errors["off-spot"] == 0
             assert errors["tier-known"] >= 1  # an answer is remembered, and counted once
             assert errors["rank"] >= 1
+            clamped = await scraped(scheduler, CLAMPED)
+            assert clamped.pop("rank") >= 1
+            assert set(clamped.values()) == {0}
+            cost_exceeded = await scraped(scheduler, COST_EXCEEDED)
+            assert cost_exceeded == {"off-spot": 0, "rank": 0, "tier-known": 0}
             # What happened since the last scrape is counted too, however often rules change.
             for number, policy in enumerate((RELOADED, POLICY, RELOADED)):
                 control_plane.add(pod(f"q{number}"))

@@ -66,6 +66,10 @@ pub(super) fn reads_below(
     Some(reads)
 }
 
+fn is_exceeded(outcome: &Outcome) -> bool {
+    matches!(outcome, Err(error) if error.kind == Kind::CostExceeded)
+}
+
 impl<'a> Machine<'a> {
     pub fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
         let reads = reads_below(self.expression, index, |fact| self.columns.is_shared(fact));
@@ -94,8 +98,8 @@ impl<'a> Machine<'a> {
         let facts = Lane { columns: self.columns, lane };
         let outcome = self.expression.evaluate_node(index, &facts, &mut budget);
         self.budget.settle(&budget);
-        let is_spent = matches!(&outcome, Err(error) if error.kind == Kind::CostExceeded);
-        (outcome, budget.spent() + u64::from(is_spent))
+        let is_spent = u64::from(is_exceeded(&outcome));
+        (outcome, budget.spent() + is_spent)
     }
 
     /// Lanes of `selected` that may have spent too much, by the scalar evaluator.
@@ -105,7 +109,10 @@ impl<'a> Machine<'a> {
             let facts = Lane { columns: self.columns, lane };
             (lane, self.expression.evaluate(&facts, &mut Budget::new(self.budget.lane_limit())))
         };
-        lanes.into_iter().map(ask).collect()
+        let told: Vec<_> = lanes.into_iter().map(ask).collect();
+        let exceeded = told.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
+        self.budget.count_exceeded(exceeded);
+        told
     }
 
     fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {

@@ -215,8 +215,7 @@ impl Engine {
         let of_profile = |profile: &Profile| {
             let scheduler = Arc::clone(&profile.scheduler_name);
             let of_rule = move |(name, counts): &(Arc<str>, Arc<Counts>)| {
-                let told = RuleStatistics { errors: counts.errors(), audited: counts.audited() };
-                (format!("{scheduler}/{name}"), told)
+                (format!("{scheduler}/{name}"), counts.told())
             };
             profile.counts.iter().map(of_rule).collect::<Vec<_>>()
         };

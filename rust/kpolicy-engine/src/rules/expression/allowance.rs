@@ -17,7 +17,7 @@ const COST_PER_CYCLE_DEFAULT: u64 = 50_000_000;
 pub const COST_PER_CYCLE_MAX: u64 = 500_000_000;
 
 /// The code of all errors of this kind.
-const CODE: &str = "KR110";
+pub const COST_EXCEEDED: &str = "KR110";
 
 /// What a policy says under `limits`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +60,7 @@ impl Allowance {
              {} of a cycle",
             self.together, self.per_cycle
         );
-        Fault { code: CODE, message: Arc::from(message) }
+        Fault { code: COST_EXCEEDED, message: Arc::from(message) }
     }
 }
 

@@ -137,15 +137,16 @@ impl PreparedFilter for Prepared {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         let verdict = self.judge(cluster, node);
-        if verdict.is_err() {
-            self.spec.written.counts.count_errors(1);
+        if let Err(fault) = &verdict {
+            self.spec.written.counts.count_fault(fault);
         }
         self.code(verdict.ok())
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
         if self.is_beyond {
-            self.spec.written.counts.count_errors(cluster.nodes().len());
+            let nodes = cluster.nodes().len();
+            self.spec.written.counts.count_errors(nodes, nodes);
             codes.fill(self.code(None));
             return;
         }
@@ -153,7 +154,7 @@ impl PreparedFilter for Prepared {
         let selected = live(cluster);
         let mut budget = self.spec.written.budget_of_each();
         let mask = self.residual.filter(&columns, &selected, &mut budget);
-        self.spec.written.counts.count_errors(mask.error.count());
+        self.spec.written.counts.count_errors(mask.error.count(), budget.lanes_exceeded());
         let told = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
         let words = mask.truth.words().iter().zip(mask.error.words());
         for (codes, (truth, error)) in codes.chunks_mut(LANES_A_WORD).zip(words) {

@@ -26,11 +26,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kpolicy_cel::{Budget, EvaluationError, Expression, Fault as Error, Kind as ErrorKind, Value};
 
+use crate::api::RuleStatistics;
 use crate::event::{Event, Events};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::{Fault, Reads, Refresh};
-use allowance::{Allowance, COST_PER_NODE_MAX};
+use allowance::{Allowance, COST_EXCEEDED, COST_PER_NODE_MAX};
 use needs::Needs;
 
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
@@ -43,24 +44,38 @@ pub use plan::manner;
 pub use witness::Witness;
 pub use world::{ClusterWorld, NodeWorld, PodWorld};
 
-/// How often a rule erred, and how often an audited one would have rejected.
+/// What a rule came to, beside its verdicts and scores.
 #[derive(Debug, Default)]
 pub struct Counts {
     errors: AtomicU64,
+    cost_exceeded: AtomicU64,
+    clamped: AtomicU64,
     audited: AtomicU64,
 }
 
 impl Counts {
-    pub fn errors(&self) -> u64 {
-        self.errors.load(Ordering::Relaxed)
+    pub fn told(&self) -> RuleStatistics {
+        let read = |counted: &AtomicU64| counted.load(Ordering::Relaxed);
+        RuleStatistics {
+            errors: read(&self.errors),
+            cost_exceeded: read(&self.cost_exceeded),
+            clamped: read(&self.clamped),
+            audited: read(&self.audited),
+        }
     }
 
-    pub fn audited(&self) -> u64 {
-        self.audited.load(Ordering::Relaxed)
+    fn count_fault(&self, fault: &Fault) {
+        self.count_errors(1, usize::from(fault.code == COST_EXCEEDED));
     }
 
-    fn count_errors(&self, errors: usize) {
+    /// Nodes that could not be judged, and how many of them because of what that costs.
+    fn count_errors(&self, errors: usize, cost_exceeded: usize) {
         self.errors.fetch_add(errors as u64, Ordering::Relaxed);
+        self.cost_exceeded.fetch_add(cost_exceeded as u64, Ordering::Relaxed);
+    }
+
+    fn count_clamped(&self, nodes: usize) {
+        self.clamped.fetch_add(nodes as u64, Ordering::Relaxed);
     }
 
     /// An audited rule would have rejected the node that was chosen.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kpolicy_cel::{Expression, ScoreValues, Value};
 
 use crate::model::Kind;
+use crate::rules::normalization::SCORE_MAX_F;
 use crate::rules::{Fault, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
@@ -52,6 +53,12 @@ impl Prepared {
         ClusterWorld(PodWorld { pod: &self.pod, cluster })
     }
 
+    fn count_clamped(&self, nodes: usize) {
+        if nodes > 0 && self.spec.normalization == Normalization::AsIs {
+            self.spec.written.counts.count_clamped(nodes);
+        }
+    }
+
     #[allow(clippy::cast_precision_loss)]
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<f64, Fault> {
         let written = &self.spec.written;
@@ -67,6 +74,11 @@ impl Prepared {
             Err(error) => Err(fault_of(error)),
         }
     }
+}
+
+/// Whether a score that is taken as it is will be held within 0–100.
+fn is_clamped(score: f64) -> bool {
+    score != IGNORED && !(0.0..=SCORE_MAX_F).contains(&score)
 }
 
 /// Clause: a score that cannot be told counts 0 and moves no extreme; so does one that is no number.
@@ -87,10 +99,16 @@ impl PreparedScore for Prepared {
     }
 
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
-        self.judge(cluster, node).unwrap_or_else(|_| {
-            self.spec.written.counts.count_errors(1);
-            IGNORED
-        })
+        match self.judge(cluster, node) {
+            Ok(score) => {
+                self.count_clamped(usize::from(is_clamped(score)));
+                score
+            }
+            Err(fault) => {
+                self.spec.written.counts.count_fault(&fault);
+                IGNORED
+            }
+        }
     }
 
     fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
@@ -100,7 +118,8 @@ impl PreparedScore for Prepared {
     #[allow(clippy::cast_precision_loss)]
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
         if self.is_beyond {
-            self.spec.written.counts.count_errors(cluster.nodes().len());
+            let nodes = cluster.nodes().len();
+            self.spec.written.counts.count_errors(nodes, nodes);
             raw.fill(IGNORED);
             return;
         }
@@ -108,7 +127,7 @@ impl PreparedScore for Prepared {
         let selected = live(cluster);
         let mut budget = self.spec.written.budget_of_each();
         let score = self.residual.score(&columns, &selected, &mut budget);
-        self.spec.written.counts.count_errors(score.error.count());
+        self.spec.written.counts.count_errors(score.error.count(), budget.lanes_exceeded());
         match score.values {
             ScoreValues::Int(values) => {
                 raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = value as f64);
@@ -122,6 +141,7 @@ impl PreparedScore for Prepared {
                 *cell = IGNORED;
             }
         }
+        self.count_clamped(raw.iter().filter(|score| is_clamped(**score)).count());
     }
 
     fn worth_asking_all(&self, nodes: usize) -> usize {
