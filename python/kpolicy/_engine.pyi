@@ -26,14 +26,13 @@ _Wake: TypeAlias = tuple[str, str]
 # (code, object, message): an object that could not be read; it costs that object only.
 _Unreadable: TypeAlias = tuple[str, str, str]
 
-# (resource_version, continue_token, remaining_item_count, initial_events_ended, status_code,
-#  status_reason, status_message, pods, wakes, unreadable). status_* tell of an in-stream ERROR
+# (resource_version, continue_token, remaining_item_count, status_code, status_reason,
+#  status_message, pods, wakes, unreadable). status_* tell of an in-stream ERROR
 # event or of a body that is a Status; status_code 0 means none.
 _Applied: TypeAlias = tuple[
     str,
     str,
     int,
-    bool,
     int,
     str,
     str,

@@ -137,7 +137,6 @@ class Applied(NamedTuple):
     resource_version: str
     continue_token: str
     remaining_item_count: int
-    initial_events_ended: bool
     status_code: int
     status_reason: str
     status_message: str
@@ -516,13 +515,13 @@ def _decision(answer: _engine._Decision) -> Decision:
 
 def _applied(
     answer: tuple[
-        str, str, int, bool, int, str, str,
+        str, str, int, int, str, str,
         list[_engine._PodChange], list[_engine._Wake], list[_engine._Unreadable],
     ],
 ) -> Applied:  # fmt: skip
     return Applied(
-        *answer[:7],
-        list(map(PodChange._make, answer[7])),
-        list(map(Wake._make, answer[8])),
-        list(map(Unreadable._make, answer[9])),
+        *answer[:6],
+        list(map(PodChange._make, answer[6])),
+        list(map(Wake._make, answer[7])),
+        list(map(Unreadable._make, answer[8])),
     )

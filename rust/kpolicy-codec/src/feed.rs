@@ -15,8 +15,6 @@ pub struct Feed {
     pub resource_version: String,
     pub continue_token: String,
     pub remaining_item_count: i64,
-    /// A bookmark with `k8s.io/initial-events-end` was among the events.
-    pub initial_events_ended: bool,
     /// The body or an event was a failure, or a list broke off: what was read must not be taken for
     /// the whole.
     pub status: Option<Status>,

@@ -14,9 +14,6 @@ use crate::object::{self, Bare, Refused, Whole};
 use crate::unreadable::{Code, Unread, Unreadable};
 use crate::wire::scalar::Text;
 
-/// Set on the bookmark that ends the initial events of a streaming list.
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
-
 /// Reads events about objects of one kind, handing each to `sink`.
 pub fn lines(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Feed {
     let text = crate::text(body);
@@ -116,8 +113,6 @@ impl Watch<'_> {
             return cursor.skip().map(|_| ());
         };
         self.newest(&meta.resource_version);
-        self.feed.initial_events_ended |=
-            meta.annotations.0.get(INITIAL_EVENTS_END) == Some("true");
         Ok(())
     }
 
@@ -170,7 +165,6 @@ mod tests {
         ]);
         assert_eq!(events, ["+a", "+a", "-Pod a"]);
         assert_eq!((feed.resource_version.as_str(), feed.unreadable.len()), ("3", 0));
-        assert!(!feed.initial_events_ended);
     }
 
     #[test]
@@ -184,17 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn bookmarks_move_the_version_and_may_end_the_initial_events() {
+    fn bookmarks_move_the_version() {
         let (events, feed) = read(&[
             r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"8"}}}"#,
         ]);
         assert_eq!((events.len(), feed.resource_version.as_str()), (0, "8"));
-        assert!(!feed.initial_events_ended);
-        let (_, feed) = read(&[concat!(
-            r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","#,
-            r#""annotations":{"k8s.io/initial-events-end":"true"}}}}"#
-        )]);
-        assert!(feed.initial_events_ended);
     }
 
     #[test]

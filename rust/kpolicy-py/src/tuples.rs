@@ -89,7 +89,6 @@ pub fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> Tuple<'p
         &feed.resource_version,
         &feed.continue_token,
         feed.remaining_item_count,
-        feed.initial_events_ended,
         code,
         reason,
         message,

@@ -7,15 +7,13 @@ Must not know what is said over it.
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from tests.cluster.readiness import free_ports
+from tests.e2e.nemeses.loop_thread import LoopThread
 
 CHUNK_BYTES = 64 * 1024
-T = TypeVar("T")
 
 
 class Link:
@@ -24,15 +22,14 @@ class Link:
     def __init__(self, target: int) -> None:
         self._target = target
         (self.port,) = free_ports(1)
-        self._loop = asyncio.new_event_loop()
+        self._loop = LoopThread("link")
         self._open = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="link", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._run(self._start())
+        self._loop.start()
+        self._loop.run(self._start())
         return self
 
     def __exit__(
@@ -41,16 +38,14 @@ class Link:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._loop.run(self._stop())
+        self._loop.stop()
 
     def pause(self) -> None:
-        self._run(self._set(is_open=False))
+        self._loop.run(self._set(is_open=False))
 
     def resume(self) -> None:
-        self._run(self._set(is_open=True))
+        self._loop.run(self._set(is_open=True))
 
     # ---------------------------------------------------------------------------------------
 
@@ -89,6 +84,3 @@ class Link:
             pass
         finally:
             writer.close()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)

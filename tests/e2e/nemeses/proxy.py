@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import aiohttp
 from aiohttp import web
@@ -37,12 +36,12 @@ from tests.e2e.nemeses.faults import (
     Twice,
     WatchCut,
 )
+from tests.e2e.nemeses.loop_thread import LoopThread
 from tests.e2e.nemeses.sockets import reset
 
 HOP_HEADERS = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host"})
 BODY_BYTES_MAX = 16 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
-T = TypeVar("T")
 
 
 class Proxy:
@@ -61,14 +60,13 @@ class Proxy:
         self._streams: set[web.StreamResponse] = set()
         self._transports: dict[web.StreamResponse, asyncio.Transport] = {}
         self._cut: WatchCut | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop = LoopThread("proxy")
         self._session: aiohttp.ClientSession | None = None
         self._runner: web.AppRunner | None = None
-        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._run(self._start())
+        self._loop.start()
+        self._loop.run(self._start())
         return self
 
     def __exit__(
@@ -77,10 +75,8 @@ class Proxy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._loop.run(self._stop())
+        self._loop.stop()
 
     @property
     def server(self) -> str:
@@ -107,11 +103,11 @@ class Proxy:
     def heal(self) -> None:
         """No more faults; what is held goes on."""
         self._script.clear()
-        self._run(self._heal())
+        self._loop.run(self._heal())
 
     def silence_watches(self) -> None:
         """Half-open: watches that are open now stay open and tell nothing any more."""
-        self._run(self._silence())
+        self._loop.run(self._silence())
 
     def lag_watches(self, seconds: float) -> None:
         """What comes by a watch from now on comes so much later."""
@@ -119,10 +115,10 @@ class Proxy:
 
     def hold_watches(self, resource: str) -> None:
         """What is told of it waits here, and comes after what is told of others meanwhile."""
-        self._run(self._hold(resource))
+        self._loop.run(self._hold(resource))
 
     def release_watches(self) -> None:
-        self._run(self._release())
+        self._loop.run(self._release())
 
     def duplicate_events(self) -> None:
         """Watches that begin from now on tell everything twice."""
@@ -134,11 +130,11 @@ class Proxy:
 
     def cut_watches(self, how: Cut) -> None:
         """Each open watch breaks in the middle of its next line."""
-        self._run(self._cut_next(how))
+        self._loop.run(self._cut_next(how))
 
     def reset_watches(self) -> None:
         """All open watches break now."""
-        self._run(self._reset())
+        self._loop.run(self._reset())
 
     # What was seen -------------------------------------------------------------------------
 
@@ -312,9 +308,6 @@ class Proxy:
     async def _reset(self) -> None:
         for transport in list(self._transports.values()):
             reset(transport)
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
 
 
 def kubeconfig_at(

@@ -40,14 +40,13 @@ def applied(
     resource_version: str = "",
     continue_token: str = "",
     *,
-    initial_events_ended: bool = False,
     status: tuple[int, str, str] = (0, "", ""),
     pods: Sequence[PodChange] = (),
     wakes: Sequence[Wake] = (),
     unreadable: Sequence[Unreadable] = (),
 ) -> Applied:
     return Applied(
-        resource_version, continue_token, 0, initial_events_ended, *status,
+        resource_version, continue_token, 0, *status,
         list(pods), list(wakes), list(unreadable),
     )  # fmt: skip
 
