@@ -82,7 +82,7 @@ spec:
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def plane(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as running:
         running.admin.create_namespace(SPACE)
