@@ -175,8 +175,9 @@ def test_a_config_map_of_params_is_watched_too(
     text = policy("ssd", extra).replace("== 'ssd'", "== params.disk")
     before = in_force(scheduler)
     write(admin, text)
-    before = until_in_force(scheduler, before)
-    assert configuration(scheduler)["watches"] == {f"{SPACE}/{PARAMS}": "", f"{SPACE}/{NAME}": ""}
+    watched = {f"{SPACE}/{PARAMS}": "", f"{SPACE}/{NAME}": ""}
+    wait_for(lambda: configuration(scheduler)["watches"] == watched, "the params to be watched")
+    assert in_force(scheduler) == before, "by its default it says what the text before said"
     admin.create(HOME, config_map("hdd", "disk", PARAMS))
     before = until_in_force(scheduler, before)
     assert place(admin).startswith("hdd")
