@@ -1,8 +1,8 @@
 """The program document: all rules compiled, as canonical JSON with a hash.
 
 Owns `Program`, the encoding that `docs/internals/program.md` describes, and what a hash tells
-apart: what could decide differently, never where it was written. Assumes profiles that
-are resolved and expressions that are compiled. Must not know YAML, CEL or the engine.
+apart: what could decide differently, never where it was written. Assumes profiles that are resolved
+and expressions that are compiled. Must not know YAML, CEL or the engine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kpolicy.policy.duration import in_largest_unit
 from kpolicy.policy.model import Extender, Limits
 
 FORMAT: Final = 1
-# Where something stands in which file: cited in messages, and without say in any decision.
+# Where something stands in which file: cited in messages, and without say in any decision. No map
+# of the document has keys that an author chose, so these are ours wherever they are.
 _OF_PLACES: Final = frozenset({"place", "spans"})
 
 

@@ -18,6 +18,8 @@ spec:
     - name: zone
       expression: "label(node, 'zone') == 'a' || pod.priority > 3"
       message: not in our zone
+    - name: labelled
+      expression: "node.pods.count(selector({'place': 'x', 'spans': 'x'})) < 9"
   priorities:
     - {name: flat, weight: 2, expression: "1"}
   extenders:
@@ -60,6 +62,8 @@ CHANGES = [
     ("== 'a'", "== 'b'"),
     ("not in our zone", "not in my zone"),
     ("name: zone", "name: zones"),
+    ("'place': 'x'", "'place': 'y'"),
+    ("'spans': 'x'", "'spans': 'y'"),
     ("ours:80", "ours:81"),
     ("5s", "6s"),
     ("kube-scheduler-default\n", "kube-scheduler-default\n  tieBreak: name\n"),
