@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.rights import RULES, WRITES_ALLOWED
-from tests.e2e.scheduler_process import SchedulerProcess
+from tests.e2e.scheduler_process import KPOLICY, SchedulerProcess
 
 pytestmark = pytest.mark.cluster
 
@@ -91,7 +92,10 @@ def test_a_bound_pod_says_by_which_policy(
     cluster: ControlPlane, scheduler: SchedulerProcess, placements: dict[str, str]
 ) -> None:
     annotations = cluster.admin.pod("pod-0", namespace="load")["metadata"]["annotations"]
-    assert annotations["kpolicy.dev/policy-hash"] in scheduler.get("/configz")
+    policy_hash = annotations["kpolicy.dev/policy-hash"]
+    assert policy_hash in scheduler.get("/configz")
+    printed = subprocess.run([KPOLICY, "hash", POLICY], capture_output=True, text=True, check=True)
+    assert printed.stdout == f"{policy_hash}\n"
     assert int(annotations["kpolicy.dev/snapshot-rv"]) > 0
     assert annotations["kpolicy.dev/decision-id"]
     # Events have a budget of their own and follow the binds.

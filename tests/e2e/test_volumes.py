@@ -364,6 +364,33 @@ def test_f08_a_node_that_was_told_in_vain_is_taken_back(
     wait_settled(scheduler)
 
 
+def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
+    cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
+) -> None:
+    """Deleted after the decision. The API server itself would take the bind."""
+    for name in ("late-0", "late-1"):
+        admin.create_node(name, labels={"pool": "late"})
+    volumes.create_claim(admin, namespace, "data", MADE)
+    admin.create_pod(
+        "pod", namespace=namespace, scheduler_name="kpolicy",
+        spec={"nodeSelector": {"pool": "late"}, **claimed("data")},
+    )  # fmt: skip
+    gone = volumes.selected_node(admin, namespace, "data")
+    (left,) = {"late-0", "late-1"} - {gone}
+    wait_for(lambda: scheduler.metric("kpolicy_pods_awaiting_volumes") == 1, "the pod to wait")
+    admin.delete(f"/api/v1/nodes/{gone}")
+    wait_told(admin, namespace, "pod", "SchedulerError", with_text=gone)
+    volumes.refuse(admin, namespace, "data")  # as provisioners do when there is no such node
+    wait_for(lambda: volumes.selected_node(admin, namespace, "data") == left, "the other node")
+    volumes.provision(admin, namespace, "data", left)
+    assert wait_bound(admin, namespace, "pod") == {"pod": left}
+    sent = [bind for bind in binds(cluster.audit_events()) if bind.namespace == namespace]
+    assert [(bind.node, bind.succeeded) for bind in sent] == [(left, True)]
+    admin.delete_pod("pod", namespace=namespace)
+    admin.delete(f"/api/v1/nodes/{left}")
+    wait_settled(scheduler)
+
+
 def test_f08_a_restart_finds_the_node_that_was_told(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:

@@ -37,6 +37,7 @@ VERBS: Final = {
     "explain": "say why a pod is, or is not, placed",
     "simulate": "place all pending pods of a snapshot",
     "diff": "compare what two policies decide",
+    "hash": "print the hash that bound pods carry of a policy",
     "bench": "measure how fast the engine decides",
     "snapshot": "record a cluster, redact a snapshot, say what one holds",
     "convert": "print a kube-scheduler configuration as a policy",
