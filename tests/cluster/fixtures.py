@@ -1,4 +1,5 @@
-"""pytest plugin: the control plane's binary, one running control plane, a namespace for each test.
+"""pytest plugin: the control plane's and Helm's binaries, one running control plane, a namespace
+for each test.
 
 Owns the fixtures and the building before any test's clock runs. tests/conftest.py names this module
 in `pytest_plugins`, so that every folder shares the one control plane of the session (of the
@@ -10,19 +11,23 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tests.cluster import build
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.helm_build import helm_binary
 
 MARK = "cluster"
 NAME_LENGTH_MAX = 40
 _numbers = itertools.count(1)
 _built = cache(build.control_plane_binary)
+_built_helm = cache(helm_binary)
 
 
 @pytest.hookimpl(trylast=True)
@@ -30,19 +35,25 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Build before the first test: minutes when cold, which no test's timeout should count."""
     if session.config.option.collectonly:
         return
-    if not any(item.get_closest_marker(MARK) for item in session.items):
-        return
+    wanted: list[Callable[[], object]] = []
+    if any(item.get_closest_marker(MARK) for item in session.items):
+        wanted.append(_built)
+    if any("helm" in getattr(item, "fixturenames", ()) for item in session.items):
+        wanted.append(_built_helm)
     capture = session.config.pluginmanager.getplugin("capturemanager")
-    if capture is None:
-        _built()
-        return
-    with capture.global_and_fixture_disabled():
-        _built()
+    for build_it in wanted:
+        with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+            build_it()
 
 
 @pytest.fixture(scope="session")
 def control_plane_binary() -> ControlPlaneBinary:
     return _built()
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    return _built_helm()
 
 
 @pytest.fixture(scope="session")

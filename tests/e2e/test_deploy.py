@@ -16,14 +16,14 @@ import pytest
 
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.client import Client, wait_for
-from tests.cluster.connection import ApiError, Connections, Response
+from tests.cluster.connection import ApiError, Response
 from tests.cluster.control_plane import ControlPlane
+from tests.e2e.dry_run import dry_run
 from tests.e2e.rendered import ACCOUNT, NAMESPACE, OVERLAYS, Manifest, apply, of_kind, rendered
 
 pytestmark = pytest.mark.cluster
 
 FENCES = Path(__file__).parents[2] / "deploy/kustomize/components/admission-fences"
-STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
 Json = dict[str, Any]
 
@@ -97,18 +97,6 @@ def test_a_warning_would_be_seen(
     container["imagePullPolice"] = "Always"
     with pytest.raises(ApiError, match="unknown field"):
         dry_run(cluster, Manifest(spoilt))
-
-
-def dry_run(cluster: ControlPlane, manifest: Manifest) -> list[str]:
-    """The warnings; an error where it is refused. Under another name, as some are there already."""
-    connections = Connections(cluster.server, cluster.ca_file, cluster.token())
-    document = copy.deepcopy(manifest.document)
-    document["metadata"]["name"] += "-again"
-    response = connections.request("POST", manifest.collection, document, query=STRICT)
-    connections.close()
-    if response.status != CREATED:
-        raise ApiError("POST", manifest.collection, response)
-    return [value for key, value in response.headers.items() if key.lower() == "warning"]
 
 
 def test_the_pods_are_restricted_and_beyond(control_plane_binary: ControlPlaneBinary) -> None:

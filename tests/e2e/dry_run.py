@@ -1,0 +1,29 @@
+"""Manifests sent to a real API server without being kept.
+
+Owns what such a request asks for: strict validation, and every warning. Must not know how a
+manifest was rendered.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Final
+
+from tests.cluster.connection import ApiError, Connections
+from tests.cluster.control_plane import ControlPlane
+from tests.e2e.rendered import Manifest
+
+_STRICT: Final = {"dryRun": "All", "fieldValidation": "Strict"}
+_CREATED: Final = 201
+
+
+def dry_run(cluster: ControlPlane, manifest: Manifest) -> list[str]:
+    """The warnings; an error where it is refused. Under another name, as some are there already."""
+    connections = Connections(cluster.server, cluster.ca_file, cluster.token())
+    document = copy.deepcopy(manifest.document)
+    document["metadata"]["name"] += "-again"
+    response = connections.request("POST", manifest.collection, document, query=_STRICT)
+    connections.close()
+    if response.status != _CREATED:
+        raise ApiError("POST", manifest.collection, response)
+    return [value for key, value in response.headers.items() if key.lower() == "warning"]

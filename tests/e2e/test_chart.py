@@ -1,0 +1,256 @@
+"""deploy/chart by the real Helm: the objects of deploy/kustomize, accepted without a warning.
+
+What the overlays are tested for elsewhere (rights, fences, a scheduler that runs by them) holds for
+the chart because it brings the same objects; that they are the same is what is tested here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from kpolicy import Source, compile_policy
+from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.control_plane import ControlPlane
+from tests.e2e.dry_run import dry_run
+from tests.e2e.rendered import NAMESPACE, OVERLAYS, Json, Manifest, of_kind, rendered
+
+pytestmark = pytest.mark.cluster
+
+CHART: Final = Path(__file__).parents[2] / "deploy/chart"
+ALERTS: Final = CHART.parent / "kustomize/components/alerts"
+# The values with which the chart brings what an overlay brings.
+AS_OVERLAY: Final[Mapping[str, Sequence[str]]] = {
+    "second-scheduler": (),
+    "otel": ("tracing.endpoint=http://otel-collector.observability.svc:4318",),
+    "monitored": ("metrics.enabled=true",),
+    "replacement": ("mode=replacement",),
+}
+# What Helm's conventions add to labels and selectors.
+OF_HELM: Final = {
+    "helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+}  # fmt: skip
+_AFFINITY: Final = (
+    "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    ".nodeSelectorTerms[0].matchExpressions[0]"
+)
+# Beside the chart's own, every switch that is off by default and needs no CRD; and all off.
+VARIANTS: Final = {
+    **AS_OVERLAY,
+    "everything": (
+        "mode=replacement", "metrics.enabled=true", "tracing.endpoint=https://collector:4318",
+        "image.pullSecrets[0].name=pull", "nodeSelector.pool=system", "podLabels.team=platform",
+        "podAnnotations.note=x", "serviceAccountAnnotations.note=x", "args={--log-level=debug}",
+        "env[0].name=KPOLICY_LOG_FORMAT", "env[0].value=json", "replicas=3",
+        "networkPolicy.egress[0].ports[0].port=8888",
+        f"image.digest=sha256:{'a' * 64}",
+        f"{_AFFINITY}.key=a", f"{_AFFINITY}.operator=Exists",
+    ),
+    "nothing": (
+        "preemption.enabled=false", "volumes.enabled=false", "fences.enabled=false",
+        "networkPolicy.enabled=false", "disruptionBudget.enabled=false",
+        "resourceQuota.enabled=false", "priorityClassName=", "policy.create=false",
+        "leaderElection=false", "replicas=1", "tolerations=null",
+    ),
+}  # fmt: skip
+
+
+class Helm:
+    def __init__(self, binary: Path, home: Path) -> None:
+        self._binary = binary
+        self._environment = {**os.environ, "HOME": str(home), "HELM_NO_COLOR": "1"}
+
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self._binary, *arguments],
+            capture_output=True, text=True, timeout=90, check=False, env=self._environment,
+        )  # fmt: skip
+
+    def done(self, *arguments: str | Path) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        said = [line for line in done.stderr.splitlines() if "symbolic link" not in line]
+        assert said == []
+        return done.stdout
+
+    def template(
+        self, *values: str, release: str = "kpolicy", namespace: str = NAMESPACE
+    ) -> tuple[Manifest, ...]:
+        said = self.done("template", release, CHART, "-n", namespace, *sets(values))
+        return tuple(Manifest(one) for one in yaml.safe_load_all(said) if one is not None)
+
+
+def sets(values: Sequence[str]) -> list[str]:
+    return [word for value in values for word in ("--set", value)]
+
+
+@pytest.fixture(scope="module")
+def chart(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(helm, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
+    """Its namespace warns of all that is not restricted."""
+    labels = {"pod-security.kubernetes.io/warn": "restricted"}
+    with ControlPlane() as plane:
+        plane.admin.create(
+            "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}}
+        )
+        yield plane
+
+
+def compared(value: Any) -> Any:
+    """Without what Helm adds; variables of the environment in any order, as none names another."""
+    if isinstance(value, dict):
+        kept = {key: compared(one) for key, one in value.items() if key not in OF_HELM}
+        if "env" in kept:
+            kept["env"] = sorted(kept["env"], key=lambda one: str(one["name"]))
+        return kept
+    return [compared(one) for one in value] if isinstance(value, list) else value
+
+
+def by_name(manifests: Sequence[Manifest]) -> dict[tuple[str, str, str], Json]:
+    found = {(one.kind, one.namespace, one.name): compared(one.document) for one in manifests}
+    assert len(found) == len(manifests)
+    return found
+
+
+def test_helm_finds_nothing_wrong_with_it(chart: Helm) -> None:
+    assert "0 chart(s) failed" in chart.done("lint", "--strict", CHART)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_it_brings_what_an_overlay_brings(
+    chart: Helm, control_plane_binary: ControlPlaneBinary, overlay: str
+) -> None:
+    brought = by_name(chart.template(*AS_OVERLAY[overlay]))
+    expected = by_name(rendered(control_plane_binary.path, overlay))
+    del expected["Namespace", "", NAMESPACE]  # `helm install --create-namespace` makes it
+    assert brought.keys() == expected.keys()
+    assert len(brought) == OVERLAYS[overlay] - 1
+    for name, document in expected.items():
+        assert brought[name] == document, name
+
+
+def test_its_alerts_and_its_dashboard_are_those_of_the_component(chart: Helm) -> None:
+    manifests = chart.template("alerts.enabled=true")
+    (rule,) = of_kind(manifests, "PrometheusRule")
+    expected = yaml.safe_load((ALERTS / "prometheus-rule.yaml").read_text("utf-8"))
+    assert rule.document["spec"] == expected["spec"]
+    (dashboard,) = [one for one in of_kind(manifests, "ConfigMap") if "dashboard" in one.name]
+    text = (ALERTS / "kpolicy.json").read_text("utf-8")
+    assert dashboard.document["data"] == {"kpolicy.json": text}
+    assert dashboard.document["metadata"]["labels"]["grafana_dashboard"] == "1"
+    other = chart.template("alerts.enabled=true", release="team-a")
+    shown = json.dumps([one.document for one in other])
+    assert 'job=\\"team-a-kpolicy' in shown
+    assert 'job=\\"kpolicy' not in shown
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_is_accepted_without_a_warning(
+    cluster: ControlPlane, chart: Helm, variant: str
+) -> None:
+    manifests = chart.template(*VARIANTS[variant])
+    assert len(manifests) >= (7 if variant == "nothing" else 19)
+    for manifest in manifests:
+        assert dry_run(cluster, manifest) == [], f"{manifest.kind} {manifest.name}"
+
+
+def test_two_releases_share_nothing(chart: Helm) -> None:
+    first = chart.template()
+    second = chart.template("schedulerNames={team-a}", release="team-a", namespace="team-a")
+    cluster_wide = {(one.kind, one.name) for one in first if not one.namespace}
+    assert len(cluster_wide) == 10
+    assert not cluster_wide & {(one.kind, one.name) for one in second}
+    shown = json.dumps([one.document for one in second])
+    assert NAMESPACE not in shown
+    (fence,) = [one for one in second if one.name == "team-a-kpolicy-status-fence"][:1]
+    (served, *_) = fence.document["spec"]["variables"]
+    assert served["expression"] == "oldObject.spec.schedulerName in ['team-a']"
+    (condition,) = fence.document["spec"]["matchConditions"]
+    account = "'system:serviceaccount:team-a:team-a-kpolicy'"
+    assert condition["expression"] == f"request.userInfo.username == {account}"
+    (deployment,) = of_kind(second, "Deployment")
+    (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
+    assert "--lease-name=team-a-kpolicy" in container["args"]
+    assert "--policy-configmap=$(POD_NAMESPACE)/team-a-kpolicy-policy" in container["args"]
+
+
+@pytest.mark.parametrize("mode", ["second-scheduler", "replacement"])
+def test_the_policy_it_brings_compiles(chart: Helm, mode: str) -> None:
+    (policy,) = of_kind(chart.template(f"mode={mode}"), "ConfigMap")
+    compiled = compile_policy([Source("policy.yaml", policy.document["data"]["policy.yaml"])])
+    assert compiled.diagnostics == ()
+    assert compiled.program is not None
+    served = {"second-scheduler": ("kpolicy",), "replacement": ("default-scheduler", "kpolicy")}
+    assert compiled.program.scheduler_names == served[mode]
+
+
+REFUSED: Final = {
+    "replica=3": "additional properties 'replica' not allowed",
+    "policy.fils.a=b": "additional properties 'fils' not allowed",
+    "mode=second": "value must be one of 'second-scheduler', 'replacement'",
+    "tracing.ratio=2": "/tracing/ratio",
+    "policy.files.readme=x": "invalid propertyName 'readme'",
+    "image.digest=sha256:abc": "/image/digest",
+    "args={policy.yaml}": "/args/0",
+    "leaderElection=false": "more than one of them needs leaderElection",
+    "leaderElection=false,replicas=1,mode=replacement": "shares kube-scheduler's lease",
+    "schedulerNames={default-scheduler}": "two schedulers would serve default-scheduler",
+    "mode=replacement,schedulerNames={kpolicy}": "a replacement serves default-scheduler",
+    r"policy.create=false,policy.files.a\.yaml=x": "nobody would write them",
+}
+
+
+@pytest.mark.parametrize("values", REFUSED)
+def test_values_that_make_no_sense_are_refused(chart: Helm, values: str) -> None:
+    refused = chart.run("template", "kpolicy", CHART, "--set", values)
+    assert refused.returncode != 0
+    assert REFUSED[values] in refused.stderr
+
+
+def test_every_value_has_a_schema_and_a_use() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    assert values.keys() == schema["properties"].keys() - {"global"}
+    templates = "".join(one.read_text("utf-8") for one in (CHART / "templates").iterdir())
+    assert len(values) >= 25
+    assert [name for name in values if f".Values.{name}" not in templates] == []
+
+
+def test_an_upgrade_changes_the_policy_and_restarts_nothing(
+    cluster: ControlPlane, chart: Helm, tmp_path: Path
+) -> None:
+    where = ("-n", NAMESPACE, "--kubeconfig", cluster.kubeconfig())
+    said = chart.done("install", "kpolicy", CHART, *where)
+    assert "kpolicy serves pods with schedulerName kpolicy." in said
+    deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kpolicy"
+    before = cluster.admin.get(deployment)
+    assert before["spec"]["replicas"] == 2
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: ours}\n"
+        "spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}\n"
+    )
+    chart.done(
+        "upgrade", "kpolicy", CHART, *where, "--set-file", rf"policy.files.policy\.yaml={policy}"
+    )
+    held = cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/kpolicy-policy")
+    assert held["data"] == {"policy.yaml": policy.read_text()}
+    after = cluster.admin.get(deployment)
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert after["spec"] == before["spec"]
+    chart.done("uninstall", "kpolicy", *where)
+    assert not cluster.admin.exists(deployment)
+    left = cluster.admin.list("/apis/rbac.authorization.k8s.io/v1/clusterroles")
+    assert [one["metadata"]["name"] for one in left if "kpolicy" in one["metadata"]["name"]] == []
