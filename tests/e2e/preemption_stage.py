@@ -25,7 +25,7 @@ from tests.e2e.scheduler_process import SchedulerProcess
 POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 PRIORITIES = {"low": 100, "medium": 200, "high": 300}
 JUDGED = Judged(
-    frozenset({"kpolicy", "one-each", "one-each-for-good", "never"}),
+    frozenset({"kpolicy", "one-each", "one-each-for-good", "never", "sparing"}),
     trouble_free=True, evicts=True, unjudged=frozenset({"one-each", "one-each-for-good"}),
 )  # fmt: skip
 GRACE_S = 600  # no test takes as long: such pods end when it says so

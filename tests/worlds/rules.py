@@ -1,6 +1,7 @@
-"""What `rules.json` must hold: every expression rule of `rules.yaml`, as the engine reads it.
+"""What `rules.json` must hold: every expression rule of `rules.yaml`, and every expression of
+`victims.yaml`, as the engine reads it.
 
-Owns the two paths. The engine's tests know no compiler, so that what it makes of a policy is kept
+Owns the paths. The engine's tests know no compiler, so that what it makes of a policy is kept
 beside them, and a test here says when it is out of date.
 """
 
@@ -10,25 +11,53 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.source import Source
 
 FOLDER: Final = Path(__file__).parents[2] / "rust/kpolicy-engine/tests/worlds"
 WRITTEN: Final = FOLDER / "rules.yaml"
+VICTIMS: Final = FOLDER / "victims.yaml"
 COMPILED: Final = FOLDER / "rules.json"
 
 
 def compiled() -> str:
     """One rule a line, so that a change is easy to read."""
-    found = compile_policy([Source(WRITTEN.name, WRITTEN.read_text())])
-    if found.program is None:
-        raise ValueError(f"{WRITTEN}: {found.diagnostics}")
-    program: dict[str, Any] = json.loads(found.program.bytes)
+    program = _program(WRITTEN.name, WRITTEN.read_text())
     profile = program["profiles"][0]
     parts = []
     for part in ("filters", "scores"):
         rules = [rule for rule in profile[part] if "expression" in rule]
         lines = ",\n".join(json.dumps(rule, sort_keys=True) for rule in rules)
         parts.append(f'"{part}": [\n{lines}\n]')
+    lines = ",\n".join(json.dumps(one, sort_keys=True) for one in _victims())
+    parts.append(f'"victims": [\n{lines}\n]')
     parts += [f'"{name}": {json.dumps(program[name])}' for name in ("policies", "limits")]
     return "{" + ",\n".join(parts) + "}\n"
+
+
+def _victims() -> list[Any]:
+    """All of them as if by one policy, the first."""
+    policy = {
+        "apiVersion": "kpolicy.dev/v1alpha1",
+        "kind": "SchedulingPolicy",
+        "metadata": {"name": "victims"},
+    }
+    made = []
+    for number, text in enumerate(yaml.safe_load(VICTIMS.read_text())):
+        spec = {
+            "profiles": [{"schedulerName": "default-scheduler"}],
+            "preemption": {"victims": {"expression": text}},
+        }
+        program = _program(f"victims-{number}", json.dumps({**policy, "spec": spec}))
+        made.append(program["profiles"][0]["preemption"]["victims"])
+    return made
+
+
+def _program(name: str, text: str) -> dict[str, Any]:
+    found = compile_policy([Source(name, text)])
+    if found.program is None:
+        raise ValueError(f"{name}: {found.diagnostics}")
+    program: dict[str, Any] = json.loads(found.program.bytes)
+    return program

@@ -20,3 +20,4 @@ def test_there_are_rules_of_every_kind() -> None:
     assert {one["failurePolicy"] for one in filters} == {"Fail", "Ignore"}
     assert any(one["messageExpression"] for one in filters)
     assert {one["normalize"]["method"] for one in scores} == {"none", "max", "reverse", "minmax"}
+    assert len(rules["victims"]) == 8

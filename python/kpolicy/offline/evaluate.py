@@ -180,7 +180,7 @@ class Evaluating:
         variables: dict[str, CompiledExpression] = {}
         for name, text in self._names.variables.items():
             seeing = replace(environment, variables=dict(variables))
-            variables[name] = compile_expression(text, environment=seeing)
+            variables[name] = compile_expression(text, environment=seeing, is_variable=True)
         return replace(environment, variables=variables)
 
     def _broken(self, expression: str, environment: Environment) -> Iterator[Diagnostic]:

@@ -77,6 +77,16 @@ EXPRESSION_PAGES: Final = (
         "pod.priority",
     ),
     Page(
+        "KP209",
+        ERROR,
+        "object where a value is wanted",
+        "A pod, a node, the cluster, a domain, and the pods of a domain or of the cluster are "
+        "asked for what they hold. They cannot be compared, listed or looped over; the pods of one "
+        "node (`node.pods`) can.",
+        "cluster.pods.exists(p, p.labels['tier'] == 'high')",
+        "cluster.pods.count(selector({'tier': 'high'})) > 0",
+    ),
+    Page(
         "KP401",
         ERROR,
         "cost above the limit",

@@ -70,9 +70,10 @@ class Entries:
         if preemption.victims is not None:
             path = ("spec", "preemption", "victims", "expression")
             entry["victims"] = {
+                "policy": self._policies[policy.name],
                 "expression": self._expressions.of(heir, policy.name).ir(path),
-                "place": cited(policy.place(path))
-            }  # fmt: skip
+                "place": cited(policy.place(path)),
+            }
         if preemption.order is not None:
             entry["order"] = list(preemption.order)
         return entry

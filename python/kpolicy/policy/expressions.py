@@ -110,10 +110,17 @@ class Expressions:
         return compiled.ir
 
     def _compiled_in(
-        self, text: str, expects: Sequence[Type], roots: tuple[str, ...]
+        self,
+        text: str,
+        expects: Sequence[Type],
+        roots: tuple[str, ...],
+        *,
+        is_variable: bool = False,
     ) -> CompiledExpression:
         environment = self._environment(roots)
-        compiled = compile_expression(text, expects=expects, environment=environment)
+        compiled = compile_expression(
+            text, expects=expects, environment=environment, is_variable=is_variable
+        )
         self._room.take(compiled)
         return compiled
 
@@ -133,7 +140,9 @@ class Expressions:
             for variable in base.model.spec.variables:
                 compiled = CompiledExpression(variable.expression, ERROR, ())
                 if not self._no_room(("spec", "extends")):
-                    compiled = self._compiled_in(variable.expression, ANY, NODE_ROOTS)
+                    compiled = self._compiled_in(
+                        variable.expression, ANY, NODE_ROOTS, is_variable=True
+                    )
                 self._variables[variable.name] = compiled
 
     def _own_variables(self) -> None:
@@ -149,7 +158,7 @@ class Expressions:
                 continue
             first[variable.name] = path
             at = (*path, "expression")
-            self._compile(at, ANY, NODE_ROOTS)
+            self._compile(at, ANY, NODE_ROOTS, is_variable=True)
             # What there was no room for is not unknown: who uses it says nothing more.
             unread = CompiledExpression(variable.expression, ERROR, ())
             self._variables[variable.name] = self._compiled.get(at, unread)
@@ -163,11 +172,18 @@ class Expressions:
         limit = limits.cost_per_node
         return environment if limit is None else replace(environment, cost_max=limit)
 
-    def _compile(self, path: Path, expects: Sequence[Type], roots: tuple[str, ...]) -> None:
+    def _compile(
+        self,
+        path: Path,
+        expects: Sequence[Type],
+        roots: tuple[str, ...],
+        *,
+        is_variable: bool = False,
+    ) -> None:
         node = find(self._policy.tree, path)
         if not isinstance(node, Scalar) or self._no_room(path):
             return
-        compiled = self._compiled_in(node.text, expects, roots)
+        compiled = self._compiled_in(node.text, expects, roots, is_variable=is_variable)
         self._compiled[path] = compiled
         self.diagnostics += self._in_file(node, path, compiled.diagnostics)
 

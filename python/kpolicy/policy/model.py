@@ -128,8 +128,8 @@ class Normalize(Edge):
                 refuse("KP114", f"`method: {self.method}` needs `{field}`", ("method",))
             if field not in wanted and value is not None:
                 refuse("KP115", f"`{field}` does not go with `method: {self.method}`", (field,))
-        if self.from_ and self.from_[0] == self.from_[1]:
-            refuse("KP115", "`from` must span a range", ("from",))
+        if self.from_ and self.from_[0] >= self.from_[1]:
+            refuse("KP115", "`from` must rise; `to` may fall", ("from",))
         points = self.points or []
         for index, (before, point) in enumerate(itertools.pairwise(points), start=1):
             if before.x >= point.x:
@@ -185,6 +185,9 @@ class Limits(Edge):
 
 
 class Victims(Edge):
+    """`expression` sees `victim`, a pod of lower priority on `node`: true lets it be evicted. One
+    that it cannot judge stays."""
+
     expression: Cel
 
 
@@ -198,6 +201,10 @@ VictimOrder = Literal[
 
 
 class Preemption(Edge):
+    """How room is made for a pod that fits nowhere. `order`: what decides between nodes, each where
+    those before it tie; what it leaves out does not count. Without it all five, in the order of
+    kube-scheduler."""
+
     policy: Literal["LowerPriority", "Never"] = "LowerPriority"
     min_candidate_nodes_percentage: Annotated[int, Field(ge=0, le=100)] = 10
     min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100

@@ -321,6 +321,38 @@ def test_p08_a_preemptor_that_is_deleted_gives_the_place_back(stage: Stage) -> N
     stage.assert_deleted("victim")
 
 
+# --- what kube-scheduler has no words for --------------------------------------------------------
+
+
+def test_p14_a_pod_that_the_policy_spares_stays(stage: Stage) -> None:
+    stage.node()
+    stage.pod("spared", "low", "200m", on="node", labels={"keep": "yes"})
+    stage.pod("victim", "medium", "200m", on="node")
+    stage.pod("preemptor", "high", "300m", scheduler="sparing")
+    stage.wait_bound("preemptor")
+    stage.assert_deleted("victim")
+
+
+def test_p14_nobody_goes_where_the_policy_spares_all(stage: Stage) -> None:
+    stage.node()
+    stage.pod("spared", "low", "400m", on="node", labels={"keep": "yes"})
+    stage.pod("preemptor", "high", "300m", scheduler="sparing")
+    stage.wait_unschedulable("preemptor", "1 No preemption victims found for incoming pod.")
+    assert stage.nomination("preemptor") == ""
+    stage.assert_deleted()
+
+
+def test_p14_the_policy_says_what_decides_between_nodes(stage: Stage) -> None:
+    stage.node("two-of-little")
+    stage.node("one-of-much")
+    for name in ("little-0", "little-1"):
+        stage.pod(name, "low", "200m", on="two-of-little")
+    stage.pod("much", "medium", "400m", on="one-of-much")
+    stage.pod("preemptor", "high", "450m", scheduler="sparing")
+    stage.wait_bound("preemptor", to="one-of-much")
+    stage.assert_deleted("much")
+
+
 # --- all of them ---------------------------------------------------------------------------------
 
 

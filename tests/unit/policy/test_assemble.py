@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kpolicy.policy.compile import compile_policy
 from tests.unit.policy.policies import names, policy, profile, said
 
@@ -55,6 +57,16 @@ priorities:
         {"method": "max"},
         {"method": "linear", "from": [0.0, 8.0], "to": [0.0, 100.0]},
         {"method": "shape", "points": [[1.0, 2.0], [3.0, 4.0]]},
+    ]
+
+
+@pytest.mark.parametrize("written", ["[8, 0]", "[4, 4]"])
+def test_a_range_that_does_not_rise_is_one_finding(written: str) -> None:
+    normalize = f"{{method: linear, from: {written}, to: [100, 0]}}"
+    rule = f"{{name: a, expression: node.podCount, normalize: {normalize}}}"
+    found = compile_policy(policy(f"priorities: [{rule}]")).diagnostics
+    assert [(one.code, one.message) for one in found] == [
+        ("KP115", "`from` must rise; `to` may fall")
     ]
 
 
@@ -121,6 +133,7 @@ preemption:
     )
     preemption = profile(compile_policy(text))["preemption"]
     assert preemption["victims"]["expression"]["nodes"]
+    assert preemption["victims"]["policy"] == 0
     assert preemption["order"] == ["fewestPdbViolations", "latestStart"]
     outside = compile_policy(policy("predicates: [{name: a, expression: victim.priority > 0}]"))
     assert [code for code, _ in said(outside.diagnostics)] == ["KP201"]

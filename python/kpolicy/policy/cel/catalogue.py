@@ -232,6 +232,9 @@ CATALOGUE: Final = Catalogue(
 # The roots whose API objects are kept, as far as expressions read them by path.
 API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 
+# Beside the roots: of these the engine answers what they hold, and not what they are.
+PATHS_ONLY: Final = frozenset({"node.domain", "node.domain.pods", "cluster.pods"})
+
 # Of a type whose values are loops' ranges: the type of an element and how many there may be.
 RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})
 

@@ -20,6 +20,7 @@ from .environment import COST_MAX, Environment
 from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from .parse import parse
 from .scope import Scope
+from .steps import report_steps
 from .tree import Tree
 from .types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
@@ -57,12 +58,16 @@ class CompiledExpression:
 
 
 def compile_expression(
-    text: str, *, expects: Type | Iterable[Type] = (), environment: Environment | None = None
+    text: str,
+    *,
+    expects: Type | Iterable[Type] = (),
+    environment: Environment | None = None,
+    is_variable: bool = False,
 ) -> CompiledExpression:
     """Compiles one expression; `expects` names the types its result may have (any when empty)."""
     expected = (expects,) if isinstance(expects, Type) else tuple(expects)
     try:
-        return _compiled(text, expected, environment or Environment())
+        return _compiled(text, expected, environment or Environment(), is_variable=is_variable)
     except RecursionError:
         # The limits of depth leave room for callers; who calls from the end of the stack gets this.
         return CompiledExpression(text, ERROR, (_beyond("it is nested too deeply", text),))
@@ -74,7 +79,7 @@ def _beyond(message: str, text: str) -> Diagnostic:
 
 
 def _compiled(
-    text: str, expected: tuple[Type, ...], environment: Environment
+    text: str, expected: tuple[Type, ...], environment: Environment, *, is_variable: bool
 ) -> CompiledExpression:
     syntax = parse(text)
     if isinstance(syntax, Diagnostic):
@@ -88,6 +93,7 @@ def _compiled(
         message = f"the result is nested deeper than {TYPE_DEPTH_MAX} levels"
         return CompiledExpression(text, ERROR, (_beyond(message, text),))
     _check_result(scope, tree, expected)
+    report_steps(scope, tree, is_variable=is_variable)
     bound = cost.of_tree(tree)
     if bound > environment.cost_max:
         _too_costly(scope, tree, bound, text)

@@ -59,9 +59,9 @@ enum Before {
 
 /// Nodes on which room can be made, for extenders to choose from.
 pub fn candidates(asked: Asked<'_>, rooms: &mut Rooms) -> Vec<Arc<Candidate>> {
-    match asked.profile.preemption {
-        Some(settings) if before_preemption(asked.profile, asked.rejected) != Before::Fails => {
-            preemption::candidates(asked, Search::Enough(settings), rooms)
+    match &asked.profile.preemption {
+        Some(own) if before_preemption(asked.profile, asked.rejected) != Before::Fails => {
+            preemption::candidates(asked, Search::Enough(own.enough), rooms)
         }
         _ => Vec::new(),
     }
@@ -75,7 +75,7 @@ pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Ro
         let message = NOT_PREPARED.to_owned();
         return Room { message, is_settled: true, ..Room::default() };
     }
-    let Some(settings) = asked.profile.preemption else {
+    let Some(own) = &asked.profile.preemption else {
         // Clause: a nomination is given up where nobody is asked at all.
         let is_tried = before == Before::Silent;
         let message = message(before, "");
@@ -84,7 +84,7 @@ pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Ro
     let left = trimmed.and_then(|trimmed| Some((trimmed.candidates.as_ref()?, &trimmed.failure)));
     let attempt = match left {
         Some((candidates, failure)) => preemption::among(asked, candidates, failure),
-        None => preemption::attempt(asked, Search::Enough(settings), rooms),
+        None => preemption::attempt(asked, Search::Enough(own.enough), rooms),
     };
     if trimmed.is_some() && left.is_none() && attempt.chosen().is_some() {
         return Room { is_spent: true, ..Room::default() };

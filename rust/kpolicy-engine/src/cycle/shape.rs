@@ -119,6 +119,10 @@ impl Shape {
     ) -> T {
         let pod = question.pod;
         let mut rooms = std::mem::take(&mut self.known.rooms);
+        // Who may go rests on other nodes, which nothing here follows.
+        if profile.victims().is_some_and(|rule| !rule.is_local()) {
+            rooms = Rooms::default();
+        }
         let prepared = self.prepared(stores);
         rooms.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
         let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };

@@ -53,7 +53,7 @@ pub struct ShapeKey {
 
 impl ShapeKey {
     /// The key of a pod: profile, then each rule's part, each with its length so that none runs into
-    /// the next.
+    /// the next; last what decides who may be evicted for it.
     pub fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
         self.key.clear();
         self.ends.clear();
@@ -65,6 +65,10 @@ impl ShapeKey {
         }
         for score in &profile.scores {
             score.rule.key(pod, &mut self.key);
+            self.end();
+        }
+        if let Some(victims) = profile.victims() {
+            victims.key(pod, &mut self.key);
             self.end();
         }
     }

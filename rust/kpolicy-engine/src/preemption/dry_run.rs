@@ -11,7 +11,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::victims::{by_importance, may_go};
+use super::victims::{Evictable, by_importance, may_go};
 use super::{Asked, Candidate};
 
 /// Why a node is no candidate.
@@ -26,15 +26,17 @@ pub enum Unhelpful {
 /// `forks` are as they were when it is done.
 pub fn dry_run(
     asked: Asked<'_>,
+    evictable: &Evictable<'_>,
     node: NodeView<'_>,
     budgets: &mut Budgets<'_>,
     forks: &mut Forks,
 ) -> Result<Candidate, Unhelpful> {
     let pod = asked.question.pod;
-    if !node.load.pods.iter().any(|other| may_go(other, pod)) {
+    let kept = evictable.kept(node);
+    let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
+    if !node.load.pods.iter().any(|other| goes(other)) {
         return Err(Unhelpful::NoVictims);
     }
-    let goes = |other: &Pod| may_go(other, pod);
     let mut emptied = Emptied::of(asked, node, goes, std::mem::take(forks));
     let found = emptied.reprieve(asked, node, budgets);
     *forks = emptied.restored();

@@ -21,11 +21,12 @@ use std::sync::Arc;
 
 use crate::cycle::{ByNode, Forks, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
-use crate::program::{Preemption, Profile};
-use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::program::{CRITERIA, Criterion, Enough, Profile};
+use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use budgets::Budgets;
 use dry_run::dry_run;
+use victims::Evictable;
 
 pub use dry_run::Unhelpful;
 pub use eligibility::NotEligible;
@@ -45,6 +46,13 @@ pub struct Asked<'a> {
     pub cluster: &'a Cluster,
 }
 
+impl<'a> Asked<'a> {
+    /// What decides between candidates.
+    fn order(self) -> &'a [Criterion] {
+        self.profile.preemption.as_ref().map_or(&CRITERIA, |own| &own.order)
+    }
+}
+
 /// How far to search. The order is that of the nodes' names, from some start on and around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
@@ -52,7 +60,7 @@ pub enum Search {
     Whole,
     /// From a drawn node on, until there are as many candidates as the settings ask for, one of
     /// them within all budgets.
-    Enough(Preemption),
+    Enough(Enough),
 }
 
 /// A node on which room can be made.
@@ -127,8 +135,7 @@ pub fn attempt(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Attempt {
     }
     let potential = potential::nodes(asked);
     let found = look(asked, search, &potential, rooms);
-    let tie = asked.question.tie;
-    match pick::pick(&found.candidates, tie, asked.cluster) {
+    match pick::pick(&found.candidates, asked) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
         None if !found.failures.is_empty() => Attempt::Failed(joined(found.failures)),
         None => {
@@ -179,20 +186,19 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot], rooms: &mut Ro
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
     let mut forks = Forks::of(asked.prepared);
+    let evictable = Evictable::of(asked);
     for slot in after.iter().chain(before) {
         let Some(node) = asked.cluster.nodes().view(*slot) else { continue };
         let known = rooms.get(node, asked.cluster).cloned();
         let came_of_it = known.unwrap_or_else(|| {
-            let new = dry_run(asked, node, &mut budgets, &mut forks);
+            let new = dry_run(asked, &evictable, node, &mut budgets, &mut forks);
             let new = new.map(Arc::new).map_err(Arc::new);
             rooms.keep(node, asked.cluster, new.clone());
             new
         });
         debug_assert_eq!(
             came_of_it,
-            dry_run(asked, node, &mut Budgets::of(asked.cluster), &mut Forks::of(asked.prepared))
-                .map(Arc::new)
-                .map_err(Arc::new),
+            again(asked, &evictable, node),
             "an argument left a trace, or what was known does not hold any more"
         );
         match came_of_it {
@@ -209,6 +215,18 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot], rooms: &mut Ro
     found
 }
 
+/// What comes of a node when nothing is known of it.
+fn again(
+    asked: Asked<'_>,
+    evictable: &Evictable<'_>,
+    node: NodeView<'_>,
+) -> Result<Arc<Candidate>, Arc<Unhelpful>> {
+    let mut budgets = Budgets::of(asked.cluster);
+    let mut forks = Forks::of(asked.prepared);
+    let found = dry_run(asked, evictable, node, &mut budgets, &mut forks);
+    found.map(Arc::new).map_err(Arc::new)
+}
+
 impl Found {
     fn note(&mut self, why: &Unhelpful) {
         self.unhelpful_nodes += 1;
@@ -221,7 +239,7 @@ impl Found {
 }
 
 /// How many candidates are enough.
-fn enough(settings: Preemption, potential: usize) -> usize {
+fn enough(settings: Enough, potential: usize) -> usize {
     let at_least = |wanted: i64| usize::try_from(wanted).unwrap_or(0);
     let share = potential * at_least(settings.min_candidate_nodes_percentage) / 100;
     share.max(at_least(settings.min_candidate_nodes_absolute)).clamp(1, potential.max(1))
@@ -239,12 +257,12 @@ fn joined(mut failures: Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Preemption, enough, joined};
+    use super::{Enough, enough, joined};
 
     #[test]
     fn a_share_of_the_nodes_or_a_number_of_them_is_enough() {
         let enough = |percentage, absolute, potential| {
-            let settings = Preemption {
+            let settings = Enough {
                 min_candidate_nodes_percentage: percentage,
                 min_candidate_nodes_absolute: absolute,
             };

@@ -1,28 +1,37 @@
 //! Which candidate is taken.
 //!
-//! Clauses, each among those that are best by the ones before it: fewest victims beyond a budget;
-//! the lowest priority of the first victim, which is the most important one unless an extender has
-//! another order; the smallest sum of priorities, each raised so
+//! Clauses, each among those that are best by the ones before it, unless the policy has another order:
+//! fewest victims beyond a budget; the lowest priority of the first victim, which is the most
+//! important one unless an extender has another order; the smallest sum of priorities, each raised so
 //! that none is negative; fewest victims; the latest start of the one of highest priority that has
 //! run longest. What is left ties.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::cycle::Tie;
+use crate::program::{CRITERIA, Criterion};
 use crate::snapshot::{Cluster, NodeSlot};
 
-use super::Candidate;
 use super::victims::started;
+use super::{Asked, Candidate};
 
 /// Makes the lowest priority 0.
 const PRIORITY_OFFSET: i64 = 1 << 31;
 
-type Rank = (usize, i32, i64, usize, Reverse<i64>);
+type Rank = [i64; CRITERIA.len()];
 
 /// The position of the candidate to take; `None` where there is none.
-pub fn pick(candidates: &[Arc<Candidate>], tie: Tie, cluster: &Cluster) -> Option<usize> {
-    let ranks: Vec<Rank> = candidates.iter().map(|candidate| rank(candidate)).collect();
+pub fn pick(candidates: &[Arc<Candidate>], asked: Asked<'_>) -> Option<usize> {
+    best(candidates, asked.order(), asked.question.tie, asked.cluster)
+}
+
+fn best(
+    candidates: &[Arc<Candidate>],
+    order: &[Criterion],
+    tie: Tie,
+    cluster: &Cluster,
+) -> Option<usize> {
+    let ranks: Vec<Rank> = candidates.iter().map(|candidate| rank(candidate, order)).collect();
     let best = ranks.iter().min()?;
     let tied: Vec<(NodeSlot, usize)> = ranks
         .iter()
@@ -40,31 +49,59 @@ pub fn pick(candidates: &[Arc<Candidate>], tie: Tie, cluster: &Cluster) -> Optio
     Some(*only)
 }
 
-/// Smaller is better.
-fn rank(candidate: &Candidate) -> Rank {
+/// Smaller is better, from the first on.
+fn rank(candidate: &Candidate, order: &[Criterion]) -> Rank {
+    let mut rank = Rank::default();
+    for (place, criterion) in rank.iter_mut().zip(order) {
+        *place = measure(candidate, *criterion);
+    }
+    rank
+}
+
+fn measure(candidate: &Candidate, criterion: Criterion) -> i64 {
     let victims = &candidate.victims;
-    let first = victims.first().map_or(i32::MIN, |victim| victim.priority());
-    let highest = victims.iter().map(|victim| victim.priority()).max().unwrap_or(i32::MIN);
-    let sum = victims.iter().map(|victim| i64::from(victim.priority()) + PRIORITY_OFFSET).sum();
-    let of_highest = victims.iter().filter(|victim| victim.priority() == highest);
-    let earliest = of_highest.map(|victim| started(victim)).min().unwrap_or(i64::MAX);
-    (candidate.violations, first, sum, victims.len(), Reverse(earliest))
+    let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
+    match criterion {
+        Criterion::FewestPdbViolations => count(candidate.violations),
+        Criterion::LowestMaxPriority => {
+            victims.first().map_or(i64::MIN, |victim| i64::from(victim.priority()))
+        }
+        Criterion::SmallestPrioritySum => {
+            victims.iter().map(|victim| i64::from(victim.priority()) + PRIORITY_OFFSET).sum()
+        }
+        Criterion::FewestVictims => count(victims.len()),
+        Criterion::LatestStart => {
+            let highest = victims.iter().map(|victim| victim.priority()).max();
+            let of_highest = victims.iter().filter(|victim| Some(victim.priority()) == highest);
+            // The complement turns the order around, also where nothing has started.
+            !of_highest.map(|victim| started(victim)).min().unwrap_or(i64::MAX)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use super::{Candidate, pick};
+    use super::{Candidate, best};
     use crate::cycle::Tie;
     use crate::model::{self, Meta, Node};
-    use crate::program::TieBreak;
+    use crate::program::{CRITERIA, Criterion, TieBreak};
     use crate::snapshot::Cluster;
 
     /// Priorities and start times of victims, most important first, and how many violate.
     type Case<'a> = (usize, &'a [(i32, Option<i64>)]);
 
     fn picked(cases: &[Case<'_>], rule: TieBreak, seed: u64) -> Option<usize> {
+        picked_by(&CRITERIA, cases, rule, seed)
+    }
+
+    fn picked_by(
+        order: &[Criterion],
+        cases: &[Case<'_>],
+        rule: TieBreak,
+        seed: u64,
+    ) -> Option<usize> {
         let mut cluster = Cluster::default();
         let mut candidates = Vec::new();
         for (index, (violations, victims)) in cases.iter().enumerate() {
@@ -80,7 +117,7 @@ mod tests {
             candidates.push(Arc::new(Candidate { slot, victims, violations: *violations }));
         }
         cluster.settle_order();
-        pick(&candidates, Tie { rule, seed, decision: 1, preferred: None }, &cluster)
+        best(&candidates, order, Tie { rule, seed, decision: 1, preferred: None }, &cluster)
     }
 
     #[test]
@@ -120,5 +157,18 @@ mod tests {
         assert!(drawn.contains(&Some(1)) && drawn.contains(&Some(2)));
         assert!(!drawn.contains(&Some(0)) && !drawn.contains(&None));
         assert_eq!(picked(&[], TieBreak::Random, 7), None);
+    }
+
+    #[test]
+    fn a_policy_has_its_own_order_and_what_it_leaves_out_does_not_count() {
+        let two_of_none: Case<'_> = (0, &[(0, Some(1)), (0, Some(1))]);
+        let one_of_nine: Case<'_> = (0, &[(9, Some(1))]);
+        let cases = [two_of_none, one_of_nine];
+        assert_eq!(picked(&cases, TieBreak::Name, 7), Some(0));
+        let order = [Criterion::FewestVictims, Criterion::LowestMaxPriority];
+        assert_eq!(picked_by(&order, &cases, TieBreak::Name, 7), Some(1));
+        let violating: Case<'_> = (1, &[(9, Some(1))]);
+        let cases = [violating, one_of_nine];
+        assert_eq!(picked_by(&order, &cases, TieBreak::Name, 7), Some(0));
     }
 }

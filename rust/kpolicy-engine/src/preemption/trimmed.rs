@@ -3,11 +3,12 @@
 //! Owns what is still good of it when the answers are there, and picks one. Assumes that extenders
 //! chose among candidates of [`super::candidates`], though they may name other victims on a node. A
 //! node on which the pod would not fit once the named victims are gone is left out: evicting them
-//! would be in vain. Must not know how extenders are asked.
+//! would be in vain. So is one with a victim that the policy does not let go. Must not know how extenders are asked.
 
 use std::sync::Arc;
 
 use super::dry_run::makes_room;
+use super::victims::Evictable;
 use super::{Asked, Attempt, Candidate, eligibility, pick};
 
 /// What extenders said of the candidates.
@@ -31,12 +32,14 @@ pub fn among(asked: Asked<'_>, candidates: &[Arc<Candidate>], failure: &str) -> 
         return Attempt::Failed(failure.to_owned());
     }
     let nodes = asked.cluster.nodes();
+    let evictable = Evictable::of(asked);
     let is_good = |candidate: &&Arc<Candidate>| {
         let node = nodes.view(candidate.slot);
-        node.is_some_and(|node| makes_room(asked, node, &candidate.victims))
+        let victims = &candidate.victims;
+        node.is_some_and(|node| evictable.allows(victims, node) && makes_room(asked, node, victims))
     };
     let candidates: Vec<_> = candidates.iter().filter(is_good).cloned().collect();
-    match pick::pick(&candidates, asked.question.tie, asked.cluster) {
+    match pick::pick(&candidates, asked) {
         Some(chosen) => Attempt::Found { candidates, chosen },
         None => Attempt::NoneLeft,
     }

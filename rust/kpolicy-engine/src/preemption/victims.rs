@@ -3,9 +3,43 @@
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-use crate::snapshot::Pod;
+use rustc_hash::FxHashSet;
 
-/// Whether a pod may be evicted for the other.
+use crate::rules::expression::PreparedVictims;
+use crate::snapshot::{NodeView, Pod};
+
+use super::Asked;
+
+/// Who may be evicted for one pod: those that matter less, and of them those that the policy lets go.
+#[derive(Debug)]
+pub struct Evictable<'a> {
+    pod: &'a Pod,
+    policy: Option<PreparedVictims<'a>>,
+}
+
+impl<'a> Evictable<'a> {
+    pub fn of(asked: Asked<'a>) -> Self {
+        let pod = asked.question.pod.as_ref();
+        let policy = asked.profile.victims().map(|rule| rule.prepared(pod, asked.cluster));
+        Self { pod, policy }
+    }
+
+    /// The pods of a node that matter less and have to stay all the same, by uid.
+    pub fn kept<'n>(&self, node: NodeView<'n>) -> FxHashSet<&'n str> {
+        let Some(policy) = &self.policy else { return FxHashSet::default() };
+        let pods = node.load.pods.iter().filter(|other| may_go(other, self.pod));
+        let kept = pods.filter(|other| !policy.allows(other, node));
+        kept.map(|other| other.uid.as_ref()).collect()
+    }
+
+    /// Whether the policy lets all of these go.
+    pub fn allows(&self, victims: &[Arc<Pod>], node: NodeView<'_>) -> bool {
+        let Some(policy) = &self.policy else { return true };
+        victims.iter().all(|victim| policy.allows(victim, node))
+    }
+}
+
+/// Whether a pod matters less than the other.
 pub fn may_go(victim: &Pod, preemptor: &Pod) -> bool {
     victim.priority() < preemptor.priority()
 }

@@ -4,6 +4,7 @@
 //! does not know it refuses with a place, and then there is no program. Must not know the snapshot.
 
 mod limits;
+mod preemption;
 mod profile;
 mod reader;
 
@@ -14,7 +15,8 @@ use serde_json::Value;
 use crate::api::Refusal;
 use crate::model::{ApiPaths, Kind};
 
-pub use profile::{Preemption, Profile};
+pub use preemption::{CRITERIA, Criterion, Enough, Preemption};
+pub use profile::Profile;
 pub use reader::{
     BAD_EXPRESSION, CONFLICT, Fields, MISSING, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE,
 };

@@ -6,13 +6,15 @@ use serde_json::Value;
 
 use crate::model::ApiPaths;
 use crate::rules::expression::{
-    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Ledger, Limits, Witness,
+    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Ledger, Limits, VictimRule,
+    Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::tenths::{self, Tenths};
 use crate::rules::volume_binding::VolumeBinding;
 use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
 
+use super::preemption::{self, Preemption};
 use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
@@ -21,12 +23,6 @@ const WEIGHT_MAX: i64 = 1_000_000;
 const MINOR_MAX: i64 = 999;
 /// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
 const WEIGHTS_MAX: i64 = 20_000_000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preemption {
-    pub min_candidate_nodes_percentage: i64,
-    pub min_candidate_nodes_absolute: i64,
-}
 
 #[derive(Debug)]
 pub struct Profile {
@@ -42,7 +38,7 @@ pub struct Profile {
     pub counts: Vec<(Arc<str>, Arc<Counts>)>,
     /// Rules that can say what each part of their expressions gave, filters first.
     pub witnesses: Vec<Witness>,
-    /// Match conditions read namespaces.
+    /// Match conditions, or who may be evicted, read namespaces.
     pub reads_namespaces: bool,
     /// What expressions read by API path.
     pub paths: ApiPaths,
@@ -54,6 +50,11 @@ impl Profile {
     /// How volumes are bound for pods that it places, if they are.
     pub fn volume_binding(&self) -> Option<VolumeBinding> {
         self.filters.iter().find_map(|filter| filter.rule.binds_volumes())
+    }
+
+    /// Who may be evicted, where the policy says more than that they matter less.
+    pub fn victims(&self) -> Option<&VictimRule> {
+        self.preemption.as_ref()?.victims.as_ref()
     }
 
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
@@ -93,7 +94,7 @@ pub(super) fn read(
     let filters = fields.list("filters", refusals);
     let scores = fields.list("scores", refusals);
     let preemption = match fields.object("preemption", refusals) {
-        Some(fields) => read_preemption(fields, refusals)?,
+        Some(fields) => preemption::read(fields, policies, refusals)?,
         None => None,
     };
     let mut ledger = Ledger::new(policies);
@@ -137,6 +138,13 @@ pub(super) fn read(
         profile.witnesses.extend(read.witness);
         profile.scores.push(read.rule);
     }
+    let of_victims =
+        profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.reads_namespace()));
+    if let Some((counts, paths, reads_namespace)) = of_victims {
+        profile.counts.push(counts);
+        profile.paths.add_all(&paths);
+        profile.reads_namespaces |= reads_namespace;
+    }
     let score_rules = &profile.scores;
     let weights: i64 = score_rules.iter().map(|score: &ScoreRule| score.weight).sum();
     if weights > WEIGHTS_MAX {
@@ -145,27 +153,6 @@ pub(super) fn read(
     }
     fields.finish(refusals);
     Some(profile)
-}
-
-fn read_preemption(mut fields: Fields<'_>, refusals: &mut Refusals) -> Option<Option<Preemption>> {
-    let policy = fields.text_or("policy", "LowerPriority", refusals);
-    let percentage = fields.integer_or("minCandidateNodesPercentage", 10, 0..=100, refusals);
-    let absolute =
-        fields.integer_or("minCandidateNodesAbsolute", 100, 0..=i64::from(i32::MAX), refusals);
-    let place = fields.place_of("policy");
-    fields.finish(refusals);
-    match policy? {
-        "LowerPriority" => Some(Some(Preemption {
-            min_candidate_nodes_percentage: percentage?,
-            min_candidate_nodes_absolute: absolute?,
-        })),
-        "Never" => Some(None),
-        other => {
-            let message = format!("unknown preemption policy {other:?}");
-            refusals.add(UNKNOWN, &place, message, "LowerPriority or Never");
-            None
-        }
-    }
 }
 
 fn read_filter(
@@ -271,7 +258,11 @@ fn read_score(
 }
 
 /// Which document a rule is from, by its position; the first where the entry does not say.
-fn read_policy(fields: &mut Fields<'_>, policies: usize, refusals: &mut Refusals) -> Option<usize> {
+pub(super) fn read_policy(
+    fields: &mut Fields<'_>,
+    policies: usize,
+    refusals: &mut Refusals,
+) -> Option<usize> {
     let last = i64::try_from(policies).unwrap_or(i64::MAX).saturating_sub(1);
     let policy = fields.integer_or("policy", 0, 0..=last.max(0), refusals)?;
     usize::try_from(policy).ok()

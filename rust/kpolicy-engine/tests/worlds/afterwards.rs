@@ -16,7 +16,10 @@ impl Run<'_> {
         let engine = &self.engine;
         let Some(profile) = engine.program().profiles.first() else { return Ok(()) };
         let is_drawn = profile.percentage_of_nodes_to_score < 100
-            || profile.preemption.is_some_and(|own| own.min_candidate_nodes_absolute < 100);
+            || profile
+                .preemption
+                .as_ref()
+                .is_some_and(|own| own.enough.min_candidate_nodes_absolute < 100);
         if is_drawn || engine.statistics().objects_promised > 0 {
             return Ok(());
         }

@@ -100,6 +100,20 @@ fn condition(lots: &mut Lots) -> Option<Value> {
     lots.one_in(12).then(|| lots.pick(&with_conditions)["match"].clone())
 }
 
+/// Some of the criteria, each at most once.
+fn order(lots: &mut Lots) -> Value {
+    let mut left = vec![
+        "fewestPdbViolations",
+        "lowestMaxPriority",
+        "smallestPrioritySum",
+        "fewestVictims",
+        "latestStart",
+    ];
+    let many = 1 + lots.below(left.len());
+    let drawn = (0..many).map(|_| left.swap_remove(lots.below(left.len())));
+    drawn.collect::<Vec<_>>().into()
+}
+
 pub fn program(lots: &mut Lots) -> Value {
     let is_plain = lots.one_in(4);
     let is_sparse = !is_plain && lots.one_in(2);
@@ -162,6 +176,12 @@ pub fn program(lots: &mut Lots) -> Value {
         let (share, absolute) = if lots.one_in(6) { (20, 1) } else { (10, 100) };
         profile["preemption"] = json!({"policy": policy, "minCandidateNodesPercentage": share,
                                        "minCandidateNodesAbsolute": absolute});
+        if !is_plain && lots.one_in(3) {
+            profile["preemption"]["victims"] = lots.pick(list(&expressions()["victims"])).clone();
+        }
+        if !is_plain && lots.one_in(4) {
+            profile["preemption"]["order"] = order(lots);
+        }
     }
     json!({"format": 1, "hash": "sha256:test", "policies": expressions()["policies"],
            "limits": expressions()["limits"],

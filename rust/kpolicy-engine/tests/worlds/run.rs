@@ -310,8 +310,9 @@ impl Run<'_> {
     fn explained(&mut self, want: &Decision) -> Agreed {
         let (sampled, enough) = match self.engine.program().profiles.first() {
             Some(profile) => {
-                let enough = |own: Preemption| own.min_candidate_nodes_absolute >= 100;
-                (profile.percentage_of_nodes_to_score < 100, profile.preemption.is_some_and(enough))
+                let enough = |own: &Preemption| own.enough.min_candidate_nodes_absolute >= 100;
+                let own = profile.preemption.as_ref();
+                (profile.percentage_of_nodes_to_score < 100, own.is_some_and(enough))
             }
             None => return Ok(()),
         };

@@ -15,6 +15,7 @@ use super::conditions::Conditions;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
+use super::victims::VictimRule;
 use super::{Counts, Written};
 
 /// The most points of a normalising shape.
@@ -43,6 +44,17 @@ fn expression(
     wanted: &[&str],
     refusals: &mut Refusals,
 ) -> Option<(Expression, Needs)> {
+    reading(value, place, wanted, Needs::of, refusals)
+}
+
+/// The same; `needs_of` says which facts there are.
+fn reading(
+    value: &Value,
+    place: &str,
+    wanted: &[&str],
+    needs_of: fn(&Expression) -> Result<Needs, String>,
+    refusals: &mut Refusals,
+) -> Option<(Expression, Needs)> {
     let expression = match Expression::verify(value) {
         Ok(expression) => expression,
         Err(refusal) => {
@@ -56,7 +68,7 @@ fn expression(
         refusals.add(WRONG_TYPE, place, message, format!("{} is wanted", wanted.join(" or ")));
         return None;
     }
-    match Needs::of(&expression) {
+    match needs_of(&expression) {
         Ok(needs) => Some((expression, needs)),
         Err(fact) => {
             refusals.add(UNKNOWN, place, format!("unknown fact {fact:?}"), "");
@@ -170,6 +182,28 @@ pub fn score(
     paths_of(&written.expression, &mut paths);
     let spec = ScoreSpec { written, normalization };
     Some(LoadedScore { rule: ExpressionScore(Arc::new(spec)), counts, paths })
+}
+
+/// Who may be evicted.
+pub fn victims(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    limits: Limits,
+    refusals: &mut Refusals,
+) -> Option<VictimRule> {
+    let place = fields.place_of("expression");
+    let value = fields.required("expression", refusals)?;
+    let (expression, needs) = reading(value, &place, &["bool"], Needs::with_victim, refusals)?;
+    fields.text_or("place", "", refusals)?;
+    let allowance = Allowance::of_one_node(limits);
+    Some(VictimRule(Written {
+        name: Arc::clone(name),
+        is_bounded: worst_case(value, &expression) <= allowance.per_node,
+        expression,
+        needs,
+        allowance,
+        counts: Arc::new(Counts::default()),
+    }))
 }
 
 /// The conditions under which a rule holds, if there are any.

@@ -18,6 +18,7 @@ mod plan;
 mod pod_facts;
 mod pod_set;
 mod score;
+mod victims;
 mod witness;
 mod world;
 
@@ -39,8 +40,9 @@ pub use api_path::paths_of;
 pub use conditional::ConditionalFilter;
 pub use conditional_score::ConditionalScore;
 pub use conditions::Conditions;
-pub use load::{LoadedFilter, LoadedScore, conditions, filter, score};
+pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};
 pub use plan::manner;
+pub use victims::{PreparedVictims, VictimRule};
 pub use witness::Witness;
 pub use world::{ClusterWorld, NodeWorld, PodWorld};
 

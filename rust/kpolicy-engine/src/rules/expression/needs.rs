@@ -98,9 +98,19 @@ fn of_fact(fact: &str) -> Option<Needs> {
     }
 }
 
+/// A victim is a pod on the node. Of pods on nodes nothing is kept by API path.
+fn of_victim(fact: &str) -> Option<Needs> {
+    let path = fact.strip_prefix("victim.")?;
+    let path = path.strip_suffix("[]").unwrap_or(path);
+    let is_known = !is_api_path(path) && of_pod_fact(path).is_some();
+    is_known.then(|| of_load(NodeParts::NONE))
+}
+
 fn of_pod_fact(path: &str) -> Option<PodParts> {
     Some(match path {
-        "name" | "uid" | "volumes.claims" | "metadata.name" | "metadata.uid" => PodParts::ITSELF,
+        "name" | "uid" | "volumes" | "volumes.claims" | "metadata.name" | "metadata.uid" => {
+            PodParts::ITSELF
+        }
         "namespace" | "labels" | "metadata.namespace" | "metadata.labels" => PodParts::IDENTITY,
         "annotations" | "metadata.annotations" => PodParts::ANNOTATIONS,
         "priority" => PodParts::PRIORITY,
@@ -144,10 +154,19 @@ fn of_node_fact(path: &str) -> Option<Needs> {
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
     pub fn of(expression: &Expression) -> Result<Self, String> {
+        Self::of_all(expression, of_fact)
+    }
+
+    /// The same where there is a victim besides.
+    pub fn with_victim(expression: &Expression) -> Result<Self, String> {
+        Self::of_all(expression, |fact| of_victim(fact).or_else(|| of_fact(fact)))
+    }
+
+    fn of_all(expression: &Expression, of: impl Fn(&str) -> Option<Self>) -> Result<Self, String> {
         let constant = expression.reads().iter().map(|read| &*read.fact);
         let dynamic = expression.dynamic_facts();
         constant.chain(dynamic).try_fold(NOTHING, |sum, fact| {
-            of_fact(fact).map(|needs| sum.with(needs)).ok_or_else(|| fact.to_owned())
+            of(fact).map(|needs| sum.with(needs)).ok_or_else(|| fact.to_owned())
         })
     }
 

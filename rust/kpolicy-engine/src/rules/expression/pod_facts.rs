@@ -47,7 +47,8 @@ pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
         "containers" => containers(&template.containers.regular),
         "initContainers" => containers(&template.containers.init),
         "images" => images(pod),
-        "volumes.claims" => claims(pod),
+        "volumes" => Answer::Known(record([("claims", claims(pod))])),
+        "volumes.claims" => claims(pod).into(),
         "tolerations" => list(template.tolerations.iter().map(toleration)),
         "tolerates" => tolerates_taint(pod, args),
         "request" => keyed(args, |name| pod.requests().fit.get(name)),
@@ -147,12 +148,13 @@ fn images(pod: &Pod) -> Answer {
     list(images.init_containers.iter().chain(&images.containers).map(|image| image.as_ref().into()))
 }
 
-fn claims(pod: &Pod) -> Answer {
-    list(pod.template.volumes.iter().filter_map(|volume| match &volume.source {
+fn claims(pod: &Pod) -> Value {
+    let claimed = pod.template.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Claim { name, .. } => Some(name.as_ref().into()),
         VolumeSource::Ephemeral => Some(format!("{}-{}", pod.name, volume.name).into()),
         _ => None,
-    }))
+    });
+    Value::list(claimed.collect())
 }
 
 fn effect_name(effect: Effect) -> &'static str {

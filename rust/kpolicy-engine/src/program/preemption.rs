@@ -1,0 +1,128 @@
+//! Preemption of a profile: how far to search, who may go, and which candidate is taken.
+
+use std::sync::Arc;
+
+use crate::rules::expression::{self, Limits, VictimRule};
+
+use super::reader::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
+
+/// What decides between candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Criterion {
+    FewestPdbViolations,
+    LowestMaxPriority,
+    SmallestPrioritySum,
+    FewestVictims,
+    LatestStart,
+}
+
+/// Clause: in this order, where a policy does not say.
+pub const CRITERIA: [Criterion; 5] = [
+    Criterion::FewestPdbViolations,
+    Criterion::LowestMaxPriority,
+    Criterion::SmallestPrioritySum,
+    Criterion::FewestVictims,
+    Criterion::LatestStart,
+];
+
+/// How many candidates are enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enough {
+    pub min_candidate_nodes_percentage: i64,
+    pub min_candidate_nodes_absolute: i64,
+}
+
+#[derive(Debug)]
+pub struct Preemption {
+    pub enough: Enough,
+    /// Each counts where those before it tie; what is not listed does not count.
+    pub order: Vec<Criterion>,
+    /// `None`: every pod of lower priority may go.
+    pub victims: Option<VictimRule>,
+}
+
+/// The inner `None`: the profile never evicts.
+pub(super) fn read(
+    mut fields: Fields<'_>,
+    policies: &[Limits],
+    refusals: &mut Refusals,
+) -> Option<Option<Preemption>> {
+    let policy = fields.text_or("policy", "LowerPriority", refusals);
+    let percentage = fields.integer_or("minCandidateNodesPercentage", 10, 0..=100, refusals);
+    let absolute =
+        fields.integer_or("minCandidateNodesAbsolute", 100, 0..=i64::from(i32::MAX), refusals);
+    let place = fields.place_of("policy");
+    let order = read_order(&mut fields, refusals);
+    let victims = read_victims(&mut fields, policies, refusals);
+    fields.finish(refusals);
+    match policy? {
+        "LowerPriority" => Some(Some(Preemption {
+            enough: Enough {
+                min_candidate_nodes_percentage: percentage?,
+                min_candidate_nodes_absolute: absolute?,
+            },
+            order: order?,
+            victims: victims?,
+        })),
+        "Never" => Some(None),
+        other => {
+            let message = format!("unknown preemption policy {other:?}");
+            refusals.add(UNKNOWN, &place, message, "LowerPriority or Never");
+            None
+        }
+    }
+}
+
+fn read_order(fields: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Vec<Criterion>> {
+    let place = fields.place_of("order");
+    let Some(written) = fields.optional("order") else { return Some(CRITERIA.to_vec()) };
+    let Some(names) = written.as_array() else {
+        refusals.add(WRONG_TYPE, &place, "a list of criteria is wanted", "");
+        return None;
+    };
+    if names.is_empty() || names.len() > CRITERIA.len() {
+        let message = format!("{} criteria", names.len());
+        refusals.add(OUT_OF_RANGE, &place, message, format!("1 to {}", CRITERIA.len()));
+        return None;
+    }
+    let mut order = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(criterion) = name.as_str().and_then(criterion) else {
+            let hint = "fewestPdbViolations, lowestMaxPriority, smallestPrioritySum, fewestVictims or \
+                        latestStart";
+            refusals.add(UNKNOWN, &place, format!("unknown criterion {name}"), hint);
+            return None;
+        };
+        order.push(criterion);
+    }
+    Some(order)
+}
+
+fn criterion(name: &str) -> Option<Criterion> {
+    Some(match name {
+        "fewestPdbViolations" => Criterion::FewestPdbViolations,
+        "lowestMaxPriority" => Criterion::LowestMaxPriority,
+        "smallestPrioritySum" => Criterion::SmallestPrioritySum,
+        "fewestVictims" => Criterion::FewestVictims,
+        "latestStart" => Criterion::LatestStart,
+        _ => return None,
+    })
+}
+
+fn read_victims(
+    fields: &mut Fields<'_>,
+    policies: &[Limits],
+    refusals: &mut Refusals,
+) -> Option<Option<VictimRule>> {
+    let place = fields.place_of("victims");
+    let Some(written) = fields.optional("victims") else { return Some(None) };
+    let mut fields = Fields::of(written, place, refusals)?;
+    let policy = super::profile::read_policy(&mut fields, policies.len(), refusals)?;
+    let limits = policies.get(policy).copied().unwrap_or_default();
+    let rule = expression::victims(&mut fields, &Arc::from(VICTIMS), limits, refusals);
+    fields.finish(refusals);
+    rule.map(Some)
+}
+
+/// What the rule is called where rules are counted.
+const VICTIMS: &str = "preemption.victims";

@@ -1,0 +1,85 @@
+//! Which pods a policy lets be evicted: `preemption.victims`.
+//!
+//! Owns the judgement of one pod on its node. A pod that the expression cannot judge stays: nothing is
+//! evicted by mistake. Must not know who else decides about victims, nor how they are chosen.
+
+use kpolicy_cel::{Answer, Expression, Facts, Read, Value};
+
+use crate::model::ApiPaths;
+use crate::rules::Key;
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+use super::api_path::paths_of;
+use super::world::{ClusterWorld, NodeWorld, PodWorld};
+use super::{Counts, Written, fault_of, wrong_type};
+
+#[derive(Debug)]
+pub struct VictimRule(pub(super) Written);
+
+impl VictimRule {
+    pub fn key(&self, pod: &Pod, key: &mut Key) {
+        self.0.needs.key(pod, key);
+    }
+
+    /// Whether what it says of the pods of a node rests on no other node.
+    pub fn is_local(&self) -> bool {
+        self.0.is_local()
+    }
+
+    pub fn reads_namespace(&self) -> bool {
+        self.0.needs.namespace
+    }
+
+    pub fn paths(&self) -> ApiPaths {
+        let mut paths = ApiPaths::default();
+        paths_of(&self.0.expression, &mut paths);
+        paths
+    }
+
+    pub fn counts(&self) -> (std::sync::Arc<str>, std::sync::Arc<Counts>) {
+        (self.0.name.clone(), self.0.counts.clone())
+    }
+
+    /// For a pod that needs room.
+    pub fn prepared<'a>(&'a self, pod: &'a Pod, cluster: &'a Cluster) -> PreparedVictims<'a> {
+        PreparedVictims { rule: &self.0, residual: self.0.folded(pod, cluster), pod, cluster }
+    }
+}
+
+#[derive(Debug)]
+pub struct PreparedVictims<'a> {
+    rule: &'a Written,
+    residual: Expression,
+    pod: &'a Pod,
+    cluster: &'a Cluster,
+}
+
+impl PreparedVictims<'_> {
+    /// Whether this pod of the node may go; the node is seen as it is, with all of its pods.
+    pub fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
+        let world = ClusterWorld(PodWorld { pod: self.pod, cluster: self.cluster });
+        let world = VictimWorld { world: NodeWorld { world, node }, victim };
+        let fault = match self.residual.evaluate(&world, &mut self.rule.budget()) {
+            Ok(Value::Bool(allows)) => return allows,
+            Ok(other) => wrong_type(&other),
+            Err(error) => fault_of(error),
+        };
+        self.rule.counts.count_fault(&fault);
+        false
+    }
+}
+
+/// A node, and one of its pods.
+struct VictimWorld<'a> {
+    world: NodeWorld<'a>,
+    victim: &'a Pod,
+}
+
+impl Facts for VictimWorld<'_> {
+    fn read(&self, read: &Read) -> Answer {
+        match read.fact.strip_prefix("victim.") {
+            Some(path) => super::pod_facts::answer(self.victim, path, &read.args),
+            None => self.world.read(read),
+        }
+    }
+}
