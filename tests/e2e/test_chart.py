@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from kpolicy import Source, compile_policy
+from kpolicy.version import VERSION
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.control_plane import ControlPlane
 from tests.e2e.dry_run import dry_run
@@ -217,6 +218,11 @@ def test_values_that_make_no_sense_are_refused(chart: Helm, values: str) -> None
     refused = chart.run("template", "kpolicy", CHART, "--set", values)
     assert refused.returncode != 0
     assert REFUSED[values] in refused.stderr
+
+
+def test_it_is_of_the_version_that_it_deploys() -> None:
+    told = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    assert (told["version"], told["appVersion"]) == (VERSION, VERSION)
 
 
 def test_every_value_has_a_schema_and_a_use() -> None:

@@ -98,7 +98,12 @@ fn judged(
     if profile.preemption.is_some() {
         let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
         let attempt = preemption::attempt(asked, Search::Whole, &mut Rooms::default());
-        object.insert("preemption".into(), preempted(&attempt, cluster));
+        let mut told = preempted(&attempt, cluster);
+        let spared = by_node(preemption::spared(asked), cluster);
+        if !spared.is_empty() {
+            told.insert("spared".into(), spared.into());
+        }
+        object.insert("preemption".into(), told.into());
     }
 }
 
@@ -136,7 +141,7 @@ fn waited_for(plugin: &str, events: Events, is_assigned: bool) -> Value {
 
 /// What came of looking for room on every node. Where victims would not help anywhere, that is
 /// nothing.
-fn preempted(attempt: &Attempt, cluster: &Cluster) -> Value {
+fn preempted(attempt: &Attempt, cluster: &Cluster) -> Map<String, Value> {
     let mut object = Map::new();
     match attempt {
         Attempt::NotEligible(why) => {
@@ -162,7 +167,15 @@ fn preempted(attempt: &Attempt, cluster: &Cluster) -> Value {
             object.insert("pdbViolations".into(), by_node(|candidate| candidate.violations.into()));
         }
     }
-    object.into()
+    object
+}
+
+/// Names of pods by the name of their node.
+fn by_node(pods: Vec<(NodeSlot, Vec<Arc<Pod>>)>, cluster: &Cluster) -> Map<String, Value> {
+    let keys = |pods: Vec<Arc<Pod>>| pods.iter().map(|pod| Value::from(pod.key())).collect();
+    pods.into_iter()
+        .filter_map(|(slot, pods)| Some((node_name(slot, cluster)?.to_owned(), keys(pods))))
+        .collect()
 }
 
 fn victims(candidate: &Candidate) -> Value {

@@ -4,8 +4,10 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Decision, Still};
+use kpolicy_engine::api::{Decision, LeftNode, LeftRoom, Still};
 use serde_json::{Value, json};
 
 /// `victim.annotations['owner'] != 'nobody'`: with no such annotation it errs.
@@ -81,6 +83,46 @@ fn a_pod_that_the_policy_keeps_stays_and_one_that_it_cannot_judge() {
     let mut engine = engine(json!({"victims": compiled(BY_ANNOTATION)}), &objects);
     assert_eq!(victims(&decide(&mut engine, "new")), ["owned"]);
     assert!(engine.statistics().rules["*/preemption.victims"].errors > 0);
+}
+
+#[test]
+fn an_explanation_names_those_that_are_spared() {
+    let objects = [
+        node("n1", 2),
+        pod("kept", 0, Some("n1"), "nobody"),
+        pod("owned", 2, Some("n1"), "red"),
+        pod("new", 9, None, ""),
+    ];
+    let told = |preemption: Value| -> Value {
+        let mut engine = engine(preemption, &objects);
+        let lines = engine.explain(Some(&["red/new".to_owned()]));
+        serde_json::from_slice(&lines).expect("a line is JSON")
+    };
+    let by_policy = told(json!({"victims": compiled(BY_ANNOTATION)}));
+    assert_eq!(by_policy["preemption"]["candidates"], json!({"n1": ["red/owned"]}));
+    assert_eq!(by_policy["preemption"]["spared"], json!({"n1": ["red/kept"]}));
+    assert!(told(json!({}))["preemption"].get("spared").is_none());
+}
+
+#[test]
+fn a_node_on_which_an_extender_names_a_pod_that_has_to_stay_is_left_out() {
+    let objects = [
+        node("n1", 2),
+        pod("kept", 0, Some("n1"), "nobody"),
+        pod("owned", 2, Some("n1"), "red"),
+        pod("new", 9, None, ""),
+    ];
+    for (named, chosen) in [("owned", "n1"), ("kept", "")] {
+        let mut engine = engine(json!({"victims": compiled(BY_ANNOTATION)}), &objects);
+        let new: Arc<str> = "new".into();
+        let token = engine.filter(&new, &Still).token;
+        let found = engine.candidates(&new, token, &[], &[]);
+        assert_eq!(found.nodes.len(), 1);
+        let left = LeftNode { node: "n1".into(), victims: vec![named.into()], violations: 0 };
+        let left = LeftRoom { token: found.token, failure: String::new(), nodes: Some(vec![left]) };
+        let decision = engine.preempt(&new, token, &[], &[], &left, &Still);
+        assert_eq!(&*decision.nominated_node, chosen, "{named}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ from kpolicy.offline.report.columns import columns, counted, listed
 Explanation = Mapping[str, Any]
 TOP: Final = 5
 _NAMES_SHOWN: Final = 3
+_NODES_SHOWN: Final = 5
 
 
 def verdict(explained: Explanation) -> str:
@@ -148,7 +149,18 @@ def _preemption(preemption: Mapping[str, Any] | None) -> list[str]:
         [node, listed(victims, _NAMES_SHOWN), _budgets(budgets.get(node, 0))]
         for node, victims in sorted(candidates.items())
     ]
-    return lines + columns([[node, f"evicts {who}", why] for node, who, why in rows], indent="    ")
+    lines += columns([[node, f"evicts {who}", why] for node, who, why in rows], indent="    ")
+    return lines + _spared(preemption.get("spared", {}))
+
+
+def _spared(spared: Mapping[str, Sequence[str]]) -> list[str]:
+    if not spared:
+        return []
+    ordered = sorted(spared.items())
+    rows = [[node, f"keeps {listed(pods, _NAMES_SHOWN)}"] for node, pods in ordered[:_NODES_SHOWN]]
+    lines = ["  by `preemption.victims` of the policy", *columns(rows, indent="    ")]
+    more = len(ordered) - len(rows)
+    return lines + ([f"    and {counted(more, 'node')} more"] if more else [])
 
 
 def _budgets(violations: int) -> str:

@@ -153,6 +153,22 @@ pub fn candidates(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Vec<Ar
     look(asked, search, &potential::nodes(asked), rooms).candidates
 }
 
+/// Pods that matter less and have to stay by the policy, on nodes where evicting pods may help.
+pub fn spared(asked: Asked<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
+    if asked.profile.victims().is_none() {
+        return Vec::new();
+    }
+    let evictable = Evictable::of(asked);
+    let nodes = potential::nodes(asked).into_iter();
+    let of_node = |slot: NodeSlot| {
+        let node = asked.cluster.nodes().view(slot)?;
+        let kept = evictable.kept(node);
+        let pods = node.load.pods.iter().filter(|pod| kept.contains(pod.uid.as_ref()));
+        (!kept.is_empty()).then(|| (slot, pods.cloned().collect()))
+    };
+    nodes.filter_map(of_node).collect()
+}
+
 #[derive(Debug, Default)]
 struct Found {
     /// Those within all budgets first.
