@@ -1,7 +1,8 @@
 """Rounds in turns, and what they say together.
 
-Owns the order (A B A B …, so that a machine that gets busier slows both) and the ratios: medians of
-the rounds over medians of the rounds. Must not know how a round is measured, nor print.
+Owns the order (A B B A …, so that a machine or a store that gets slower slows both alike) and the
+ratios: medians of the rounds over medians of the rounds. Must not know how a round is measured, nor
+print.
 """
 
 from __future__ import annotations
@@ -92,5 +93,6 @@ def in_turns(
     contenders: Sequence[Contender], rounds: int, run: Callable[[Contender, int], Round]
 ) -> Comparison:
     first, second = contenders
-    measured = [run(contender, turn) for turn in range(rounds) for contender in (first, second)]
+    orders = ((first, second), (second, first))
+    measured = [run(contender, turn) for turn in range(rounds) for contender in orders[turn % 2]]
     return Comparison(first.name, second.name, tuple(measured))

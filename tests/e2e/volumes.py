@@ -97,7 +97,7 @@ def claimed(*names: str) -> Json:
     }
 
 
-def selected_node(admin: Client, namespace: str, claim: str) -> str:
+def selected_node(admin: Client, namespace: str, claim: str, *, timeout_s: float = 30) -> str:
     """The node on which the claim is to be provisioned, as soon as the scheduler says so."""
     path = f"{claims(namespace)}/{claim}"
 
@@ -105,7 +105,7 @@ def selected_node(admin: Client, namespace: str, claim: str) -> str:
         annotations = admin.get(path)["metadata"].get("annotations", {})
         return str(annotations.get(SELECTED_NODE, ""))
 
-    return wait_for(read, f"a node for claim {claim}")
+    return wait_for(read, f"a node for claim {claim}", timeout_s=timeout_s)
 
 
 def provision(admin: Client, namespace: str, claim: str, node: str) -> None:

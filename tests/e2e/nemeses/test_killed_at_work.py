@@ -138,7 +138,8 @@ class Work:
 
     def _provision(self) -> None:
         """As a provisioner does, whenever it is told for which node."""
-        node = volumes.selected_node(self.admin, self.namespace, "made")
+        # Two deaths in a row cost two leases, before anybody can tell it.
+        node = volumes.selected_node(self.admin, self.namespace, "made", timeout_s=ENDS_WITHIN_S)
         volumes.provision(self.admin, self.namespace, "made", node)
 
     def _pod(self, name: str, priority: str, node: str, cpu: str = "1", **spec: Any) -> None:

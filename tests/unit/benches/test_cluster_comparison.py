@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benches.cluster.command import PROMISED, PROMISED_TRACED
-from benches.cluster.comparison import Comparison, Promise
+from benches.cluster.comparison import Comparison, Promise, in_turns
+from benches.cluster.contenders import Contender
 from benches.cluster.round import Round
 
 PODS = 101
@@ -47,3 +48,10 @@ def test_a_promise_that_was_not_kept_is_said(
 def test_a_pod_that_was_not_bound_is_said() -> None:
     lost = Comparison("theirs", "ours", (a_round("ours", 100, 1, bound=PODS - 1),))
     assert lost.failures() == ["ours: 100 bound for 101 pods"]
+
+
+def test_each_goes_first_as_often_as_the_other() -> None:
+    first, second = (Contender(name, name, lambda *_: ()) for name in ("theirs", "ours"))
+    rounds = in_turns((first, second), 4, lambda one, _: a_round(one.name, 100, 1)).rounds
+    order = [one.contender for one in rounds]
+    assert order == ["theirs", "ours", "ours", "theirs"] * 2
