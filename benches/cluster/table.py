@@ -27,16 +27,19 @@ def table(comparison: Comparison) -> list[str]:
 
 
 def sentence(comparison: Comparison) -> str:
-    """Medians of the rounds."""
+    """Medians of the rounds' ratios."""
     if (comparison.first, comparison.second) == (THEIRS, OURS):
         return (
             f"kpolicy binds {comparison.throughput:.2f}x as many pods a second, "
             f"with 1/{1 / comparison.cpu:.1f} of the processor time a pod "
             f"(1/{1 / comparison.cpu_with_start:.1f} with the start)"
         )
+    steady = comparison.steady
     return (
         f"{comparison.second} beside {comparison.first}: {comparison.throughput - 1:+.1%} pods a "
-        f"second, {comparison.cpu - 1:+.1%} processor time a pod"
+        f"second, {comparison.cpu - 1:+.1%} processor time a pod\n"
+        f"in units of what the API server took for the same: {steady.throughput - 1:+.1%} pods, "
+        f"{steady.cpu - 1:+.1%} processor time a pod"
     )
 
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from tests.invariants.history import (
+    DECISION_ID,
     DELETED,
     POLICY_HASH,
     SECOND_NS,
@@ -87,12 +88,24 @@ class Timeline:
         self._decisions: dict[tuple[str, str], list[Decision]] = defaultdict(list)
         for decision in history.decisions:
             self._decisions[decision.instance, decision.uid].append(decision)
-        # The success that put a pod where it is, by uid.
+        # What put a pod where it is, by uid.
         self.bound_by: dict[str, Write] = {
             write.in_request("metadata", "uid"): write
             for write in history.binds()
-            if write.succeeded
+            if write.succeeded or self._has_landed(write)
         }
+
+    def _has_landed(self, bind: Write) -> bool:
+        """Whether the pod carries that decision. The API server logs 504 for a client that has
+        gone, also when etcd has taken the bind."""
+        placed = self.placed.get(bind.in_request("metadata", "uid"))
+        pod = self.pod(placed.uid, placed.version) if placed is not None else None
+        if pod is None:
+            return False
+        decided = (pod["metadata"].get("annotations") or {}).get(DECISION_ID)
+        return decided is not None and decided == bind.in_request(
+            "metadata", "annotations", DECISION_ID
+        )
 
     def _take_other(self, change: Change) -> None:
         metadata = change.object["metadata"]

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kpolicy.clock import Clock
+from kpolicy.engine import Decision
 from kpolicy.scheduler.decide import Basis, Placement, Rejection
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
-from kpolicy.telemetry.limits import SLOW_ATTEMPT_NS, SLOW_CYCLE_NS
+from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 
 
 @dataclass(slots=True)
@@ -71,10 +72,19 @@ class PodTry:
         self.ended_ns = clock.now_ns()
         self.ended_monotonic_ns = clock.monotonic_ns()
 
-    def is_slow(self, subject: Placement | Rejection, basis: Basis) -> bool:
-        decision = subject.decision
-        whole_ns = self.ended_ns - self._started_ns(subject, basis)
-        return decision.took_ns > SLOW_CYCLE_NS or whole_ns > SLOW_ATTEMPT_NS
+    def is_slow(self, decision: Decision) -> bool:
+        """By itself: one that stands in line behind others is as slow as they are. In a burst all
+        do."""
+        return decision.took_ns > SLOW_CYCLE_NS or self._calls_ns > SLOW_CALLS_NS
+
+    @property
+    def _calls_ns(self) -> int:
+        began_ns, ended_ns = self.volumes_ns
+        calls_ns = ended_ns - began_ns
+        if self.bind_started_ns:
+            calls_ns += self.ended_ns - self.bind_started_ns
+        asked = (step.ended_ns - step.started_ns for step in self.asked if step.is_call)
+        return calls_ns + sum(asked)
 
     def attempt(
         self, subject: Placement | Rejection, basis: Basis, result: str, failure: str

@@ -182,7 +182,7 @@ class Reporter:
         pod_try.is_kept = self.traces.keeps(
             pod_try.trace,
             failed=result != SCHEDULED,
-            slow=pod_try.is_slow(subject, basis),
+            slow=pod_try.is_slow(subject.decision),
             now_ns=pod_try.ended_ns,
         )
         if pod_try.is_kept:

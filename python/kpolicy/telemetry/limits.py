@@ -17,15 +17,17 @@ LOG_FIELD_CHARACTERS_MAX: Final = 2048
 LOG_FLUSH_S: Final = 0.5
 
 # Traces built a second, unless it is set otherwise. Past this a trace more says nothing new, and
-# each costs 100 to 300 µs of processor time.
-TRACES_PER_SECOND: Final = 20
+# each costs about as much processor time as to schedule a pod. Both allowances together stay below
+# the 5 % that traces may cost where a thousand pods a second are scheduled.
+TRACES_PER_SECOND: Final = 10
 # Failures and slow attempts have an allowance of their own, so that routine never displaces them.
-KEPT_TRACES_PER_SECOND: Final = 100
+KEPT_TRACES_PER_SECOND: Final = 20
 # What may be set: more would take a core by themselves.
 TRACES_PER_SECOND_MAX: Final = 10_000
-# A cycle slower than this is kept whatever the sampler says.
+# An attempt is kept, whatever the sampler says, if to decide took longer than this, or others
+# (extenders, the volumes' controllers, the API server) let it wait for longer.
 SLOW_CYCLE_NS: Final = 100_000_000
-SLOW_ATTEMPT_NS: Final = 1_000_000_000
+SLOW_CALLS_NS: Final = 1_000_000_000
 TRACE_MESSAGE_CHARACTERS_MAX: Final = 1024
 TRACE_FLUSH_S: Final = 2.0
 # One export may take this long; the OpenTelemetry default of 10 s would outlive our way out.

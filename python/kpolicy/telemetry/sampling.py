@@ -9,13 +9,14 @@ kept by its ratio is told to others in a `traceparent`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kpolicy.telemetry import limits
 
 _SECOND_NS: Final = 1_000_000_000
 _ID_SPACE: Final = 1 << 64  # of which TraceIdRatioBased takes the lower part
+_ID_MASK: Final = _ID_SPACE - 1
 DEFAULT_SAMPLER: Final = "parentbased_always_on"
 
 
@@ -25,9 +26,13 @@ class Sampling:
 
     ratio: float = 1.0
     off: bool = False
+    _ids_below: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ids_below", round(self.ratio * _ID_SPACE))
 
     def keeps(self, trace_id: int) -> bool:
-        return (trace_id & (_ID_SPACE - 1)) < round(self.ratio * _ID_SPACE)
+        return (trace_id & _ID_MASK) < self._ids_below
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,12 +56,12 @@ class Traces:
         """Ids for an attempt that others will hear of before it ends; None when traces are off."""
         if self._pipeline is None:
             return None
-        trace_id = self._random.getrandbits(2 * _SPAN_BITS) or 1
-        spans = self._random.getrandbits(2 * _SPAN_BITS)
+        bits = self._random.getrandbits(4 * _SPAN_BITS)
+        trace_id = bits >> 2 * _SPAN_BITS or 1
         return TraceContext(
             trace_id,
-            spans & _SPAN_MASK or 1,
-            spans >> _SPAN_BITS or 1,
+            bits & _SPAN_MASK or 1,
+            bits >> _SPAN_BITS & _SPAN_MASK or 1,
             self._judge.sampled(trace_id, now_ns),
         )
 

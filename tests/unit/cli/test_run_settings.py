@@ -216,7 +216,7 @@ def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path
     )  # fmt: skip
     assert (settings.traces_per_second, origins["traces_per_second"]) == (7, "flag")
     assert (settings.kept_traces_per_second, origins["kept_traces_per_second"]) == (0, "file")
-    assert settled({}, {}, {})[0].traces_per_second == 20
+    assert settled({}, {}, {})[0].traces_per_second == 10
     for wrong in ("-1", "10001", "many"):
         with pytest.raises(CannotWorkError, match="KPOLICY_TRACES_PER_SECOND"):
             settled({}, {"KPOLICY_TRACES_PER_SECOND": wrong}, {})

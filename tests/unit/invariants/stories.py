@@ -87,20 +87,25 @@ class Story:
     def bind(
         self, name: str, to: str, *, user: str = US, instance: str = "a1", code: int = 201,
         seen: int | None = None, policy: str = HASH, number: int | None = None,
+        landed: bool = False,
     ) -> None:  # fmt: skip
+        """`landed`: although the client was told otherwise."""
         self.decisions += 1
         annotations = {
             DECISION_ID: f"{instance}-{self.decisions if number is None else number}",
             SNAPSHOT_VERSION: str(self.version if seen is None else seen),
             POLICY_HASH: policy,
         }
+        if user != US:
+            annotations = {}
         uid = self.objects[name]["metadata"]["uid"]
-        if code == 201:
-            self.change(name, nodeName=to)
+        if code == 201 or landed:
+            had = self.objects[name]["metadata"].get("annotations") or {}
+            self.change(name, nodeName=to, meta={"annotations": {**had, **annotations}})
         self.write(
             "create", BINDING, name, code=code, user=user,
             request={
-                "metadata": {"uid": uid, "annotations": annotations if user == US else {}},
+                "metadata": {"uid": uid, "annotations": annotations},
                 "target": {"name": to},
             },
         )  # fmt: skip

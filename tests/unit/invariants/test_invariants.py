@@ -28,6 +28,7 @@ from tests.invariants.history import (
     Start,
 )
 from tests.invariants.inputs import without_input
+from tests.invariants.timeline import Timeline
 from tests.invariants.volumes import SELECTED_NODE
 from tests.simulation.volume_objects import claim, using, volume
 from tests.unit.invariants.stories import HASH, THEM, US, Story, good
@@ -57,6 +58,13 @@ def overcommitted() -> History:
     story = good()
     story.there(pod("three", cpu="1"))
     story.bind("three", "n1")
+    return story.told()
+
+
+def overcommitted_by_a_bind_that_was_not_answered() -> History:
+    story = good()
+    story.there(pod("three", cpu="1"))
+    story.bind("three", "n1", code=504, landed=True)
     return story.told()
 
 
@@ -406,6 +414,7 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I1", twice_bound),
     ("I1", moved),
     ("I2", overcommitted),
+    ("I2", overcommitted_by_a_bind_that_was_not_answered),
     ("I3", ports_taken),
     ("I3", on_a_tainted_node),
     ("I3", on_a_cordoned_node),
@@ -454,6 +463,18 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
 def test_a_good_history_violates_nothing() -> None:
     history = whole()
     assert len(history.binds()) == 2
+    assert violations(history) == []
+
+
+def test_a_bind_that_did_not_land_is_not_judged_by_where_the_pod_is() -> None:
+    story = good()
+    story.there(pod("three"))
+    story.bind("three", "n1", code=504)
+    story.bind("three", "n2")
+    history = story.told()
+    timeline = Timeline(history)
+    uid = story.objects["three"]["metadata"]["uid"]
+    assert timeline.bound_by[uid].in_request("target", "name") == "n2"
     assert violations(history) == []
 
 

@@ -26,7 +26,8 @@ from kpolicy.scheduler.pod_try import PodTry
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.queued_pod import QueuedPod
 from kpolicy.scheduler.run import Scheduler
-from kpolicy.telemetry.attempt import TraceContext
+from kpolicy.telemetry.attempt import Step, TraceContext
+from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 from kpolicy.telemetry.logs import JsonFormatter
 from kpolicy.telemetry.sampling import Sampling
 from kpolicy.telemetry.traces import Traces
@@ -261,6 +262,37 @@ async def test_waiting_for_volumes_is_a_step_and_its_failure_is_that_steps() -> 
     assert edges["bind queue"] == (1_300, 1_350, "")
     assert edges["bind"] == (1_350, 1_500, "")
     assert attempt.steps[-1].span_id == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "is_slow"),
+    [
+        ({}, False),
+        ({"took_ns": SLOW_CYCLE_NS + 1}, True),
+        ({"bind_ns": SLOW_CALLS_NS + 1}, True),
+        ({"volumes_ns": SLOW_CALLS_NS + 1}, True),
+        ({"extenders_ns": SLOW_CALLS_NS + 1}, True),
+        ({"bind_ns": SLOW_CALLS_NS // 2, "volumes_ns": SLOW_CALLS_NS // 2 + 1}, True),
+        ({"line_ns": 100 * SLOW_CALLS_NS}, False),
+    ],
+)
+def test_an_attempt_is_slow_by_itself_and_not_by_those_before_it(
+    what: dict[str, int], is_slow: bool
+) -> None:
+    """In a burst everybody stands in line; then nothing would be told apart."""
+    pod_try = PodTry(queued(), "run-1", TraceContext(1, 2, 3, sampled=False), decided_ns=0)
+    extenders_ns, volumes_ns = what.get("extenders_ns", 1), what.get("volumes_ns", 1)
+    at_ns = 1_000 + what.get("line_ns", 0)
+    pod_try.asked.append(Step("filter for extenders", 0, at_ns))
+    pod_try.asked.append(Step("extenders", at_ns, at_ns + extenders_ns, is_call=True))
+    at_ns += extenders_ns + what.get("line_ns", 0)
+    pod_try.volumes_ns = (at_ns, at_ns + volumes_ns)
+    pod_try.bind_started_ns = at_ns + volumes_ns + what.get("line_ns", 0)
+    pod_try.ended_ns = pod_try.bind_started_ns + what.get("bind_ns", 1)
+    took_ns = what.get("took_ns", 100)
+    decision = decided(Verdict.PLACED, "u", "p", "n", filter_ns=took_ns - 40, score_ns=40)
+    assert decision.took_ns == took_ns
+    assert pod_try.is_slow(decision) is is_slow
 
 
 def queued() -> QueuedPod:

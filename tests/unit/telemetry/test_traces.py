@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from kpolicy.telemetry import limits
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
 from kpolicy.telemetry.exporters import exporter_names, traces_of
 from kpolicy.telemetry.sampling import Rates, Sampling
@@ -184,8 +185,8 @@ def test_what_followed_is_below_the_same_root() -> None:
 def test_storms_are_cut_to_the_allowance_and_counted() -> None:
     spans, traces = recorded(*[ATTEMPT] * 500, sampling=Sampling())
     roots = [span for span in spans if span.parent is None]
-    assert len(roots) == 20
-    assert traces.dropped == 480
+    assert len(roots) == limits.TRACES_PER_SECOND
+    assert traces.dropped == 500 - limits.TRACES_PER_SECOND
 
 
 def test_the_allowances_are_settings_and_the_one_does_not_take_from_the_other() -> None:

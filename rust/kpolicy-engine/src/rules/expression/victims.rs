@@ -3,6 +3,8 @@
 //! Owns the judgement of one pod on its node. A pod that the expression cannot judge stays: nothing is
 //! evicted by mistake. Must not know who else decides about victims, nor how they are chosen.
 
+use std::sync::Arc;
+
 use kpolicy_cel::{Answer, Expression, Facts, Read, Value};
 
 use crate::model::ApiPaths;
@@ -36,7 +38,7 @@ impl VictimRule {
         paths
     }
 
-    pub fn counts(&self) -> (std::sync::Arc<str>, std::sync::Arc<Counts>) {
+    pub fn counts(&self) -> (Arc<str>, Arc<Counts>) {
         (self.0.name.clone(), self.0.counts.clone())
     }
 
