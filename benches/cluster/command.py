@@ -29,7 +29,7 @@ from tests.cluster.errors import ControlPlaneError
 
 NODES: Final = 5_000
 PODS: Final = 10_000
-ROUNDS: Final = 2
+ROUNDS: Final = 4
 # A few percent are less than two rounds of one contender differ by.
 ROUNDS_TRACED: Final = 8
 PODS_A_NODE_MAX: Final = 100

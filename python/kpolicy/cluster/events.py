@@ -1,13 +1,14 @@
 """Events as kube-scheduler writes them (events.k8s.io/v1).
 
 Owns their bodies, their series and a queue and workers of their own, apart from binds: when the API
-server is slow, events are dropped and counted, and binds are not delayed. Must not know decisions.
+server is slow, events wait, are dropped and counted, and binds are not delayed. Must not know
+decisions.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import Literal
@@ -106,6 +107,10 @@ class EventRecorder:
         if self._outbox.offer(name, _NewEvent(occurrence, name, wall_ns, key)) and key is not None:
             namespace = event_namespace(occurrence.regarding)
             self._memory.begin(key, namespace, name, now_ns, wall_ns)
+
+    def give_way(self, while_: Callable[[], bool]) -> None:
+        """Take next to nothing of the API server while that holds."""
+        self._outbox.gives_way = while_
 
     def statistics(self) -> OutboxStatistics:
         return self._outbox.statistics()

@@ -151,7 +151,7 @@ EVENT_WORD_BYTES_MAX: Final = 128
 NAME_BYTES_MAX: Final = 253  # RFC 1123 subdomain
 # Binds come first, so events of a burst wait: for this many pods none is lost.
 EVENT_QUEUE_MAX: Final = 32_768
-EVENT_WORKERS: Final = 8
+EVENT_WORKERS: Final = 8  # one while the window of binds is full
 EVENT_SERIES_S: Final = 360.0  # identical ones within 6 min are one series, as in client-go
 EVENT_SERIES_MAX: Final = 4096  # series remembered, as client-go's LRU
 # A growing series is written at most this often.

@@ -2,7 +2,7 @@
 
 Owns a bounded queue with workers of its own: `offer` returns at once, what does not fit is dropped
 and counted, a newer item replaces a waiting one of the same key, and two of one key are never under
-way together. Must not know what is written.
+way together. While `gives_way` says so there is one worker. Must not know what is written.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Outbox(Generic[Item]):
         self._send = send
         self._capacity = capacity
         self._workers = workers
+        self.gives_way: Callable[[], bool] = lambda: False
         # Ordered, for taking the first of a plain dict again and again is quadratic.
         self._waiting: OrderedDict[str, Item] = OrderedDict()
         self._under_way: set[str] = set()
@@ -117,13 +118,15 @@ class Outbox(Generic[Item]):
 
     def _start_worker(self) -> None:
         """Workers live while there is work: idle ones would all wake for every item."""
-        if self._group is not None and self._active < self._workers and self._next() is not None:
+        if self._group is None or self._active >= self._workers_max:
+            return
+        if self._next() is not None:
             self._active += 1
             self._group.create_task(self._work())
 
     async def _work(self) -> None:
         try:
-            while (key := self._next()) is not None:
+            while self._active <= self._workers_max and (key := self._next()) is not None:
                 item = self._waiting.pop(key)
                 self._under_way.add(key)
                 try:
@@ -136,9 +139,14 @@ class Outbox(Generic[Item]):
                 else:
                     self._failed += 1
                 self._pulse.rest(self._has_work)
+                self._start_worker()  # those that gave way come back
         finally:
             self._active -= 1
             self._rested.set()
+
+    @property
+    def _workers_max(self) -> int:
+        return 1 if self.gives_way() else self._workers
 
     def _has_work(self) -> bool:
         return bool(self._waiting or self._under_way)

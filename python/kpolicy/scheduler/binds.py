@@ -112,6 +112,10 @@ class Binds:
     def in_flight(self) -> int:
         return self._sending
 
+    def is_full(self) -> bool:
+        """As many are sent as may be, and others wait for them."""
+        return self._window.locked()
+
     @property
     def awaiting_volumes(self) -> int:
         return self._waiting

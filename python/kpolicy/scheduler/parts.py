@@ -129,6 +129,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
         is_bound_elsewhere=extender_binds.expects,
         in_flight_max=given.options.binds_in_flight_max, unsent=unsent,
     )  # fmt: skip
+    events.give_way(while_=binds.is_full)
     informers = Informers(
         client, sink, clock, random, group,
         patience=given.patience, heartbeats=given.heartbeats,

@@ -67,6 +67,36 @@ async def test_two_of_one_key_are_never_under_way_together() -> None:
         await eventually(lambda: sent == [1, 3, 2])
 
 
+async def test_one_worker_goes_on_while_it_gives_way_and_the_others_come_back() -> None:
+    answers, is_busy = asyncio.Semaphore(0), True
+
+    async def send(_: int) -> bool:
+        await answers.acquire()
+        return True
+
+    def answer(count: int) -> None:
+        for _ in range(count):
+            answers.release()
+
+    outbox: Outbox[int] = Outbox(send, capacity=100, workers=3)
+    outbox.gives_way = lambda: is_busy
+    for item in range(50):
+        outbox.offer(str(item), item)
+    async with working(outbox):
+        answer(5)
+        await eventually(lambda: outbox.statistics().written == 5)
+        assert outbox.statistics().under_way == 1
+        is_busy = False
+        answer(2)
+        await eventually(lambda: outbox.statistics().under_way == 3)
+        is_busy = True
+        answer(2)
+        await eventually(lambda: outbox.statistics().under_way == 1)
+        assert outbox.statistics().written == 9
+        answer(41)
+        await eventually(lambda: outbox.statistics().written == 50)
+
+
 async def test_no_more_are_under_way_than_there_are_workers() -> None:
     _, sent, send = gate()
     outbox: Outbox[int] = Outbox(send, capacity=100, workers=3)

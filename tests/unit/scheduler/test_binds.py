@@ -212,13 +212,18 @@ async def test_the_window_bounds_what_is_under_way_and_room_what_is_assumed() ->
     async with rig(window=4) as one:
         one.binder.answer.clear()
         before = one.binds.room
-        one.start(*(f"p{number}" for number in range(30)))
+        one.start("p0", "p1", "p2")
+        await one.rest()
+        assert not one.binds.is_full()
+        one.start(*(f"p{number}" for number in range(3, 30)))
         await one.rest()
         assert (one.binder.highest, one.binds.in_flight) == (4, 4)
+        assert one.binds.is_full()
         assert one.binds.room == before - 30
         one.binder.answer.set()
         await one.rest()
         assert one.binder.highest == 4
+        assert not one.binds.is_full()
         assert one.binds.room == before
         assert one.settled() == {f"p{number}": 0 for number in range(30)}
 

@@ -51,6 +51,21 @@ async def test_pods_are_placed_and_told_about() -> None:
         assert world.engine.settled == {0: 21}, "every reservation ended exactly once"
 
 
+async def test_events_give_way_to_binds_that_wait() -> None:
+    """One at a time, each as long as three rounds of two binds; eight would tell of nearly all."""
+    bind, event = RequestFault(delay_s=0.02), RequestFault(delay_s=0.06)
+    faults = [_binds(bind), FaultRule(event, verb="create", resource="events", times=None)]
+    async with ControlPlane(faults=ScriptedFaults(faults)) as control_plane:
+        control_plane.add(node("n", pods=30), *(pod(f"p{number}") for number in range(30)))
+        options = replace(QUIET, binds_in_flight_max=2)
+        async with running(control_plane, options=options) as world:
+            await world.until(lambda: len(world.events("Scheduled")) == 30)
+    writes = [one for one in control_plane.audit() if one.verb == "create"]
+    last_bind = max(at for at, one in enumerate(writes) if one.subresource == "binding")
+    told = [one for one in writes[:last_bind] if one.resource == "events"]
+    assert 1 <= len(told) <= 15
+
+
 async def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(
