@@ -15,6 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode, urlsplit
@@ -92,6 +93,12 @@ class Recording:
     @property
     def terms(self) -> Terms:
         return self._terms
+
+    def server_stands_still(self, seconds: float) -> None:
+        """What was sent to it before is read when it goes on. The lease has run out by then, and
+        by the server's clock nobody can tell when a bind was sent."""
+        late_s = self._terms.bind_timeout_s + seconds
+        self._terms = replace(self._terms, bind_timeout_s=late_s)
 
     @property
     def gaps(self) -> int:

@@ -92,6 +92,9 @@ def kill_etcd(plane: ControlPlane) -> None:
 def test_n_nothing_is_lost_when_it(
     stage: Stage, plane: ControlPlane, nemesis: Callable[[ControlPlane], None]
 ) -> None:
+    if nemesis is stand_still_long:
+        assert stage.recorded is not None
+        stage.recorded.server_stands_still(STANDS_STILL_LONG_S)
     survive(stage, lambda: nemesis(plane))
 
 
