@@ -65,7 +65,8 @@ def parser() -> argparse.ArgumentParser:
         "--expect", action="store_true",
         help=f"fail unless kpolicy binds {PROMISED.throughput_min:g} times the pods a second with "
         f"{PROMISED.cpu_max:g} of the processor time a pod (with --tracing: "
-        f"{PROMISED_TRACED.throughput_min:g} and {PROMISED_TRACED.cpu_max:g})",
+        f"{PROMISED_TRACED.throughput_min:g} and {PROMISED_TRACED.cpu_max:g}, "
+        "counted in the API server's time)",
     )  # fmt: skip
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
