@@ -1,12 +1,14 @@
 """`kpolicy run` as under a kubelet: started again when it ends.
 
-Owns the thread that looks, and the exit codes that it saw. An exit because of a lost lease is 1 and
+Owns the thread that looks, and the ends that it saw. An exit because of a lost lease is 1 and
 no failure; whatever else a nemesis may bring about is for the test to judge.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -15,12 +17,18 @@ from tests.e2e.scheduler_process import SchedulerProcess
 LOOK_EVERY_S = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    code: int
+    at_s: float  # of `time.monotonic`, when it was found ended
+
+
 class Supervised:
-    """A context manager around a `SchedulerProcess`; `exit_codes` of ends that were not ours."""
+    """A context manager around a `SchedulerProcess`; `ends` that were not ours."""
 
     def __init__(self, process: SchedulerProcess) -> None:
         self.process = process
-        self.exit_codes: list[int] = []
+        self.ends: list[End] = []
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._look, name="supervisor", daemon=True)
 
@@ -42,5 +50,5 @@ class Supervised:
     def _look(self) -> None:
         while not self._stopped.wait(LOOK_EVERY_S):
             if not self.process.alive:
-                self.exit_codes.append(self.process.ended(0))
+                self.ends.append(End(self.process.ended(0), time.monotonic()))
                 self.process.start()

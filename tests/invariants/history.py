@@ -112,6 +112,15 @@ class RoomDecided:
 
 
 @dataclass(frozen=True, slots=True)
+class Standstill:
+    """The API server was stopped: what was sent to it meanwhile, or shortly before, it received
+    when it went on."""
+
+    began_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """A process of ours began."""
 
@@ -201,6 +210,7 @@ class History:
     decisions: tuple[Decision, ...] = ()
     rooms: tuple[RoomDecided, ...] = ()
     starts: tuple[Start, ...] = ()
+    standstills: tuple[Standstill, ...] = ()
     policies: tuple[PolicyOffer, ...] = ()
     at_rest: AtRest | None = None
     calm_since_ns: int | None = None  # from when neither faults nor changes were made

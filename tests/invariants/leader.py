@@ -1,7 +1,9 @@
 """I8: one leads. Nobody binds whose lease has run out, or after another took it.
 
 Owns the reading of the lease's writes. Pure. Instances name themselves: the end of the lease's
-holder identity begins their decision ids. All times are the API server's.
+holder identity begins their decision ids. All times are the API server's, and while it was stopped
+none passed: of a bind that it received afterwards it cannot tell when that was sent. That whoever
+led ended in the meantime is for the test that stops it.
 """
 
 from __future__ import annotations
@@ -35,8 +37,17 @@ def leader(history: History) -> Iterator[Violation]:
         who = f"{instance} bound {write.namespace}/{write.name}"
         if instance not in renewed_ns:
             yield Violation(NAME, at_ns, f"{who} and never led")
-        elif at_ns - renewed_ns[instance] > longest_ns:
-            late_s = (at_ns - renewed_ns[instance]) / SECOND_NS
+        elif (late_ns := _ran_ns(history, renewed_ns[instance], at_ns)) > longest_ns:
+            late_s = late_ns / SECOND_NS
             yield Violation(NAME, at_ns, f"{who} {late_s:.1f} s after its last renewal")
         elif holder not in ("", instance):
             yield Violation(NAME, at_ns, f"{who} while {holder} led")
+
+
+def _ran_ns(history: History, since_ns: int, until_ns: int) -> int:
+    """For how long the API server ran."""
+    stood_ns = sum(
+        max(0, min(one.ended_ns, until_ns) - max(one.began_ns, since_ns))
+        for one in history.standstills
+    )
+    return until_ns - since_ns - stood_ns

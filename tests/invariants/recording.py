@@ -14,8 +14,8 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode, urlsplit
@@ -33,6 +33,7 @@ from tests.invariants.history import (
     Decision,
     History,
     PolicyOffer,
+    Standstill,
     Terms,
     Write,
 )
@@ -73,6 +74,7 @@ class Recording:
         self._trouble_free = trouble_free
         self._watches = {name: _Watch(control_plane, name) for name in PATHS}
         self._offers: list[PolicyOffer] = []
+        self._standstills: list[Standstill] = []
         self._calm_since_ns: int | None = None
         self._began_ns = time.time_ns()
 
@@ -94,11 +96,12 @@ class Recording:
     def terms(self) -> Terms:
         return self._terms
 
-    def server_stands_still(self, seconds: float) -> None:
-        """What was sent to it before is read when it goes on. The lease has run out by then, and
-        by the server's clock nobody can tell when a bind was sent."""
-        late_s = self._terms.bind_timeout_s + seconds
-        self._terms = replace(self._terms, bind_timeout_s=late_s)
+    @contextmanager
+    def standstill(self) -> Iterator[None]:
+        """Around a stop of the API server."""
+        began_ns = time.time_ns()
+        yield
+        self._standstills.append(Standstill(began_ns, time.time_ns()))
 
     @property
     def gaps(self) -> int:
@@ -127,6 +130,7 @@ class Recording:
             writes=tuple(writes_of(self._control_plane.audit_events(), self._began_ns)),
             decisions=tuple(decisions),
             policies=tuple(self._offers),
+            standstills=tuple(self._standstills),
             at_rest=at_rest,
             calm_since_ns=self._calm_since_ns,
             trouble_free=self._trouble_free,

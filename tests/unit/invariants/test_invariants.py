@@ -25,6 +25,7 @@ from tests.invariants.history import (
     PolicyOffer,
     RoomDecided,
     Span,
+    Standstill,
     Start,
 )
 from tests.invariants.inputs import without_input
@@ -164,6 +165,18 @@ def bound_after_the_lease_ran_out() -> History:
     story.there(pod("three"))
     story.bind("three", "n2")
     return story.told()
+
+
+def bound_long_after_the_server_went_on() -> History:
+    """It was stopped, and yet ran for too long between the last renewal and the bind."""
+    story = good()
+    began_ns = story.now_ns
+    story.at_s += 30
+    stopped = Standstill(began_ns, story.now_ns)
+    story.at_s += 16
+    story.there(pod("three"))
+    story.bind("three", "n2")
+    return replace(story.told(), standstills=(stopped,))
 
 
 def bound_while_another_led() -> History:
@@ -443,6 +456,7 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I12", writes_the_policy),
     ("I8", bound_without_leading),
     ("I8", bound_after_the_lease_ran_out),
+    ("I8", bound_long_after_the_server_went_on),
     ("I8", bound_while_another_led),
     ("I10", bound_gated),
     ("I10", bound_deleting),
@@ -487,6 +501,17 @@ def test_every_invariant_has_a_planted_violation() -> None:
     planted = {invariant for invariant, _ in PLANTED} | {"I9"}
     assert planted == OF_HISTORY.keys() | OF_TIMELINE.keys() | {"I9"}
     assert len(planted) == 13
+
+
+def test_a_stopped_server_receives_late_what_was_sent_in_time() -> None:
+    story = good()
+    began_ns = story.now_ns
+    story.at_s += 30
+    stopped = Standstill(began_ns, story.now_ns)
+    story.there(pod("three"))
+    story.bind("three", "n2")
+    assert found(story.told()) == {"I8"}
+    assert found(replace(story.told(), standstills=(stopped,))) == set()
 
 
 def test_who_decided_by_the_older_policy_may_bind_after_who_decided_by_the_newer() -> None:
