@@ -69,8 +69,9 @@ class Bind:
         return self.code == CREATED
 
 
-def binds(events: Iterable[AuditEvent]) -> tuple[Bind, ...]:
-    """The attempts to bind among those events, in the order they were answered."""
+def binds(events: Iterable[AuditEvent], namespace: str = "") -> tuple[Bind, ...]:
+    """The attempts to bind among those events, in the order they were answered; of one namespace,
+    or of all."""
     return tuple(
         Bind(
             namespace=event.namespace,
@@ -84,6 +85,7 @@ def binds(events: Iterable[AuditEvent]) -> tuple[Bind, ...]:
         )
         for event in events
         if event.what == "pods/binding" and event.verb == "create" and event.request is not None
+        if namespace in ("", event.namespace)
     )
 
 

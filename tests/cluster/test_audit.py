@@ -44,6 +44,8 @@ def test_a_line_counts_once_and_when_it_is_whole(tmp_path: Path) -> None:
         ("a", "n1", True),
         ("b", "n1", False),
     ]
+    assert len(binds(log.events(), "ns")) == 2
+    assert binds(log.events(), "other") == ()
     event = log.events()[0]
     assert (event.what, event.writes) == ("pods/binding", True)
     assert event.answered_at > event.received_at

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.audit import AuditEvent, Bind, binds
+from tests.cluster.audit import AuditEvent, binds
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
@@ -93,10 +93,6 @@ def status_writes(cluster: ControlPlane, namespace: str) -> list[AuditEvent]:
         for event in cluster.audit_events()
         if event.user == NORMAL and event.what == "pods/status" and event.namespace == namespace
     ]
-
-
-def binds_in(cluster: ControlPlane, namespace: str) -> list[Bind]:
-    return [bind for bind in binds(cluster.audit_events()) if bind.namespace == namespace]
 
 
 def condition(admin: Client, namespace: str, pod: str) -> volumes.Json:
@@ -281,7 +277,7 @@ def test_f08_a_pod_that_is_made_anew_waits_anew(
     second = create_pod(admin, namespace, "pod", "data")
     volumes.provision(admin, namespace, "data", node)
     assert wait_bound(admin, namespace, "pod") == {"pod": node}
-    sent = wait_for(lambda: binds_in(cluster, namespace), "the bind in the audit log")
+    sent = wait_for(lambda: binds(cluster.audit_events(), namespace), "the bind in the audit log")
     assert [(bind.uid, bind.succeeded) for bind in sent] == [(second, True)]
     wait_settled(scheduler)
 
@@ -388,7 +384,7 @@ def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
     wait_for(lambda: volumes.selected_node(admin, namespace, "data") == left, "the other node")
     volumes.provision(admin, namespace, "data", left)
     assert wait_bound(admin, namespace, "pod") == {"pod": left}
-    sent = wait_for(lambda: binds_in(cluster, namespace), "the bind in the audit log")
+    sent = wait_for(lambda: binds(cluster.audit_events(), namespace), "the bind in the audit log")
     assert [(bind.node, bind.succeeded) for bind in sent] == [(left, True)]
     admin.delete_pod("pod", namespace=namespace)
     admin.delete(f"/api/v1/nodes/{left}")

@@ -69,8 +69,8 @@ def was_hit(stage: Stage, stream: Stream, began: datetime, ended: datetime) -> N
     """Binds before, under way while it was broken, and after: by the audit log."""
     answered = {
         bind.pod: bind.answered_at
-        for bind in binds(stage.plane.audit_events())
-        if bind.namespace == stage.namespace and bind.succeeded
+        for bind in binds(stage.plane.audit_events(), stage.namespace)
+        if bind.succeeded
     }
     before = [pod for pod, at in answered.items() if at < began]
     through = [

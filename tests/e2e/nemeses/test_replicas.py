@@ -83,8 +83,8 @@ def asked_for(stage: Stage) -> set[str]:
     return {bind.pod for bind in bind_attempts(stage) if bind.code in codes}
 
 
-def bind_attempts(stage: Stage) -> list[Bind]:
-    return [bind for bind in binds(stage.plane.audit_events()) if bind.namespace == stage.namespace]
+def bind_attempts(stage: Stage) -> tuple[Bind, ...]:
+    return binds(stage.plane.audit_events(), stage.namespace)
 
 
 @pytest.mark.timeout(180)

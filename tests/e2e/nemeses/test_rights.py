@@ -170,8 +170,8 @@ def _binder(stage: Stage, pod: str) -> str:
     """Who bound it, by the audit log."""
 
     def user() -> str:
-        for bind in binds(stage.plane.audit_events()):
-            if bind.succeeded and (bind.namespace, bind.pod) == (stage.namespace, pod):
+        for bind in binds(stage.plane.audit_events(), stage.namespace):
+            if bind.succeeded and bind.pod == pod:
                 return bind.user
         return ""
 

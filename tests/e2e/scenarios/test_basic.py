@@ -119,9 +119,7 @@ def test_s09_binds_name_the_pod_by_uid(stage: Stage) -> None:
     assert wrong.status == 409
     assert stage.placements() == {"ours": "only"}
     (sent,) = [
-        bind
-        for bind in binds(stage.plane.audit_events())
-        if bind.namespace == stage.namespace and bind.user == NORMAL
+        bind for bind in binds(stage.plane.audit_events(), stage.namespace) if bind.user == NORMAL
     ]
     assert (sent.pod, sent.uid, sent.node, sent.code) == ("ours", uid, "only", 201)
 
