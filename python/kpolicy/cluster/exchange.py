@@ -1,15 +1,21 @@
 """One kept-alive connection for writes: a request out, its answer back, one at a time.
 
-Owns the transport and the future of the answer under way. Assumes one event loop. Must not know
-what is asked, nor other connections.
+Owns the stream and the future of the answer under way. Assumes one event loop. Must not know what
+is asked, whether it is sealed, nor other connections.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import Protocol, cast
 
 from kpolicy.cluster.answer_reader import AnswerReader
+
+
+class Stream(Protocol):
+    def write(self, data: bytes) -> None: ...
+
+    def abort(self) -> None: ...
 
 
 class Exchange(asyncio.Protocol):
@@ -19,13 +25,13 @@ class Exchange(asyncio.Protocol):
         self.generation = generation  # of the certificates that it was opened with
         self.idle_since_s = 0.0
         self.open = False
-        self._transport: asyncio.Transport | None = None
+        self._stream: Stream | None = None
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[AnswerReader] | None = None
 
     async def ask(self, request: bytes, body_bytes_max: int, timeout_s: float) -> AnswerReader:
         """Raises OSError (TimeoutError among them) or ValueError, and is closed then."""
-        assert self._transport is not None
+        assert self._stream is not None
         assert self._answer is None, "one request at a time"
         loop = asyncio.get_running_loop()
         self._reader = AnswerReader(body_bytes_max)
@@ -33,7 +39,7 @@ class Exchange(asyncio.Protocol):
         self._answer = answer
         timer = loop.call_later(timeout_s, self._fail, TimeoutError())
         try:
-            self._transport.write(request)
+            self._stream.write(request)
             reader = await answer
         except BaseException:
             self.close()
@@ -46,16 +52,19 @@ class Exchange(asyncio.Protocol):
         self.idle_since_s = loop.time()
         return reader
 
+    def opened(self, stream: Stream) -> None:
+        self._stream = stream
+        self.open = True
+
     def close(self) -> None:
         self.open = False
-        if self._transport is not None:
-            self._transport.abort()
+        if self._stream is not None:
+            self._stream.abort()
 
     # --- asyncio.Protocol ------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self.open = True
+        self.opened(cast("asyncio.Transport", transport))
 
     def data_received(self, data: bytes) -> None:
         reader, answer = self._reader, self._answer

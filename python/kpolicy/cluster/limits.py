@@ -30,6 +30,8 @@ RETIRED_SESSIONS_MAX: Final = 4
 # Answers to writes and errors: a Status, or the written object (etcd refuses over 1.5 MiB; JSON of
 # it may be longer).
 BODY_BYTES_MAX: Final = 4 * MIB
+# Read of an answer at once, into one place for all writes: most answers are of a few KiB.
+WRITE_READ_BYTES: Final = 32 * KIB
 # The head of an answer: aiohttp's limit for all of it is of this order.
 HEAD_BYTES_MAX: Final = 64 * KIB
 # The line before a chunk: a size, and extensions that nobody sends.

@@ -18,7 +18,8 @@ from kpolicy.cluster.answer_reader import AnswerReader
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.exchange import Exchange
 from kpolicy.cluster.failure import Cause, Failure, TimedOut, Unreachable
-from kpolicy.cluster.limits import CONNECT_TIMEOUT_S, KEEPALIVE_S
+from kpolicy.cluster.limits import CONNECT_TIMEOUT_S, KEEPALIVE_S, WRITE_READ_BYTES
+from kpolicy.cluster.tls_stream import TlsStream
 from kpolicy.cluster.transport import error_text
 
 
@@ -35,6 +36,7 @@ class WriteConnections:
         fixed = (("Host", address.netloc.rpartition("@")[2]), *headers)
         self._fixed = "".join(f"{name}: {value}\r\n" for name, value in fixed)
         self._fixed_lines = len(fixed)
+        self._room_to_read = bytearray(WRITE_READ_BYTES)
         self._idle: deque[Exchange] = deque()
         self._all: set[Exchange] = set()
         self._room = asyncio.Semaphore(connections_max)
@@ -119,18 +121,10 @@ class WriteConnections:
 
     async def _open(self, timeout_s: float) -> Exchange | Failure:
         """None of these failures can have shown the server the request."""
-        context, generation = self._connection.ssl_context, self._generation()
-        name = (self._connection.server_name or self._host) if self._is_secure else None
-        loop = asyncio.get_running_loop()
+        exchange = Exchange(self._generation())
         try:
             async with asyncio.timeout(max(0.0, timeout_s)):
-                _, exchange = await loop.create_connection(
-                    lambda: Exchange(generation),
-                    self._host,
-                    self._port,
-                    ssl=(context or True) if self._is_secure else None,
-                    server_hostname=name,
-                )
+                await self._connect(exchange)
         except TimeoutError:
             return TimedOut(timeout_s, sent=False)
         except socket.gaierror as error:
@@ -141,6 +135,18 @@ class WriteConnections:
             return Unreachable(Cause.REFUSED, error_text(error, "connection refused"), sent=False)
         self._all.add(exchange)
         return exchange
+
+    async def _connect(self, exchange: Exchange) -> None:
+        connect = asyncio.get_running_loop().create_connection
+        if not self._is_secure:
+            await connect(lambda: exchange, self._host, self._port)
+            return
+        context = self._connection.ssl_context or ssl.create_default_context()
+        name = self._connection.server_name or self._host
+        _, stream = await connect(
+            lambda: TlsStream(exchange, context, name, self._room_to_read), self._host, self._port
+        )
+        await stream.ready()
 
     def _generation(self) -> int:
         return self._connection.tls.generation if self._connection.tls else 0

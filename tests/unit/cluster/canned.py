@@ -65,6 +65,10 @@ class Exchange:
         """Break the connection without an answer, or in the middle of one."""
         self._writer.transport.abort()
 
+    def close(self) -> None:
+        """After what was answered, and with a goodbye where there is TLS."""
+        self._writer.close()
+
     async def hang(self) -> None:
         """Until the client goes away."""
         await self._writer.wait_closed()

@@ -5,6 +5,9 @@ Owns an authority, a server for 127.0.0.1, two clients, and an authority nobody 
 
 from __future__ import annotations
 
+import ssl
+from pathlib import Path
+
 AUTHORITY = b"""\
 -----BEGIN CERTIFICATE-----
 MIIBiDCCAS+gAwIBAgIUatnQTTUIS/vdnXMI/TsoHQpzrhEwCgYIKoZIzj0EAwIw
@@ -98,3 +101,13 @@ fOdOrZ3jwae97grhgcS9PKniFxahRANCAASyqDZwvr4l5Gr6lIjC9RR0wzwkSzsr
 2MOUMJrTslcJkzB2+st0pUo8T6cJ8cKY0CXFMgK2bw+DMxtTdf1M7KqQ
 -----END PRIVATE KEY-----
 """
+
+
+def server_context(folder: Path) -> ssl.SSLContext:
+    """Asks for a client certificate, and does without one. `folder`: for the files it needs."""
+    (folder / "server.pem").write_bytes(SERVER + SERVER_KEY)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    context.load_verify_locations(cadata=AUTHORITY.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,18 +27,13 @@ def loaded(source: TlsSource) -> TlsMaterial:
 @asynccontextmanager
 async def tls_server(folder: Path) -> AsyncIterator[tuple[str, list[str]]]:
     """Asks for a client certificate and records the names in those it gets."""
-    (folder / "server.pem").write_bytes(pem.SERVER + pem.SERVER_KEY)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server.pem")
-    context.load_verify_locations(cadata=pem.AUTHORITY.decode())
-    context.verify_mode = ssl.CERT_OPTIONAL
     names: list[str] = []
 
     async def handler(exchange: Exchange) -> None:
         names.append(exchange.client_name)
         await exchange.answer(200)
 
-    async with canned_server(handler, context) as server:
+    async with canned_server(handler, pem.server_context(folder)) as server:
         yield server.url, names
 
 
