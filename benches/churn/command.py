@@ -20,7 +20,8 @@ from typing import Final
 from benches.churn import sample
 from benches.churn.population import SMALL_NODES, ZONES, Size
 from benches.churn.round import Churn, timed
-from benches.churn.verdict import Verdict
+from benches.churn.sample import Sample
+from benches.churn.verdict import Verdict, warm_up
 from benches.cluster import stage
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ControlPlaneError
@@ -33,9 +34,6 @@ ROUNDS: Final = 50
 NODES: Final = 100
 PODS: Final = 400
 ROUNDS_MIN: Final = 4
-# As deploy/kustomize sets them. glibc gives each thread an arena, and memory back to none of them;
-# and once a connection's 256 KiB are given back, it takes the next from where small things live.
-ENVIRONMENT: Final = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144"}
 _NOT_HELD: Final = 1
 _CANNOT: Final = 2
 _CONTROLLERS: Final = (*volumes.CONTROLLERS, "namespace-controller")
@@ -49,7 +47,9 @@ def parser() -> argparse.ArgumentParser:
         "its memory after each. docs/internals/bench-endurance.md says how to read the table.",
         epilog="exit: 0 flat, 1 memory grows, 2 could not work",
     )
-    flags.add_argument("--rounds", type=int, default=ROUNDS, metavar="N")
+    flags.add_argument(
+        "--rounds", type=int, default=ROUNDS, metavar="N", help="once it is warm: seven minutes"
+    )
     flags.add_argument("--nodes", type=int, default=NODES, metavar="N")
     flags.add_argument(
         "--pods", type=int, default=PODS, metavar="N", help="of mixed kinds, a round"
@@ -84,12 +84,12 @@ def _played(arguments: argparse.Namespace, plane: ControlPlane, folder: Path) ->
     plane.start_controller_manager(controllers=_CONTROLLERS)
     churn = Churn(plane, Size(arguments.nodes, arguments.pods))
     process = SchedulerProcess(
-        plane.kubeconfig(NORMAL), None, folder / "kpolicy.log", churn.policy.flags,
-        environment=ENVIRONMENT,
-    )  # fmt: skip
-    samples = []
+        plane.kubeconfig(NORMAL), None, folder / "kpolicy.log", churn.policy.flags
+    )
+    samples: list[Sample] = []
     with process:
-        for turn in range(1, arguments.rounds + 1):
+        while (first := warm_up(samples)) is None or len(samples) < first + arguments.rounds:
+            turn = len(samples) + 1
             bound, seconds = timed(churn, process, turn)
             samples.append(sample.taken(process, turn, seconds, bound))
             shown = samples[-1]

@@ -10,25 +10,39 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from benches.churn.sample import Sample, growth
+from kpolicy.cluster.limits import EVENT_SERIES_S, EVENT_SERIES_WRITE_S
 from kpolicy.offline.report.columns import columns
 
 # Reference A7, I7: memory may grow by less than this part in ten rounds once it is warm.
 GROWTH_MAX: Final = 0.01
 # What has a bound is filled up to it first: the engine's log of changes, tables that are swept when
-# they have doubled, shapes, six minutes of events. That takes some 8,000 pods.
-_WARM_SHARE: Final = 0.4
+# they have doubled, shapes; and series of events, which take their time.
+WARM_PODS: Final = 8_000
+WARM_S: Final = EVENT_SERIES_S + EVENT_SERIES_WRITE_S
 _SHOWN_EVERY: Final = 10
 _HEADINGS: Final = ("round", "seconds", "bound", "resident MiB", "Python blocks", "templates",
                     "objects", "cached KiB")  # fmt: skip
 
 
+def warm_up(samples: Sequence[Sample]) -> int | None:
+    """How many rounds went by until it was warm; None: it is not yet."""
+    pods, seconds = 0, 0.0
+    for count, one in enumerate(samples, 1):
+        pods, seconds = pods + one.bound, seconds + one.seconds
+        if pods >= WARM_PODS and seconds >= WARM_S:
+            return count
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """Of rounds that went on after it was warm."""
+
     samples: tuple[Sample, ...]
 
     @property
     def warm(self) -> tuple[Sample, ...]:
-        return self.samples[int(_WARM_SHARE * len(self.samples)) :]
+        return self.samples[warm_up(self.samples) :]
 
     @property
     def resident(self) -> float:

@@ -63,8 +63,10 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 
 
 def main(args: argparse.Namespace) -> int:
+    from kpolicy.cli import run_memory
     from kpolicy.telemetry import logs
 
+    run_memory.settle(os.environ)
     settings, origins = _settings(args)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # where every thread is, on stderr

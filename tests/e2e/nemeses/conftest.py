@@ -15,6 +15,8 @@ from tests.e2e.rights import SCENARIO_RULES
 
 _numbers = itertools.count(1)
 POLICY = Path(__file__).parents[1] / "policies" / "scenarios.yaml"
+# Of kpolicy's defaults: after a renewal nobody else may lead for so long; the next one is due then.
+LEASE_S, RENEWALS_APART_S_MAX = 15.0, 2.4
 
 
 @pytest.fixture(scope="module")

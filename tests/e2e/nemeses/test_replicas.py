@@ -14,7 +14,7 @@ from tests.cluster.audit import Bind, binds
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.nemeses.conftest import POLICY
+from tests.e2e.nemeses.conftest import LEASE_S, POLICY
 from tests.e2e.scenarios.conftest import play
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import PROFILE, Stage
@@ -24,7 +24,6 @@ from tests.invariants.recording import Recording
 
 pytestmark = pytest.mark.cluster
 
-LEASE_S = 15
 # The other sees the last renewal within 1 s and looks again when the lease is over; then it binds.
 FAILOVER_S_MAX = LEASE_S + 2
 PODS = 10

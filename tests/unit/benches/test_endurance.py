@@ -9,10 +9,10 @@ import pytest
 from benches.churn import population
 from benches.churn.population import Size
 from benches.churn.sample import Sample, growth
-from benches.churn.verdict import Verdict
+from benches.churn.verdict import WARM_PODS, WARM_S, Verdict, warm_up
 from benches.failover.figure import Figure, table
 
-SAMPLE = Sample(1, 9.5, 460, 100.0, 350_000, {"podTemplates": 1_024})
+SAMPLE = Sample(1, WARM_S / 20, 460, 100.0, 350_000, {"podTemplates": 1_024})
 
 
 def rounds(*mib: float) -> Verdict:
@@ -27,6 +27,15 @@ def rounds(*mib: float) -> Verdict:
 def test_growth_is_that_of_the_line_over_ten_rounds() -> None:
     assert growth([100.0] * 20) == 0
     assert growth([95.0 + turn for turn in range(11)]) == pytest.approx(0.1)
+
+
+def test_it_is_warm_when_pods_enough_were_bound_in_time_enough() -> None:
+    slow, fast = replace(SAMPLE, seconds=WARM_S), replace(SAMPLE, seconds=1.0)
+    rounds_for_pods = -(-WARM_PODS // SAMPLE.bound)
+    assert warm_up([slow] * (rounds_for_pods - 1)) is None
+    assert warm_up([slow] * 50) == rounds_for_pods
+    assert warm_up([fast] * (int(WARM_S) - 1)) is None
+    assert warm_up([fast] * int(WARM_S)) == WARM_S
 
 
 def test_what_warms_up_and_then_stays_is_flat() -> None:
