@@ -30,7 +30,7 @@ def test_inputs_that_were_found_keep_every_promise() -> None:
     assert len([check(data) for data in SEEDS]) >= 75
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32))
 def test_mutated_policies_keep_every_promise(seed: int) -> None:
     check(mutated(Random(seed), SEEDS))
@@ -43,13 +43,13 @@ def test_what_was_found_is_laid_out_as_promised() -> None:
     assert sum("carried changed" in one for one in found) >= 15
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32))
 def test_mutated_policies_are_laid_out_as_promised(seed: int) -> None:
     fmt_target.check(mutated(Random(seed), SEEDS))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_random_expressions_keep_every_promise(seed: int, depth: int) -> None:
     chance = Random(seed)
@@ -59,7 +59,7 @@ def test_random_expressions_keep_every_promise(seed: int, depth: int) -> None:
     check(policy(rules).encode())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.binary(max_size=300))
 def test_random_bytes_keep_every_promise(data: bytes) -> None:
     check(data)

@@ -12,6 +12,7 @@ import logging
 import queue
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -79,9 +80,20 @@ class QueuedHandler(logging.Handler):
         try:
             self._lines.put(None, timeout=limits.LOG_FLUSH_S)
         except queue.Full:
-            return
-        self._thread.join(limits.LOG_FLUSH_S)
+            self._give_up()
+        else:
+            self._thread.join(limits.LOG_FLUSH_S)
         super().close()
+
+    def _give_up(self) -> None:
+        """Nothing was taken for a moment. If it ever is again, the writer shall end too."""
+        while True:
+            try:
+                return self._lines.put_nowait(None)
+            except queue.Full:
+                with suppress(queue.Empty):
+                    self._lines.get_nowait()
+                    self.dropped += 1
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:

@@ -219,7 +219,7 @@ def _seconds(text: str) -> float:
     return taken
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=120) | st.text(max_size=120))
 def test_arbitrary_input_never_raises(text: str | bytes) -> None:
     compiled = compile_policy([Source("f", text)])
@@ -247,7 +247,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(SEEDS),
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 12), PIECES), max_size=4),

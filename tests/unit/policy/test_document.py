@@ -112,7 +112,7 @@ def test_a_number_too_long_to_be_one_stays_text() -> None:
 HOSTILE = st.text(alphabet="[]{}:,-&*!%@`\"'|>?<#= \n\r\tab1\0\ufeff\u2028\x85\ud800", max_size=60)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.binary(max_size=80) | st.text(max_size=80) | HOSTILE)
 def test_any_input_gives_documents_or_findings_with_places(text: str | bytes) -> None:
     read = read_documents(Source("f", text))

@@ -70,21 +70,21 @@ BODY = st.text(alphabet="ab '\"\\:#-\n\t>|é😀\u2028\x85\r", max_size=30)
 HEADERS = st.sampled_from(["|", ">", "|-", ">-", "|+", ">+", "|2", ">2-", "|4+"])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(BODY, HEADERS, st.integers(1, 4))
 def test_block_scalars_map_exactly(body: str, header: str, indent: int) -> None:
     padded = "".join(" " * (indent + 2) + line + "\n" for line in body.split("\n"))
     check(f"k:\n  a: {header}\n{padded}  b: 1\n")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(BODY, st.sampled_from(["'", '"', ""]))
 def test_flow_scalars_map_exactly(body: str, quote: str) -> None:
     escaped = body.replace("'", "''") if quote == "'" else body
     check(f"a: {quote}{escaped}{quote}\n".replace("\n", "\n  "))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=40), st.sampled_from(["|", ">", "'", '"', None]), st.integers(10, 80))
 def test_what_pyyaml_writes_maps_exactly(value: str, style: str | None, width: int) -> None:
     written = yaml.safe_dump(

@@ -359,7 +359,7 @@ _ACTIONS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(_ACTIONS, max_size=60))
 def test_no_pod_is_ever_lost_or_doubled(actions: list[tuple[object, ...]]) -> None:
     """Whatever happens, each pod is in one lane, is popped once at a time, and comes back."""

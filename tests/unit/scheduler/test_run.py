@@ -372,8 +372,8 @@ async def test_stop_does_not_wait_for_a_server_that_never_answers() -> None:
 
 async def test_one_of_two_leads_and_the_other_takes_over_when_it_stops() -> None:
     options = replace(
-        QUIET, leader_elect=True, lease_namespace="default", lease_duration_s=3,
-        lease_renew_deadline_s=2, lease_retry_s=0.2,
+        QUIET, leader_elect=True, lease_namespace="default", lease_duration_s=600,
+        lease_renew_deadline_s=400, lease_retry_s=0.2,
     )  # fmt: skip
     async with ControlPlane() as control_plane:
         control_plane.add(node("n"), pod("p"))
@@ -385,10 +385,9 @@ async def test_one_of_two_leads_and_the_other_takes_over_when_it_stops() -> None
                 await first.until(lambda: "q" in first.placed())
                 assert second.engine.batches == []
                 assert await first.stop() is None
-                began = time.monotonic()
                 control_plane.add(pod("r"))
+                # The lease was released: to wait it out would take ten minutes.
                 await second.until(lambda: "r" in second.placed())
-                assert time.monotonic() - began < 2, "the lease was released, not waited out"
 
 
 async def test_a_lost_lease_ends_the_run() -> None:

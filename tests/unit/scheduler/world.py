@@ -26,7 +26,7 @@ from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.small_engine import SmallEngine
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 QUIET = Options(port=0, leader_elect=False, seed=1)
 POLICY = Source("policy.json", '{"profiles": [{"schedulerName": "kpolicy"}]}')
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
@@ -23,6 +22,7 @@ from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
 from kpolicy.telemetry.exporters import exporter_names, traces_of
 from kpolicy.telemetry.sampling import Rates, Sampling
 from kpolicy.telemetry.traces import Traces
+from tests import threads
 
 BEGAN = 1_700_000_000_000_000_000
 BIND_ID = 0xB1D
@@ -216,12 +216,15 @@ def test_without_an_exporter_nothing_of_the_sdk_is_even_imported() -> None:
     assert printed.strip() == "[]"
 
 
-def test_off_costs_less_than_a_microsecond_a_pod() -> None:
+def test_off_calls_nothing_for_a_pod() -> None:
     traces = Traces()
-    began = time.thread_time()
-    for _ in range(100_000):
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, _: calls.append(f"{event} {frame.f_code.co_name}"))
+    try:
         traces.begin(BEGAN)
-    assert time.thread_time() - began < 0.1
+    finally:
+        sys.setprofile(None)
+    assert calls[:2] == ["call begin", "return begin"]
 
 
 @pytest.mark.parametrize(
@@ -287,16 +290,20 @@ def test_spans_arrive_at_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
         assert word in body
 
 
-def test_a_dead_collector_holds_up_the_end_for_two_seconds_at_most(
+def test_the_end_does_not_wait_for_a_collector_that_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with socket.socket() as silent:  # accepts and never answers
+    before = threads.alive()
+    with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         setup = traces_of({"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "1", Random())
         tell(setup.traces, ATTEMPT)
-        began = time.monotonic()
         assert not setup.traces.stop(0.5)
-        assert time.monotonic() - began < 1
+        assert "kpolicy-trace-flush" in threads.left_since(before, 0)
+        connection, _ = silent.accept()
+        with connection:  # an answer that is not asked for again
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            assert threads.left_since(before, 10) == []

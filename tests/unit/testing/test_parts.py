@@ -132,7 +132,7 @@ def test_json_patches_that_do_not_fit(operation: dict[str, Any]) -> None:
     assert held == {"metadata": {"list": [1, 2]}}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(OBJECTS, OBJECTS, st.sampled_from((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)))
 def test_no_patch_raises_or_changes_what_was(held: Any, patch: Any, kind: str) -> None:
     object_ = {"metadata": {"name": "a"}, "spec": held, "status": {"conditions": held}}
@@ -142,7 +142,7 @@ def test_no_patch_raises_or_changes_what_was(held: Any, patch: Any, kind: str) -
     assert encode(object_) == before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(RESOURCES), OBJECTS)
 def test_no_shape_raises(resource: Any, value: Any) -> None:
     for object_ in ({"metadata": value}, {"spec": value}, {"spec": {"containers": [value]}}):
@@ -150,7 +150,7 @@ def test_no_shape_raises(resource: Any, value: Any) -> None:
         assert failure is None or failure.code == 400
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_selector_raises(labels: str, fields: str) -> None:
     assert isinstance(parse(PODS, labels, fields), Selector | Failure)
@@ -163,7 +163,7 @@ def test_selectors_that_cannot_be_read(text: str) -> None:
     assert failure.code == 400
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_no_protobuf_json_or_http(data: bytes) -> None:
     assert isinstance(from_protobuf(b"k8s\x00" + data), dict | None)
@@ -193,7 +193,7 @@ def test_deep_nesting_is_refused_not_followed() -> None:
     assert isinstance(decode(b"[" * 100_000), ValueError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.binary(min_size=1, max_size=20), max_size=5), st.data())
 def test_a_chunked_body_is_whole_or_not_yet(parts: list[bytes], data: st.DataObject) -> None:
     body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"

@@ -28,7 +28,7 @@ def damaged(text: str, chance: Random) -> str:
     return text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, len(FILES) - 1), st.integers(0, 2**32))
 def test_a_damaged_file_gives_results(index: int, seed: int) -> None:
     file = FILES[index]
@@ -42,7 +42,7 @@ def test_a_damaged_file_gives_results(index: int, seed: int) -> None:
         assert updated(text, listed)[1] > 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text() | st.binary())
 @example("No")
 def test_any_text_gives_results(text: str | bytes) -> None:

@@ -18,7 +18,7 @@ _WORDS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.sampled_from(_WORDS), max_size=16))
 def test_any_words_give_an_ir_or_errors(words: list[str]) -> None:
     text = " ".join(words)

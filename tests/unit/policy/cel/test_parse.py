@@ -111,7 +111,7 @@ def test_errors_say_what_and_where(
     assert diagnostic.span == Span(*span)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=40))
 def test_any_text_gives_a_tree_or_a_diagnostic(text: str) -> None:
     result = parse(text)
@@ -120,7 +120,7 @@ def test_any_text_gives_a_tree_or_a_diagnostic(text: str) -> None:
     assert 0 <= span.start <= span.end <= len(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(_TOKENS)))
 def test_any_tokens_give_a_tree_or_a_diagnostic(tokens: list[str]) -> None:
     text = " ".join(tokens)
