@@ -21,7 +21,7 @@ from benches.churn import sample
 from benches.churn.population import SMALL_NODES, ZONES, Size
 from benches.churn.round import Churn, timed
 from benches.churn.sample import Sample
-from benches.churn.verdict import Verdict, warm_up
+from benches.churn.verdict import WARM_PODS, WARM_S, Verdict, warm_up
 from benches.cluster import stage
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ControlPlaneError
@@ -48,7 +48,11 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit: 0 flat, 1 memory grows, 2 could not work",
     )
     flags.add_argument(
-        "--rounds", type=int, default=ROUNDS, metavar="N", help="once it is warm: seven minutes"
+        "--rounds",
+        type=int,
+        default=ROUNDS,
+        metavar="N",
+        help=f"once it is warm: after {WARM_S / 60:.0f} minutes and {WARM_PODS:,} pods",
     )
     flags.add_argument("--nodes", type=int, default=NODES, metavar="N")
     flags.add_argument(

@@ -32,6 +32,8 @@ RETIRED_SESSIONS_MAX: Final = 4
 BODY_BYTES_MAX: Final = 4 * MIB
 # Read of an answer at once, into one place for all writes: most answers are of a few KiB.
 WRITE_READ_BYTES: Final = 32 * KIB
+# What a record of TLS holds at most (RFC 8446, 5.1).
+TLS_RECORD_BYTES_MAX: Final = 16 * KIB
 # The head of an answer: aiohttp's limit for all of it is of this order.
 HEAD_BYTES_MAX: Final = 64 * KIB
 # The line before a chunk: a size, and extensions that nobody sends.

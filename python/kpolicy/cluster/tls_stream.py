@@ -3,7 +3,7 @@
 asyncio's own keeps 256 KiB for each connection and takes as much again for each read: connections
 that come and go leave holes of that size among all else that lives long. Owns the handshake and
 what is sealed and opened. Assumes one event loop, and that what was read is taken at once: all
-connections read into the same `room`. Must not know what the bytes mean.
+connections read into the same `buffer`. Must not know what the bytes mean.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ import ssl
 from typing import cast
 
 from kpolicy.cluster.exchange import Exchange
-
-# A record of TLS holds at most this much.
-_RECORD_BYTES_MAX = 16 * 1024
+from kpolicy.cluster.limits import TLS_RECORD_BYTES_MAX
 
 
 class TlsStream(asyncio.BufferedProtocol):
     """Between the socket and an exchange, which is told of the connection once it is `ready`."""
 
     def __init__(
-        self, exchange: Exchange, context: ssl.SSLContext, server_name: str, room: bytearray
+        self, exchange: Exchange, context: ssl.SSLContext, server_name: str, buffer: bytearray
     ) -> None:
         self._exchange = exchange
-        self._room = memoryview(room)
+        self._buffer = memoryview(buffer)
         self._received, self._sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._sent, server_hostname=server_name)
         self._transport: asyncio.Transport | None = None
@@ -60,10 +58,10 @@ class TlsStream(asyncio.BufferedProtocol):
         self._shake_hands()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._room
+        return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._received.write(self._room[:nbytes])
+        self._received.write(self._buffer[:nbytes])
         if not self._is_open:
             self._shake_hands()
         if self._is_open:
@@ -101,7 +99,7 @@ class TlsStream(asyncio.BufferedProtocol):
 
     def _open_records(self) -> None:
         try:
-            while data := self._tls.read(_RECORD_BYTES_MAX):
+            while data := self._tls.read(TLS_RECORD_BYTES_MAX):
                 self._exchange.data_received(data)
         except ssl.SSLWantReadError:
             self._send()  # answers to what only TLS reads, such as a change of keys

@@ -36,10 +36,10 @@ class WriteConnections:
         fixed = (("Host", address.netloc.rpartition("@")[2]), *headers)
         self._fixed = "".join(f"{name}: {value}\r\n" for name, value in fixed)
         self._fixed_lines = len(fixed)
-        self._room_to_read = bytearray(WRITE_READ_BYTES)
+        self._read_buffer = bytearray(WRITE_READ_BYTES)
         self._idle: deque[Exchange] = deque()
         self._all: set[Exchange] = set()
-        self._room = asyncio.Semaphore(connections_max)
+        self._turns = asyncio.Semaphore(connections_max)
         self._closed = False
 
     async def ask(
@@ -57,10 +57,10 @@ class WriteConnections:
             return Unreachable(Cause.CREDENTIALS, "a header holds a line end", sent=False)
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + timeout_s
-        async with self._room:
+        async with self._turns:
             exchange = self._kept(loop.time())
             if exchange is None:
-                opened = await self._open(min(CONNECT_TIMEOUT_S, ends_at - loop.time()))
+                opened = await self._open(timeout_s, ends_at - loop.time())
                 if not isinstance(opened, Exchange):
                     return opened
                 exchange = opened
@@ -119,14 +119,14 @@ class WriteConnections:
             self._all.discard(exchange)
             exchange.close()
 
-    async def _open(self, timeout_s: float) -> Exchange | Failure:
+    async def _open(self, timeout_s: float, left_s: float) -> Exchange | Failure:
         """None of these failures can have shown the server the request."""
         exchange = Exchange(self._generation())
         try:
-            async with asyncio.timeout(max(0.0, timeout_s)):
+            async with asyncio.timeout(max(0.0, min(CONNECT_TIMEOUT_S, left_s))):
                 await self._connect(exchange)
         except TimeoutError:
-            return TimedOut(timeout_s, sent=False)
+            return TimedOut(min(CONNECT_TIMEOUT_S, timeout_s), sent=False)
         except socket.gaierror as error:
             return Unreachable(Cause.NAME, error_text(error, "no such name"), sent=False)
         except ssl.SSLError as error:
@@ -144,7 +144,7 @@ class WriteConnections:
         context = self._connection.ssl_context or ssl.create_default_context()
         name = self._connection.server_name or self._host
         _, stream = await connect(
-            lambda: TlsStream(exchange, context, name, self._room_to_read), self._host, self._port
+            lambda: TlsStream(exchange, context, name, self._read_buffer), self._host, self._port
         )
         await stream.ready()
 
