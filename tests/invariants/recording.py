@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode, urlsplit
@@ -91,6 +92,8 @@ class Recording:
     ) -> None:
         for watch in self._watches.values():
             watch.stop()
+        for watch in self._watches.values():
+            watch.join()
 
     @property
     def terms(self) -> Terms:
@@ -174,6 +177,7 @@ class _Watch:
         self._held: dict[str, dict[str, Any]] = {}  # by uid
         self._version = ""
         self._stopped = threading.Event()
+        self._socket: socket.socket | None = None  # what is read at the moment
         self._thread = threading.Thread(target=self._run, name=f"recording {name}", daemon=True)
         self.gaps = 0
 
@@ -182,7 +186,14 @@ class _Watch:
         self._thread.start()
 
     def stop(self) -> None:
+        """The stream ends at once, not at its next line, which may be a minute away."""
         self._stopped.set()
+        if (stream := self._socket) is not None:
+            with suppress(OSError):  # it has ended
+                socket.socket.shutdown(stream, socket.SHUT_RDWR)  # below TLS, which is being read
+
+    def join(self) -> None:
+        self._thread.join()
 
     def changes(self) -> tuple[Change, ...]:
         return tuple(self._changes)
@@ -198,7 +209,7 @@ class _Watch:
             try:
                 self._follow()
             except (OSError, http.client.HTTPException, ValueError):
-                time.sleep(RETRY_S)
+                self._stopped.wait(RETRY_S)
 
     def _list(self) -> None:
         """What is there counts as told now; after a gap, also what is gone."""
@@ -221,6 +232,8 @@ class _Watch:
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version}
         connection = _connect(self._control_plane)
         try:
+            connection.connect()
+            self._socket = connection.sock
             connection.request(
                 "GET",
                 f"{PATHS[self._name]}?{urlencode(query)}",
@@ -245,6 +258,7 @@ class _Watch:
                 if event["type"] != "BOOKMARK":
                     self._take(event["type"], event["object"])
         finally:
+            self._socket = None
             connection.close()
 
     def _anew(self) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -47,7 +49,11 @@ class Watching:
         trace: TracebackType | None,
     ) -> None:
         if self._connection.sock is not None:
-            self._connection.sock.close()
+            with suppress(OSError):  # it has ended
+                # Below TLS, which is being read.
+                socket.socket.shutdown(self._connection.sock, socket.SHUT_RDWR)
+        self._thread.join()
+        self._connection.close()
 
     def bound_at(self, pod: str) -> int:
         """The resource version at which the pod was first seen on a node."""
