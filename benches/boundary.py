@@ -67,8 +67,17 @@ def table(runs: Sequence[Run]) -> list[str]:
             cells = (calls, a_pod, each_in[name], each_out[name])
             rows.append([f"{run.nodes:,}", f"{run.pods:,}", name, *map(_cell, cells)])
         total = sum(run.calls.values())
-        rows.append([f"{run.nodes:,}", f"{run.pods:,}", "all", _cell(total),
-                     f"{total / run.pods:.4f}", "", ""])  # fmt: skip
+        rows.append(
+            [
+                f"{run.nodes:,}",
+                f"{run.pods:,}",
+                "all",
+                _cell(total),
+                f"{total / run.pods:.4f}",
+                "",
+                "",
+            ]
+        )
     lines = columns(rows, right=(0, 1, 3, 4, 5, 6))
     for run in runs:
         lines.append(

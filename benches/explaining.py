@@ -50,11 +50,15 @@ class Asked:
 
     def line(self) -> dict[str, Any]:
         return {
-            "workload": self.workload, "output": self.output, "nodes": self.nodes,
-            "bytes": self.answer_bytes, "tookMs": round(self.took_ms, 1),
-            "engineMs": round(self.engine_ms, 1), "heldUpMs": round(self.held_up_ms, 1),
+            "workload": self.workload,
+            "output": self.output,
+            "nodes": self.nodes,
+            "bytes": self.answer_bytes,
+            "tookMs": round(self.took_ms, 1),
+            "engineMs": round(self.engine_ms, 1),
+            "heldUpMs": round(self.held_up_ms, 1),
             "idleMs": round(self.idle_ms, 1),
-        }  # fmt: skip
+        }
 
 
 def measure(nodes: int = NODES) -> list[Asked]:
@@ -119,10 +123,15 @@ class _Asking:
         looking.cancel()
         assert page.status == 200, page.text
         return Asked(
-            self.workload, output, self.nodes, answer_bytes=len(page.text.encode()),
-            took_ms=took_ms, engine_ms=sum(self.calls_s) * 1e3, held_up_ms=max(late_ms),
+            self.workload,
+            output,
+            self.nodes,
+            answer_bytes=len(page.text.encode()),
+            took_ms=took_ms,
+            engine_ms=sum(self.calls_s) * 1e3,
+            held_up_ms=max(late_ms),
             idle_ms=idle_ms,
-        )  # fmt: skip
+        )
 
 
 @contextmanager

@@ -133,13 +133,17 @@ class Placing:
         elsewhere_ns = engine.engine_ns + engine.counting_ns + self._making_ns
         python_ns = time.process_time_ns() - began_ns - elsewhere_ns
         return Run(
-            self._size.nodes, self._size.pods, len(self._resources),
-            pages=len(self._pages), chunks=len(self._chunks) + self._told,
-            calls=dict(engine.calls), bytes_in=dict(engine.bytes_in),
+            self._size.nodes,
+            self._size.pods,
+            len(self._resources),
+            pages=len(self._pages),
+            chunks=len(self._chunks) + self._told,
+            calls=dict(engine.calls),
+            bytes_in=dict(engine.bytes_in),
             bytes_out=dict(engine.bytes_out),
             python_us_a_pod=python_ns / 1000 / self._size.pods,
             engine_us_a_pod=engine.engine_ns / 1000 / self._size.pods,
-        )  # fmt: skip
+        )
 
     async def _place(self, progress: Progress | None) -> None:
         clock, queue, api = SystemClock(), Queue(), _Bound()
@@ -149,14 +153,26 @@ class Placing:
         sink = EngineSink(thread, queue, clock, on_work=work.set, on_left=self._one_left)
         sink.serve(frozenset({EVERY_PROFILE}))
         binds = Binds(
-            api, thread, queue, sink, reporter,
-            pre_binder=api, clock=clock, on_work=work.set,
-        )  # fmt: skip
+            api,
+            thread,
+            queue,
+            sink,
+            reporter,
+            pre_binder=api,
+            clock=clock,
+            on_work=work.set,
+        )
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
-            api, thread, queue, sink, reporter,  # type: ignore[arg-type]
-            withdraw=binds.withdraw, clock=clock, on_work=work.set,
-        )  # fmt: skip
+            api,
+            thread,
+            queue,
+            sink,
+            reporter,  # type: ignore[arg-type]
+            withdraw=binds.withdraw,
+            clock=clock,
+            on_work=work.set,
+        )
         consequences = Consequences(binds, preemptions, reporter)
         cycle = Cycle(thread, queue, consequences, metrics, clock=clock, work=work)
         try:

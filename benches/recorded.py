@@ -68,24 +68,40 @@ def _node() -> str:
     node["status"] |= {
         "addresses": [{"address": "10.0.0.1", "type": "InternalIP"}],
         "conditions": [
-            {"type": kind, "status": "True" if kind == "Ready" else "False", **beat,
-             "reason": f"Kubelet{kind}", "message": "as it should be"}
+            {
+                "type": kind,
+                "status": "True" if kind == "Ready" else "False",
+                **beat,
+                "reason": f"Kubelet{kind}",
+                "message": "as it should be",
+            }
             for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
         ],
         "images": [
-            {"names": [f"registry.example.com/image-{number}@sha256:{number:064d}",
-                       f"registry.example.com/image-{number}:1"], "sizeBytes": 50_000_000 + number}
+            {
+                "names": [
+                    f"registry.example.com/image-{number}@sha256:{number:064d}",
+                    f"registry.example.com/image-{number}:1",
+                ],
+                "sizeBytes": 50_000_000 + number,
+            }
             for number in range(50)
         ],
-    }  # fmt: skip
+    }
     return _text(node)
 
 
 @cache
 def _pod(app: str) -> str:
     pod = json.loads(templates.existing_pod(app))
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{app}-5d4f8c7b9f",
-             "uid": f"{app}-owner", "controller": True, "blockOwnerDeletion": True}  # fmt: skip
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": f"{app}-5d4f8c7b9f",
+        "uid": f"{app}-owner",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
     pod["metadata"] |= {
         "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"},
         "generateName": f"{app}-5d4f8c7b9f-",
@@ -97,32 +113,61 @@ def _pod(app: str) -> str:
         "pod-template-hash": "5d4f8c7b9f",
     }
     [container] = pod["spec"]["containers"]
-    probe = {"httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10,
-             "failureThreshold": 3, "successThreshold": 1, "timeoutSeconds": 1}  # fmt: skip
+    probe = {
+        "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
+        "periodSeconds": 10,
+        "failureThreshold": 3,
+        "successThreshold": 1,
+        "timeoutSeconds": 1,
+    }
     container |= {
         "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(8)],
         "livenessProbe": probe,
         "readinessProbe": probe,
         "ports": [{"containerPort": 8080, "name": "http", "protocol": "TCP"}],
         "terminationMessagePath": "/dev/termination-log",
-        "volumeMounts": [{"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
-                          "name": "token", "readOnly": True}],
-    }  # fmt: skip
-    pod["spec"] |= {"dnsPolicy": "ClusterFirst", "enableServiceLinks": True, "preemptionPolicy":
-                    "PreemptLowerPriority", "terminationGracePeriodSeconds": 30}  # fmt: skip
+        "volumeMounts": [
+            {
+                "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+                "name": "token",
+                "readOnly": True,
+            }
+        ],
+    }
+    pod["spec"] |= {
+        "dnsPolicy": "ClusterFirst",
+        "enableServiceLinks": True,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "terminationGracePeriodSeconds": 30,
+    }
     pod["status"] |= {
         "conditions": [
             {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": _SINCE}
-            for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
-                         "PodScheduled")
+            for kind in (
+                "PodReadyToStartContainers",
+                "Initialized",
+                "Ready",
+                "ContainersReady",
+                "PodScheduled",
+            )
         ],
         "containerStatuses": [
-            {"containerID": f"containerd://{0:064d}", "image": container["image"],
-             "imageID": f"registry.example.com/app@sha256:{0:064d}", "lastState": {},
-             "name": "app", "ready": True, "restartCount": 0, "started": True,
-             "state": {"running": {"startedAt": _SINCE}}}
+            {
+                "containerID": f"containerd://{0:064d}",
+                "image": container["image"],
+                "imageID": f"registry.example.com/app@sha256:{0:064d}",
+                "lastState": {},
+                "name": "app",
+                "ready": True,
+                "restartCount": 0,
+                "started": True,
+                "state": {"running": {"startedAt": _SINCE}},
+            }
         ],
-        "hostIP": "10.0.0.1", "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}],
-        "qosClass": "Burstable", "startTime": _SINCE,
-    }  # fmt: skip
+        "hostIP": "10.0.0.1",
+        "podIP": "10.1.0.1",
+        "podIPs": [{"ip": "10.1.0.1"}],
+        "qosClass": "Burstable",
+        "startTime": _SINCE,
+    }
     return _text(pod)

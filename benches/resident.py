@@ -54,9 +54,7 @@ async def live(nodes: int, existing: int) -> Told:
     assert not refusals, refusals
     clock = SystemClock()
     thread = EngineThread(engine, clock, lambda call, seconds: None)
-    sink = EngineSink(
-        thread, Queue(), clock, on_work=lambda: None, on_left=lambda uid: None
-    )  # fmt: skip
+    sink = EngineSink(thread, Queue(), clock, on_work=lambda: None, on_left=lambda uid: None)
     sink.serve(frozenset({EVERY_PROFILE}))
     try:
         await _list(sink, "nodes", "Node", recorded.nodes(size))

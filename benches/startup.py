@@ -99,9 +99,13 @@ def _fresh(code: str, stdin: str = "") -> str:
 def policy(rules: int) -> str:
     """Half predicates and half priorities, each of some length, no two alike."""
     lines = [
-        "apiVersion: kpolicy.dev/v1alpha1", "kind: SchedulingPolicy", "metadata: {name: fifty}",
-        "spec:", "  profiles: [{schedulerName: kpolicy}]", "  predicates:",
-    ]  # fmt: skip
+        "apiVersion: kpolicy.dev/v1alpha1",
+        "kind: SchedulingPolicy",
+        "metadata: {name: fifty}",
+        "spec:",
+        "  profiles: [{schedulerName: kpolicy}]",
+        "  predicates:",
+    ]
     for number in range(rules // 2):
         lines += [
             f"    - name: rule-{number}",

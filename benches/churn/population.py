@@ -97,11 +97,14 @@ def crowd(priority: str, cpu: str) -> Fields:
     tolerations = [{**_SMALL, "operator": "Equal"}]
     selector = {"pool": "small"}
     return {
-        "cpu": cpu, "memory": "16Mi",
+        "cpu": cpu,
+        "memory": "16Mi",
         "spec": {
-            "priorityClassName": priority, "nodeSelector": selector, "tolerations": tolerations
+            "priorityClassName": priority,
+            "nodeSelector": selector,
+            "tolerations": tolerations,
         },
-    }  # fmt: skip
+    }
 
 
 def plain(app: str) -> Fields:
@@ -117,11 +120,13 @@ def spread(app: str) -> Fields:
     return {
         "topologySpreadConstraints": [
             {
-                "maxSkew": 5, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+                "maxSkew": 5,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
                 "labelSelector": selector,
             }
         ]
-    }  # fmt: skip
+    }
 
 
 def apart(app: str) -> Fields:
@@ -161,5 +166,12 @@ def ported(app: str) -> Fields:
 
 
 _KINDS: Final[tuple[Callable[[str], Fields], ...]] = (
-    plain, zonal, spread, apart, alone, near, picky, ported,
-)  # fmt: skip
+    plain,
+    zonal,
+    spread,
+    apart,
+    alone,
+    near,
+    picky,
+    ported,
+)

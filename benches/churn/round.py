@@ -52,9 +52,11 @@ class Churn:
         self._lose_nodes(turn)
         self._remove(space)
         wait_for(
-            lambda: not left(process), f"the end of round {turn}",
-            timeout_s=_WITHIN_S, every_s=_LOOK_EVERY_S,
-        )  # fmt: skip
+            lambda: not left(process),
+            f"the end of round {turn}",
+            timeout_s=_WITHIN_S,
+            every_s=_LOOK_EVERY_S,
+        )
         return bound
 
     # --- nodes and policy ------------------------------------------------------------------------
@@ -81,8 +83,9 @@ class Churn:
         self.policy.write(turn)
         wait_for(
             lambda: process.metric("kpolicy_policy_reload_total", result="loaded") > before,
-            "the changed policy to be in force", timeout_s=_WITHIN_S,
-        )  # fmt: skip
+            "the changed policy to be in force",
+            timeout_s=_WITHIN_S,
+        )
 
     # --- pods ------------------------------------------------------------------------------------
 
@@ -112,9 +115,11 @@ class Churn:
             return len(placed) == count and sum(map(_is_high, placed)) == high
 
         wait_for(
-            bound, f"{count} pods of {space} to be bound",
-            timeout_s=_WITHIN_S, every_s=_LOOK_EVERY_S,
-        )  # fmt: skip
+            bound,
+            f"{count} pods of {space} to be bound",
+            timeout_s=_WITHIN_S,
+            every_s=_LOOK_EVERY_S,
+        )
 
     def _parked(self, process: SchedulerProcess) -> None:
         """Those that fit nowhere have been told so."""
@@ -124,9 +129,11 @@ class Churn:
             return waiting["unschedulable",] + waiting["backoff",] == self._size.hopeless
 
         wait_for(
-            parked, "the pods that fit nowhere to be parked",
-            timeout_s=_WITHIN_S, every_s=_LOOK_EVERY_S,
-        )  # fmt: skip
+            parked,
+            "the pods that fit nowhere to be parked",
+            timeout_s=_WITHIN_S,
+            every_s=_LOOK_EVERY_S,
+        )
 
     def _remove(self, space: str) -> None:
         """Pods before claims before volumes: each is kept while it is used."""
@@ -136,9 +143,11 @@ class Churn:
         path = f"/api/v1/namespaces/{space}"
         self._admin.delete(path)
         wait_for(
-            lambda: not self._admin.exists(path), f"{space} to be gone",
-            timeout_s=_WITHIN_S, every_s=_LOOK_EVERY_S,
-        )  # fmt: skip
+            lambda: not self._admin.exists(path),
+            f"{space} to be gone",
+            timeout_s=_WITHIN_S,
+            every_s=_LOOK_EVERY_S,
+        )
 
     def _empty(self, path: str) -> None:
         def emptied() -> bool:

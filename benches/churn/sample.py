@@ -59,10 +59,13 @@ def left(process: SchedulerProcess) -> dict[str, int]:
 def taken(process: SchedulerProcess, turn: int, seconds: float, bound: int) -> Sample:
     sizes = process.counts("kpolicy_engine_size", "what")
     return Sample(
-        turn, seconds, bound, resident_mib(process.pid),
+        turn,
+        seconds,
+        bound,
+        resident_mib(process.pid),
         int(process.metric("python_allocated_blocks")),
         {what: count for (what,), count in sorted(sizes.items())},
-    )  # fmt: skip
+    )
 
 
 def growth(values: Sequence[float]) -> float:

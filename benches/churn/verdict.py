@@ -20,8 +20,16 @@ GROWTH_MAX: Final = 0.01
 WARM_PODS: Final = 8_000
 WARM_S: Final = EVENT_SERIES_S + EVENT_SERIES_WRITE_S
 _SHOWN_EVERY: Final = 10
-_HEADINGS: Final = ("round", "seconds", "bound", "resident MiB", "Python blocks", "templates",
-                    "objects", "cached KiB")  # fmt: skip
+_HEADINGS: Final = (
+    "round",
+    "seconds",
+    "bound",
+    "resident MiB",
+    "Python blocks",
+    "templates",
+    "objects",
+    "cached KiB",
+)
 
 
 def warm_up(samples: Sequence[Sample]) -> int | None:

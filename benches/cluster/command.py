@@ -53,21 +53,25 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--nodes", type=_at_least_one, default=NODES, metavar="N")
     flags.add_argument("--pods", type=_at_least_two, default=PODS, metavar="N", help="a round")
     flags.add_argument(
-        "--rounds", type=_at_least_one, metavar="N",
+        "--rounds",
+        type=_at_least_one,
+        metavar="N",
         help=f"of each contender, in turns (default: {ROUNDS}; with --tracing {ROUNDS_TRACED})",
-    )  # fmt: skip
+    )
     flags.add_argument(
-        "--tracing", action="store_true",
+        "--tracing",
+        action="store_true",
         help=f"compare kpolicy with {100 * TRACED_SHARE:.0f} %% of its attempts traced to a "
         "collector, instead, with kpolicy without",
-    )  # fmt: skip
+    )
     flags.add_argument(
-        "--expect", action="store_true",
+        "--expect",
+        action="store_true",
         help=f"fail unless kpolicy binds {PROMISED.throughput_min:g} times the pods a second with "
         f"{PROMISED.cpu_max:g} of the processor time a pod (with --tracing: "
         f"{PROMISED_TRACED.throughput_min:g} and {PROMISED_TRACED.cpu_max:g}, "
         "counted in the API server's time)",
-    )  # fmt: skip
+    )
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
     )

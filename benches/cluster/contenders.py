@@ -44,9 +44,16 @@ class Kpolicy:
         (port,) = free_ports(1)
         variables = (f"{name}={value}" for name, value in self.environment.items())
         return (
-            "env", *variables, sys.executable, "-m", "kpolicy", "run",
-            f"--kubeconfig={plane.kubeconfig(NORMAL)}", f"--port={port}", *self.flags,
-        )  # fmt: skip
+            "env",
+            *variables,
+            sys.executable,
+            "-m",
+            "kpolicy",
+            "run",
+            f"--kubeconfig={plane.kubeconfig(NORMAL)}",
+            f"--port={port}",
+            *self.flags,
+        )
 
 
 def kube_scheduler(plane: ControlPlane, folder: Path) -> tuple[str, ...]:

@@ -70,9 +70,11 @@ def waiting_pods(
         yield
     finally:
         wait_for(
-            lambda: _removed(plane, namespace), "the pods of a round to be gone",
-            timeout_s=_REMOVED_WITHIN_S, every_s=1,
-        )  # fmt: skip
+            lambda: _removed(plane, namespace),
+            "the pods of a round to be gone",
+            timeout_s=_REMOVED_WITHIN_S,
+            every_s=1,
+        )
 
 
 def _removed(plane: ControlPlane, namespace: str) -> bool:

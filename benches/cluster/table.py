@@ -14,9 +14,17 @@ from benches.cluster.round import Round
 from kpolicy.offline.report.columns import columns
 
 _HEADINGS: Final = (
-    "round", "scheduler", "bound", "events", "pods/s", "cpu ms/pod", "with start", "start s",
-    "API server ms/pod", "resident MiB",
-)  # fmt: skip
+    "round",
+    "scheduler",
+    "bound",
+    "events",
+    "pods/s",
+    "cpu ms/pod",
+    "with start",
+    "start s",
+    "API server ms/pod",
+    "resident MiB",
+)
 
 
 def table(comparison: Comparison) -> list[str]:

@@ -40,9 +40,13 @@ class Figure:
     def cells(self) -> list[str]:
         least = self._number(min(self.values)) if self.values else ""
         return [
-            self.what, str(len(self.values)), least, self._worst(), self._number(self.allowed),
+            self.what,
+            str(len(self.values)),
+            least,
+            self._worst(),
+            self._number(self.allowed),
             "yes" if self.held else "NO",
-        ]  # fmt: skip
+        ]
 
     def _worst(self) -> str:
         return self._number(max(self.values)) if self.values else "not measured"

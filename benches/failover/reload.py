@@ -47,21 +47,27 @@ def measure(scene: Scene, rounds: int) -> list[Figure]:
     return [
         Figure(
             "ConfigMap changed: until /configz shows it in force",
-            tuple((one.shown_ns - one.written_ns) / _SECOND_NS for one in changes), ALLOWED_S,
+            tuple((one.shown_ns - one.written_ns) / _SECOND_NS for one in changes),
+            ALLOWED_S,
         ),
         Figure(
             "ConfigMap changed: until a bind rests on it",
-            tuple(_first_bind_s(one, binds) for one in changes), ALLOWED_S,
+            tuple(_first_bind_s(one, binds) for one in changes),
+            ALLOWED_S,
         ),
         Figure(
             f"of {len(binds):,} decisions, by an earlier policy after one by the new",
-            (float(_backward(changes, binds)),), 0, "",
+            (float(_backward(changes, binds)),),
+            0,
+            "",
         ),
         Figure(
             "pods that came when it was in force, decided by an earlier one",
-            (float(_late(changes, binds, pods)),), 0, "",
+            (float(_late(changes, binds, pods)),),
+            0,
+            "",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _change(scene: Scene, process: SchedulerProcess, number: int) -> _Change:
@@ -69,9 +75,11 @@ def _change(scene: Scene, process: SchedulerProcess, number: int) -> _Change:
     written_ns = time.time_ns()
     scene.policy.write(number)
     after = wait_for(
-        lambda: now if (now := _in_force(process)) != before else None, "the new policy",
-        timeout_s=WITHIN_S, every_s=_LOOK_EVERY_S,
-    )  # fmt: skip
+        lambda: now if (now := _in_force(process)) != before else None,
+        "the new policy",
+        timeout_s=WITHIN_S,
+        every_s=_LOOK_EVERY_S,
+    )
     shown_ns = time.time_ns()
     time.sleep(_BETWEEN_S)
     return _Change(after, written_ns, shown_ns)

@@ -40,9 +40,12 @@ class Scene:
     ) -> SchedulerProcess:
         """As it comes: a Lease with the default timings, the policy from a ConfigMap."""
         return SchedulerProcess(
-            self.plane.kubeconfig(NORMAL), None, self._folder / f"{name}.log", self.policy.flags,
+            self.plane.kubeconfig(NORMAL),
+            None,
+            self._folder / f"{name}.log",
+            self.policy.flags,
             environment=environment,
-        )  # fmt: skip
+        )
 
     def recording(self) -> Recording:
         return Recording(self.plane, users=(NORMAL,), profiles=(PROFILE,))
@@ -61,8 +64,9 @@ class Scene:
         wait_for(
             lambda: len(names() & {one.name for one in self.binds()}) >= count,
             f"{count} of the pods that came to be bound",
-            timeout_s=WITHIN_S, every_s=_LOOK_EVERY_S,
-        )  # fmt: skip
+            timeout_s=WITHIN_S,
+            every_s=_LOOK_EVERY_S,
+        )
 
     def clear(self) -> None:
         self.plane.admin.delete(f"/api/v1/namespaces/{SPACE}/pods")

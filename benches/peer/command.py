@@ -46,9 +46,12 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit: 0 compared, 1 the two disagree about what is possible, 2 could not work",
     )
     flags.add_argument(
-        "--workload", action="append", choices=list(WORKLOADS), metavar="NAME",
+        "--workload",
+        action="append",
+        choices=list(WORKLOADS),
+        metavar="NAME",
         help="only these; repeatable (default: all)",
-    )  # fmt: skip
+    )
     at_least_one = _from(1)
     flags.add_argument("--nodes", type=at_least_one, default=NODES, metavar="N")
     flags.add_argument(
@@ -58,13 +61,19 @@ def parser() -> argparse.ArgumentParser:
         "--pods", type=at_least_one, metavar="P", help="pods to place (default: of the workload)"
     )
     flags.add_argument(
-        "--turns", type=at_least_one, default=TURNS, metavar="N",
+        "--turns",
+        type=at_least_one,
+        default=TURNS,
+        metavar="N",
         help="runs of each scheduler, in turns (default: %(default)s)",
-    )  # fmt: skip
+    )
     flags.add_argument(
-        "--seconds", type=_positive, default=BUDGET_S, metavar="S",
+        "--seconds",
+        type=_positive,
+        default=BUDGET_S,
+        metavar="S",
         help="a run of kube-scheduler ends after so much time in cycles (default: %(default)s)",
-    )  # fmt: skip
+    )
     flags.add_argument(
         "--check-only", action="store_true", help="only that both are asked the same question"
     )

@@ -12,9 +12,19 @@ from benches.peer.comparison import Row
 from kpolicy.offline.report.columns import columns
 
 HEADINGS = (
-    "workload", "nodes", "scheduler", "scored", "pods", "placed",
-    "pods/s", "best", "p50 µs", "p99 µs", "cpu µs", "kpolicy is",
-)  # fmt: skip
+    "workload",
+    "nodes",
+    "scheduler",
+    "scored",
+    "pods",
+    "placed",
+    "pods/s",
+    "best",
+    "p50 µs",
+    "p99 µs",
+    "cpu µs",
+    "kpolicy is",
+)
 _FIRST_NUMBER = 4
 
 

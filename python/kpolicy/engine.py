@@ -515,10 +515,17 @@ def _decision(answer: _engine._Decision) -> Decision:
 
 def _applied(
     answer: tuple[
-        str, str, int, int, str, str,
-        list[_engine._PodChange], list[_engine._Wake], list[_engine._Unreadable],
+        str,
+        str,
+        int,
+        int,
+        str,
+        str,
+        list[_engine._PodChange],
+        list[_engine._Wake],
+        list[_engine._Unreadable],
     ],
-) -> Applied:  # fmt: skip
+) -> Applied:
     return Applied(
         *answer[:6],
         list(map(PodChange._make, answer[6])),

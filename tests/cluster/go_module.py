@@ -62,9 +62,14 @@ class GoModule:
             )
         packages = len(listed.output.splitlines())
         built = run_go(
-            *recipe, "-ldflags", linker_flags, "-o", target, ".",
+            *recipe,
+            "-ldflags",
+            linker_flags,
+            "-o",
+            target,
+            ".",
             describe=lambda compiled: f"{compiled} of at most {packages} packages compiled",
-        )  # fmt: skip
+        )
         if built.code != 0:
             raise ControlPlaneError(
                 f"{self.folder.name} does not build: see `go vet .` in {self.folder}, and that "

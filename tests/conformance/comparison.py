@@ -65,8 +65,11 @@ def _preemption_differences(got: Json, want: Json, cluster: Json) -> Iterator[st
     for part in ("candidates", "pdbViolations", "message"):
         yield from _differ(f"preemption {part}", got.get(part) or None, want.get(part) or None)
     if want.get("node") and got.get("candidates") == want.get("candidates"):
-        tied = [node for node in want["candidates"] if _key(node, want, cluster)
-                == _key(want["node"], want, cluster)]  # fmt: skip
+        tied = [
+            node
+            for node in want["candidates"]
+            if _key(node, want, cluster) == _key(want["node"], want, cluster)
+        ]
         if got.get("node") not in tied:
             yield f"preemption node: got {got.get('node')}, want one of {tied}"
     elif got.get("node") != want.get("node"):

@@ -36,19 +36,28 @@ DEVIATIONS: Final = {
 }
 
 _TEXTS: Final = (
-    (r"node\(s\) had taint \{.*\}, that the pod didn't tolerate",
-     "node(s) had untolerated taint(s)"),
-    (r"node\(s\) didn't match Pod's node affinity",
-     "node(s) didn't match Pod's node affinity/selector"),
+    (
+        r"node\(s\) had taint \{.*\}, that the pod didn't tolerate",
+        "node(s) had untolerated taint(s)",
+    ),
+    (
+        r"node\(s\) didn't match Pod's node affinity",
+        "node(s) didn't match Pod's node affinity/selector",
+    ),
     # The general reason stood before each particular one.
     (r"node\(s\) didn't match pod affinity/anti-affinity", ""),
-)  # fmt: skip
+)
 _SPREADING: Final = ("SelectorSpread", "PodTopologySpread")
 # Their score of a node depends on that node alone.
 _BY_THEMSELVES: Final = (
-    "NodeLabel", "NodePreferAvoidPods", "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated",
-    "RequestedToCapacityRatio", "ImageLocality", "NodeResourcesBalancedAllocation",
-)  # fmt: skip
+    "NodeLabel",
+    "NodePreferAvoidPods",
+    "NodeResourcesLeastAllocated",
+    "NodeResourcesMostAllocated",
+    "RequestedToCapacityRatio",
+    "ImageLocality",
+    "NodeResourcesBalancedAllocation",
+)
 
 
 @dataclass(slots=True)

@@ -12,14 +12,32 @@ from tests.conformance.legacy_golden import Document, ask, documents
 DOCUMENTS = {document.name: document for document in documents()}
 # Refused here too, with what is said of them.
 REFUSED = {
-    "X01": "KP113", "X02": "KP103", "X04": "KP115", "X05": "KP113", "X06": "KP603", "X07": "KP603",
-    "X09": "KP113", "X10": "KP104", "X11": "KP113", "X12": "KP113", "X13": "KP603", "X14": "KP103",
-}  # fmt: skip
+    "X01": "KP113",
+    "X02": "KP103",
+    "X04": "KP115",
+    "X05": "KP113",
+    "X06": "KP603",
+    "X07": "KP603",
+    "X09": "KP113",
+    "X10": "KP104",
+    "X11": "KP113",
+    "X12": "KP113",
+    "X13": "KP603",
+    "X14": "KP103",
+}
 # Refused by 1.20, read here as their authors meant them, with what is said of them.
 KINDER = {
-    "F04": "KP602", "F05": "KP602", "F06": "KP602", "F11": "KP102", "F15": "KP602", "F16": "KP602",
-    "F21": "KP602", "X03": "KP602", "X08": "KP602", "X15": "KP602",
-}  # fmt: skip
+    "F04": "KP602",
+    "F05": "KP602",
+    "F06": "KP602",
+    "F11": "KP102",
+    "F15": "KP602",
+    "F16": "KP602",
+    "F21": "KP602",
+    "X03": "KP602",
+    "X08": "KP602",
+    "X15": "KP602",
+}
 JUDGED = sorted(name for name, document in DOCUMENTS.items() if document.worlds)
 # No release, and the one that was recorded. What differs only where none is pinned, and there only.
 RELEASES = ("", "1.20")
@@ -67,12 +85,30 @@ def test_every_verdict_and_score_agrees_or_is_explained(name: str, release: str)
 @pytest.mark.parametrize(
     ("release", "counts"),
     [
-        ("", {"worlds": 38, "pods": 494, "verdicts": 6163, "raw": 12961, "weighted": 12274,
-              "best": 126}),
-        ("1.20", {"worlds": 38, "pods": 494, "verdicts": 6163, "raw": 15419, "weighted": 14752,
-                  "best": 143}),
+        (
+            "",
+            {
+                "worlds": 38,
+                "pods": 494,
+                "verdicts": 6163,
+                "raw": 12961,
+                "weighted": 12274,
+                "best": 126,
+            },
+        ),
+        (
+            "1.20",
+            {
+                "worlds": 38,
+                "pods": 494,
+                "verdicts": 6163,
+                "raw": 15419,
+                "weighted": 14752,
+                "best": 143,
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_so_much_is_compared_and_every_deviation_occurs(
     release: str, counts: dict[str, int]
 ) -> None:
@@ -88,9 +124,12 @@ def test_ranked_weights_rank_on_the_scale_they_were_written_for() -> None:
     document = DOCUMENTS["F23"]
     compiled, nodes = document.compiled("1.16"), 0
     order = [
-        "NodePreferAvoidPods", "NodeAffinity", "InterPodAffinity", "NodeResourcesMostAllocated",
+        "NodePreferAvoidPods",
+        "NodeAffinity",
+        "InterPodAffinity",
+        "NodeResourcesMostAllocated",
         "ImageLocality",
-    ]  # fmt: skip
+    ]
     weights = dict(zip(order, (161051, 14641, 1331, 121, 11), strict=True))
     for world in document.worlds:
         for answer in ask(compiled, world).answers.values():

@@ -47,15 +47,17 @@ async def running() -> AsyncIterator[Scheduler]:
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="2"), pod("fits", cpu="1"), pod("wide", cpu="9"))
         scheduler = Scheduler(
-            connection(control_plane.url), FixedSource([POLICY]),
+            connection(control_plane.url),
+            FixedSource([POLICY]),
             Options(port=free_port(), lease_namespace="default", seed=1),
             shadow=FixedSource([POLICY]),
-        )  # fmt: skip
+        )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):
             while {event["reason"] for event in control_plane.objects("Event")} < {
-                "Scheduled", "FailedScheduling",
-            }:  # fmt: skip
+                "Scheduled",
+                "FailedScheduling",
+            }:
                 assert not task.done(), task.result()
                 await asyncio.sleep(0.01)
         yield scheduler

@@ -76,8 +76,9 @@ def test_every_metric_and_label_that_is_asked_for_is_there() -> None:
         assert faults(one["expr"], known) == [], one["expr"]
         asked += 1
     assert asked == 11 + 20
-    legends = [(one["expr"], set(re.findall(r"\{\{(\w+)\}\}", one["legendFormat"])))
-               for one in targets()]  # fmt: skip
+    legends = [
+        (one["expr"], set(re.findall(r"\{\{(\w+)\}\}", one["legendFormat"]))) for one in targets()
+    ]
     for expression, shown in legends:
         kept = {label for named in _BY.findall(expression) for label in named.split(", ")}
         assert shown <= (kept or OF_THE_SCRAPER), expression
@@ -138,8 +139,11 @@ def test_kustomize_takes_the_component(
     )
     done = subprocess.run(
         [control_plane_binary.path, "kubectl", "kustomize", str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     kinds = [one["kind"] for one in yaml.safe_load_all(done.stdout)]
     assert kinds.count("PrometheusRule") == 1

@@ -64,9 +64,11 @@ async def run() -> str:
         control_plane.add(pod("web", cpu="500m"), pod("report", cpu="16"))
         control_plane.add(pod("urgent", cpu="3500m", priority=1000))
         scheduler = Scheduler(
-            connection(control_plane.url), FixedSource([POLICY]),
-            Options(port=0, leader_elect=False, seed=1), traces=traces,
-        )  # fmt: skip
+            connection(control_plane.url),
+            FixedSource([POLICY]),
+            Options(port=0, leader_elect=False, seed=1),
+            traces=traces,
+        )
         running = asyncio.create_task(scheduler.run())
 
         def placed_and_told() -> bool:
@@ -76,8 +78,10 @@ async def run() -> str:
                 for event in control_plane.objects("Event")
             }
             return told >= {
-                ("Scheduled", "web"), ("FailedScheduling", "report"), ("Scheduled", "urgent"),
-            }  # fmt: skip
+                ("Scheduled", "web"),
+                ("FailedScheduling", "report"),
+                ("Scheduled", "urgent"),
+            }
 
         async with asyncio.timeout(_WAIT_S):
             while not placed_and_told():  # noqa: ASYNC110  it tells nobody

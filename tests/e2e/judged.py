@@ -65,17 +65,27 @@ class Judged:
     @property
     def terms(self) -> Terms:
         return Terms(
-            lag_s=self.lag_s, wait_s_max=WAIT_S_MAX, converge_s=0.0, rest_s=self.rest_s,
-            retells=False, unjudged=self.unjudged, ignored=self.ignored, evicts=self.evicts,
-            binds_volumes=self.binds_volumes, kept_in=self.kept_in,
-        )  # fmt: skip
+            lag_s=self.lag_s,
+            wait_s_max=WAIT_S_MAX,
+            converge_s=0.0,
+            rest_s=self.rest_s,
+            retells=False,
+            unjudged=self.unjudged,
+            ignored=self.ignored,
+            evicts=self.evicts,
+            binds_volumes=self.binds_volumes,
+            kept_in=self.kept_in,
+        )
 
 
 def recording(plane: ControlPlane, how: Judged) -> Recording:
     return Recording(
-        plane, users=(NORMAL,), profiles=sorted(how.profiles), terms=how.terms,
+        plane,
+        users=(NORMAL,),
+        profiles=sorted(how.profiles),
+        terms=how.terms,
         trouble_free=how.trouble_free,
-    )  # fmt: skip
+    )
 
 
 def offered_from_the_start(recorded: Recording, scheduler: SchedulerProcess) -> None:

@@ -26,8 +26,10 @@ POLICY = Path(__file__).parent / "policies" / "preemption.yaml"
 PRIORITIES = {"low": 100, "medium": 200, "high": 300}
 JUDGED = Judged(
     frozenset({"kpolicy", "one-each", "one-each-for-good", "never", "sparing"}),
-    trouble_free=True, evicts=True, unjudged=frozenset({"one-each", "one-each-for-good"}),
-)  # fmt: skip
+    trouble_free=True,
+    evicts=True,
+    unjudged=frozenset({"one-each", "one-each-for-good"}),
+)
 GRACE_S = 600  # no test takes as long: such pods end when it says so
 _PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _numbers = itertools.count(1)
@@ -108,9 +110,14 @@ class Stage:
         if on:
             spec["nodeName"] = on
         created = self.plane.admin.create_pod(
-            name, namespace=self.namespace, scheduler_name=scheduler, cpu=cpu, memory="1Mi",
-            labels=labels, spec=spec,
-        )  # fmt: skip
+            name,
+            namespace=self.namespace,
+            scheduler_name=scheduler,
+            cpu=cpu,
+            memory="1Mi",
+            labels=labels,
+            spec=spec,
+        )
         self.uids[name] = created["metadata"]["uid"]
 
     def nominated_pod(self, name: str, priority: str, cpu: str, node: str) -> None:
@@ -131,9 +138,12 @@ class Stage:
         spec = {"minAvailable": 2, "selector": {"matchLabels": dict(labels)}}
         self.plane.admin.create(self.budgets, {"metadata": {"name": name}, "spec": spec})
         status = {
-            "disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 2,
-            "expectedPods": 2, "observedGeneration": 1,
-        }  # fmt: skip
+            "disruptionsAllowed": allowed,
+            "currentHealthy": 2,
+            "desiredHealthy": 2,
+            "expectedPods": 2,
+            "observedGeneration": 1,
+        }
         self.plane.admin.patch(f"{self.budgets}/{name}/status", {"status": status})
 
     def claim(self, name: str) -> None:
@@ -148,19 +158,23 @@ class Stage:
                     "annotations": {"pv.kubernetes.io/bind-completed": "true"},
                 },
                 "spec": {
-                    **common, "resources": {"requests": {"storage": "1Mi"}},
-                    "volumeName": volume_name, "storageClassName": "",
+                    **common,
+                    "resources": {"requests": {"storage": "1Mi"}},
+                    "volumeName": volume_name,
+                    "storageClassName": "",
                 },
             },
-        )  # fmt: skip
+        )
         reference = {"namespace": self.namespace, "name": name, "uid": claim["metadata"]["uid"]}
         volume: Json = {
             "metadata": {"name": volume_name},
             "spec": {
-                **common, "capacity": {"storage": "1Mi"}, "hostPath": {"path": "/mnt"},
+                **common,
+                "capacity": {"storage": "1Mi"},
+                "hostPath": {"path": "/mnt"},
                 "claimRef": reference,
             },
-        }  # fmt: skip
+        }
         self.plane.admin.create("/api/v1/persistentvolumes", volume)
 
     # --- what became of it ---------------------------------------------------------------------

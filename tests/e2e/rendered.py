@@ -68,8 +68,11 @@ class Manifest:
 def rendered(binary: Path, overlay: str) -> tuple[Manifest, ...]:
     done = subprocess.run(
         [binary, "kubectl", "kustomize", str(DEPLOY / "overlays" / overlay)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr  # kustomize warns of what it is about to drop
     return tuple(Manifest(document) for document in yaml.safe_load_all(done.stdout))

@@ -64,10 +64,14 @@ class SchedulerProcess:
         self.has_log = output is None
         self._environment = {**os.environ, **(environment or {})}
         self._command = [
-            str(KPOLICY), "run", f"--kubeconfig={kubeconfig}",
+            str(KPOLICY),
+            "run",
+            f"--kubeconfig={kubeconfig}",
             *([f"--policy={policy}"] if policy is not None else ()),
-            "--bind-address=127.0.0.1", f"--port={port}", *flags,
-        ]  # fmt: skip
+            "--bind-address=127.0.0.1",
+            f"--port={port}",
+            *flags,
+        ]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -112,17 +112,19 @@ class Stage:
     def bound(self, name: str, on: str | None = None, *, timeout_s: float = WITHIN_S) -> str:
         """Wait until it is bound; where."""
         node = wait_for(
-            lambda: self.get(name)["spec"].get("nodeName"), f"{name} to be bound",
+            lambda: self.get(name)["spec"].get("nodeName"),
+            f"{name} to be bound",
             timeout_s=timeout_s,
-        )  # fmt: skip
+        )
         assert on is None or node == on
         return str(node)
 
     def all_bound(self, count: int, *, timeout_s: float = WITHIN_S) -> dict[str, str]:
         wait_for(
-            lambda: len(self.placements()) >= count, f"{count} pods to be bound",
+            lambda: len(self.placements()) >= count,
+            f"{count} pods to be bound",
             timeout_s=timeout_s,
-        )  # fmt: skip
+        )
         return self.placements()
 
     def parked(self, name: str, why: str = "", *, timeout_s: float = WITHIN_S) -> str:
@@ -150,9 +152,12 @@ class Stage:
         self.node(name, cpu="1m", pods=1, labels=label, taints=[PLUG_TAINT])
         tolerations = [{"key": "plug", "operator": "Exists"}]
         self.pod(
-            name, scheduler_name=f"{self.profile}-plug", cpu=None, memory=None,
+            name,
+            scheduler_name=f"{self.profile}-plug",
+            cpu=None,
+            memory=None,
             spec={"nodeSelector": label, "tolerations": tolerations},
-        )  # fmt: skip
+        )
         self.bound(name, name)
 
     # The queue, from its metrics ------------------------------------------------------------

@@ -36,9 +36,11 @@ AS_OVERLAY: Final[Mapping[str, Sequence[str]]] = {
 }
 # What Helm's conventions add to labels and selectors.
 OF_HELM: Final = {
-    "helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
     "app.kubernetes.io/version",
-}  # fmt: skip
+}
 _AFFINITY: Final = (
     "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     ".nodeSelectorTerms[0].matchExpressions[0]"
@@ -47,21 +49,37 @@ _AFFINITY: Final = (
 VARIANTS: Final = {
     **AS_OVERLAY,
     "everything": (
-        "mode=replacement", "metrics.enabled=true", "tracing.endpoint=https://collector:4318",
-        "image.pullSecrets[0].name=pull", "nodeSelector.pool=system", "podLabels.team=platform",
-        "podAnnotations.note=x", "serviceAccountAnnotations.note=x", "args={--log-level=debug}",
-        "env[0].name=KPOLICY_LOG_FORMAT", "env[0].value=json", "replicas=3",
+        "mode=replacement",
+        "metrics.enabled=true",
+        "tracing.endpoint=https://collector:4318",
+        "image.pullSecrets[0].name=pull",
+        "nodeSelector.pool=system",
+        "podLabels.team=platform",
+        "podAnnotations.note=x",
+        "serviceAccountAnnotations.note=x",
+        "args={--log-level=debug}",
+        "env[0].name=KPOLICY_LOG_FORMAT",
+        "env[0].value=json",
+        "replicas=3",
         "networkPolicy.egress[0].ports[0].port=8888",
         f"image.digest=sha256:{'a' * 64}",
-        f"{_AFFINITY}.key=a", f"{_AFFINITY}.operator=Exists",
+        f"{_AFFINITY}.key=a",
+        f"{_AFFINITY}.operator=Exists",
     ),
     "nothing": (
-        "preemption.enabled=false", "volumes.enabled=false", "fences.enabled=false",
-        "networkPolicy.enabled=false", "disruptionBudget.enabled=false",
-        "resourceQuota.enabled=false", "priorityClassName=", "policy.create=false",
-        "leaderElection=false", "replicas=1", "tolerations=null",
+        "preemption.enabled=false",
+        "volumes.enabled=false",
+        "fences.enabled=false",
+        "networkPolicy.enabled=false",
+        "disruptionBudget.enabled=false",
+        "resourceQuota.enabled=false",
+        "priorityClassName=",
+        "policy.create=false",
+        "leaderElection=false",
+        "replicas=1",
+        "tolerations=null",
     ),
-}  # fmt: skip
+}
 
 
 class Helm:
@@ -72,8 +90,12 @@ class Helm:
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self._binary, *arguments],
-            capture_output=True, text=True, timeout=90, check=False, env=self._environment,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+            env=self._environment,
+        )
 
     def done(self, *arguments: str | Path) -> str:
         done = self.run(*arguments)

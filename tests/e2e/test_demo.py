@@ -71,8 +71,11 @@ def test_kubectl_reads_what_it_keeps(
     def kubectl(*arguments: str) -> str:
         return subprocess.run(
             [control_plane_binary.path, "kubectl", f"--kubeconfig={kubeconfig}", *arguments],
-            capture_output=True, text=True, timeout=30, check=True,
-        ).stdout  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        ).stdout
 
     with output.open("w") as stream:
         demo = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)

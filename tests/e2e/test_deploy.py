@@ -110,24 +110,37 @@ def test_the_pods_are_restricted_and_beyond(control_plane_binary: ControlPlaneBi
         assert deployment.document["spec"]["replicas"] == 2
         probes = ("startupProbe", "livenessProbe", "readinessProbe")
         assert [container[probe]["httpGet"]["path"] for probe in probes] == [
-            "/livez", "/livez", "/readyz",
-        ]  # fmt: skip
+            "/livez",
+            "/livez",
+            "/readyz",
+        ]
 
 
 def test_rights_are_what_the_roles_say_and_no_more(cluster: ControlPlane, account: Client) -> None:
     admin = cluster.admin
     granted = [
-        ("list", "", "pods", ""), ("watch", "", "nodes", ""), ("create", "", "pods", "binding"),
-        ("patch", "", "pods", "status"), ("delete", "", "pods", ""),
-    ]  # fmt: skip
+        ("list", "", "pods", ""),
+        ("watch", "", "nodes", ""),
+        ("create", "", "pods", "binding"),
+        ("patch", "", "pods", "status"),
+        ("delete", "", "pods", ""),
+    ]
     denied = [
-        ("patch", "", "pods", ""), ("update", "", "pods", ""), ("list", "", "secrets", ""),
-        ("get", "", "secrets", ""), ("update", "", "pods", "status"), ("patch", "", "nodes", ""),
-        ("create", "", "pods", ""), ("list", "", "configmaps", ""), ("create", "", "bindings", ""),
-        ("deletecollection", "", "pods", ""), ("create", "", "pods", "exec"),
+        ("patch", "", "pods", ""),
+        ("update", "", "pods", ""),
+        ("list", "", "secrets", ""),
+        ("get", "", "secrets", ""),
+        ("update", "", "pods", "status"),
+        ("patch", "", "nodes", ""),
+        ("create", "", "pods", ""),
+        ("list", "", "configmaps", ""),
+        ("create", "", "bindings", ""),
+        ("deletecollection", "", "pods", ""),
+        ("create", "", "pods", "exec"),
         ("escalate", "rbac.authorization.k8s.io", "clusterroles", ""),
-        ("impersonate", "", "users", ""), ("delete", "", "nodes", ""),
-    ]  # fmt: skip
+        ("impersonate", "", "users", ""),
+        ("delete", "", "nodes", ""),
+    ]
     wrong = [asked for asked in granted if not allowed(admin, *asked)]
     wrong += [asked for asked in denied if allowed(admin, *asked)]
     assert not wrong, f"of {len(granted) + len(denied)} asked"

@@ -69,9 +69,12 @@ def scheduler(
     (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
     folder = tmp_path_factory.mktemp("deployed")
     with SchedulerProcess(
-        kubeconfig(cluster, folder), None, folder / "kpolicy.log", flags(container),
+        kubeconfig(cluster, folder),
+        None,
+        folder / "kpolicy.log",
+        flags(container),
         environment=environment(container),
-    ) as process:  # fmt: skip
+    ) as process:
         yield process
 
 
@@ -116,9 +119,12 @@ def test_it_places_evicts_and_follows_its_policy(
     admin.create_pod("low", namespace="load", scheduler_name="kpolicy", cpu="900m", spec=chosen)
     wait_for(lambda: admin.placements("load").get("low") == "small", "the lesser pod to be bound")
     admin.create_pod(
-        "urgent", namespace="load", scheduler_name="kpolicy", cpu="900m",
+        "urgent",
+        namespace="load",
+        scheduler_name="kpolicy",
+        cpu="900m",
         spec={**chosen, "priorityClassName": "high"},
-    )  # fmt: skip
+    )
     wait_for(lambda: admin.placements("load").get("urgent") == "small", "room to be made and used")
     assert not admin.exists("/api/v1/namespaces/load/pods/low")
 

@@ -198,8 +198,11 @@ def test_e01_an_extender_filters_scores_and_binds(
     assert asked == [(path, "application/json") for path in paths]
     (sent,) = server.of("whole-way", "bind")
     assert sent.args == {
-        "PodName": "whole-way", "PodNamespace": "load", "PodUID": uid, "Node": "node-2",
-    }  # fmt: skip
+        "PodName": "whole-way",
+        "PodNamespace": "load",
+        "PodUID": uid,
+        "Node": "node-2",
+    }
     (prioritized,) = server.of("whole-way", "prioritize")
     assert prioritized.args["NodeNames"] == ["node-1", "node-2", "node-3"]
 

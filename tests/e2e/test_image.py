@@ -31,8 +31,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for script, *arguments in (("wheel.sh", wheels), ("site.sh", wheels, site)):
         done = subprocess.run(
             [str(ROOT / "build" / str(script)), *map(str, arguments)],
-            capture_output=True, text=True, check=False, env={**os.environ, "PATH": beside},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": beside},
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     yield site
     shutil.rmtree(folder)
@@ -42,9 +45,13 @@ def in_image(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """As the image does: a bare Python, nothing but the site folder, no home."""
     return subprocess.run(
         [Path(sys.executable).resolve(), "-m", "kpolicy", *arguments],
-        capture_output=True, text=True, timeout=120, check=False, cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd="/",
         env={"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    )
 
 
 def test_what_the_stages_install_schedules(site: Path) -> None:

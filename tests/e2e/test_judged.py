@@ -192,9 +192,7 @@ def told_again_at_rest(history: History) -> History:
 
 
 def what_waits_would_fit(history: History) -> History:
-    return every(
-        history, "pods", lambda pod: pod["spec"]["containers"][0].pop("resources", None)
-    )  # fmt: skip
+    return every(history, "pods", lambda pod: pod["spec"]["containers"][0].pop("resources", None))
 
 
 PLANTED: list[tuple[str, Callable[[History], History]]] = [

@@ -43,8 +43,10 @@ def test_every_mode_is_measured_in_one_run(capsys: pytest.CaptureFixture[str]) -
     assert driver.main(["peer", "--workload", "spread", *sizes, "--output", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["scheduler"], row["scored"]) for row in rows] == [
-        ("kpolicy", "all"), ("kube-scheduler", "sampled"), ("kube-scheduler", "all"),
-    ]  # fmt: skip
+        ("kpolicy", "all"),
+        ("kube-scheduler", "sampled"),
+        ("kube-scheduler", "all"),
+    ]
     assert [(row["pods"], row["scheduled"]) for row in rows] == [(40, 40)] * 3
 
 

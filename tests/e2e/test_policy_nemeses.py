@@ -30,9 +30,7 @@ pytestmark = pytest.mark.cluster
 
 PODS = 8
 FLAPS, FLAP_S = 30, 0.1
-HOW = Judged(
-    frozenset({PROFILE}), unjudged=frozenset({PROFILE}), kept_in=f"{SPACE}/{STATUS}"
-)  # fmt: skip
+HOW = Judged(frozenset({PROFILE}), unjudged=frozenset({PROFILE}), kept_in=f"{SPACE}/{STATUS}")
 
 
 class Offers:

@@ -358,9 +358,14 @@ def test_without_a_last_good_one_a_bad_policy_schedules_nothing(
     admin = cluster.admin
     write(admin, policy("ssd").replace("expression", "expresion"))
     command = [
-        str(KPOLICY), "run", f"--kubeconfig={cluster.kubeconfig(NORMAL)}", "--port=0",
-        "--no-leader-elect", f"--policy-configmap={SPACE}/{NAME}", "--policy-status=none",
-    ]  # fmt: skip
+        str(KPOLICY),
+        "run",
+        f"--kubeconfig={cluster.kubeconfig(NORMAL)}",
+        "--port=0",
+        "--no-leader-elect",
+        f"--policy-configmap={SPACE}/{NAME}",
+        "--policy-status=none",
+    ]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert f"configmap/{SPACE}/{NAME}/policy.yaml:8:" in ended.stderr

@@ -140,25 +140,32 @@ def played(asked: Asked, token: str) -> dict[str, Any]:
     admin.create_nodes(NODES, prefix="node")
     wait_for(
         lambda: total(family(asked, token, "scheduler_cache_size"), type="nodes") == NODES,
-        "the nodes to be known", timeout_s=60,
-    )  # fmt: skip
+        "the nodes to be known",
+        timeout_s=60,
+    )
     admin.create_pods(PLACED, namespace="seen", scheduler_name="kpolicy")
     for number in range(TOO_LARGE):
         admin.create_pod(f"large-{number}", namespace="seen", scheduler_name="kpolicy", cpu="64")
     admin.create_pod(
-        "gated", namespace="seen", scheduler_name="kpolicy",
+        "gated",
+        namespace="seen",
+        scheduler_name="kpolicy",
         spec={"schedulingGates": [{"name": "example.com/wait"}]},
-    )  # fmt: skip
+    )
     wait_for(lambda: len(admin.placements("seen")) == PLACED, "the pods to be bound", timeout_s=60)
     wait_for(
-        lambda: total(family(asked, token, "scheduler_pending_pods"), queue="unschedulable")
-        == TOO_LARGE,
-        "the large ones to be parked", timeout_s=60,
-    )  # fmt: skip
+        lambda: (
+            total(family(asked, token, "scheduler_pending_pods"), queue="unschedulable")
+            == TOO_LARGE
+        ),
+        "the large ones to be parked",
+        timeout_s=60,
+    )
     wait_for(
         lambda: total(family(asked, token, "scheduler_cache_size"), type="assumed_pods") == 0,
-        "every reservation to end", timeout_s=60,
-    )  # fmt: skip
+        "every reservation to end",
+        timeout_s=60,
+    )
     return {"pods": admin.pods("seen"), "nodes": admin.list("/api/v1/nodes")}
 
 
@@ -237,9 +244,14 @@ def test_each_plugins_latency_is_told_by_node(
         assert 0 <= plugins.sums[labels] < 60, labels
         checked += 1
         assert point in {
-            "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "ScoreExtensionNormalize",
+            "PreFilter",
+            "Filter",
+            "PostFilter",
+            "PreScore",
+            "Score",
+            "ScoreExtensionNormalize",
             "Bind",
-        }, plugin  # fmt: skip
+        }, plugin
         bounds = [bound for bound, _ in plugins.buckets[labels]]
         assert bounds == [*exponential(0.00001, 1.5, 20), float("inf")]
     assert checked > len(rules)
@@ -248,10 +260,18 @@ def test_each_plugins_latency_is_told_by_node(
     assert fit >= NODES
     bound = plugins.count(plugin="DefaultBinder", extension_point="Bind", status="Success")
     assert bound == -(-PLACED // 10)
-    per_node_s = plugins.sums[
-        frozenset({("plugin", "NodeResourcesFit"), ("extension_point", "Filter"),
-                   ("status", "Success")})
-    ] / fit  # fmt: skip
+    per_node_s = (
+        plugins.sums[
+            frozenset(
+                {
+                    ("plugin", "NodeResourcesFit"),
+                    ("extension_point", "Filter"),
+                    ("status", "Success"),
+                }
+            )
+        ]
+        / fit
+    )
     assert 0 < per_node_s < 0.001
 
 

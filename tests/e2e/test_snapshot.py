@@ -47,8 +47,9 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         container = {"name": "main", "image": "none", **secret}
         admin.create_pod("talker", namespace="load", spec={"containers": [container]})
         admin.create("/api/v1/namespaces/load/secrets", {"metadata": {"name": "s"}})
-        admin.create(f"{STORAGE}/storageclasses",
-                     {"metadata": {"name": "fast"}, "provisioner": "x.csi"})  # fmt: skip
+        admin.create(
+            f"{STORAGE}/storageclasses", {"metadata": {"name": "fast"}, "provisioner": "x.csi"}
+        )
         plane.kubectl("apply", "-f", str(MANIFEST))
         yield plane
 
@@ -65,10 +66,24 @@ def kubeconfig(cluster: ControlPlane, folder: Path) -> Path:
 
 def record(kubeconfig: Path, target: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kpolicy", "snapshot", "record", "--kubeconfig", str(kubeconfig),
-         "-o", str(target), *flags],
-        capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ),
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "kpolicy",
+            "snapshot",
+            "record",
+            "--kubeconfig",
+            str(kubeconfig),
+            "-o",
+            str(target),
+            *flags,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=dict(os.environ),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -372,9 +372,11 @@ def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
         admin.create_node(name, labels={"pool": "late"})
     volumes.create_claim(admin, namespace, "data", MADE)
     admin.create_pod(
-        "pod", namespace=namespace, scheduler_name="kpolicy",
+        "pod",
+        namespace=namespace,
+        scheduler_name="kpolicy",
         spec={"nodeSelector": {"pool": "late"}, **claimed("data")},
-    )  # fmt: skip
+    )
     gone = volumes.selected_node(admin, namespace, "data")
     (left,) = {"late-0", "late-1"} - {gone}
     wait_for(lambda: scheduler.metric("kpolicy_pods_awaiting_volumes") == 1, "the pod to wait")
@@ -397,14 +399,20 @@ def test_f08_a_restart_finds_the_node_that_was_told(
     """Killed while the volume is made. A pod that comes before it in the queue finds no room."""
     large = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
     admin.create_pod(
-        "older", namespace=namespace, scheduler_name="kpolicy", cpu="20",
+        "older",
+        namespace=namespace,
+        scheduler_name="kpolicy",
+        cpu="20",
         spec={**large, "schedulingGates": [{"name": "wait"}]},
-    )  # fmt: skip
+    )
     volumes.create_claim(admin, namespace, "data", MADE)
     admin.create_pod(
-        "pod", namespace=namespace, scheduler_name="kpolicy", cpu="20",
+        "pod",
+        namespace=namespace,
+        scheduler_name="kpolicy",
+        cpu="20",
         spec={**large, **claimed("data")},
-    )  # fmt: skip
+    )
     assert volumes.selected_node(admin, namespace, "data") == "node-1"
     scheduler.kill()
     remove = [{"op": "remove", "path": "/spec/schedulingGates"}]

@@ -68,8 +68,9 @@ def test_a_smaller_policy_watches_less(control_plane_binary: object, tmp_path: P
                 for event in plane.audit_events()
                 if event.verb == "list"
                 and "limit=1&" not in f"{event.uri}&"
-                and event.user == NORMAL and event.user_agent.startswith("kpolicy")
-            )  # fmt: skip
+                and event.user == NORMAL
+                and event.user_agent.startswith("kpolicy")
+            )
 
         def listed(counts: dict[str, int]) -> None:
             """The API server logs a request a moment after it was answered."""
@@ -85,9 +86,10 @@ def test_a_smaller_policy_watches_less(control_plane_binary: object, tmp_path: P
             def becomes(text: str, resources: set[str]) -> None:
                 policy.write_text(text)
                 wait_for(
-                    lambda: watched() == resources, f"{sorted(resources)} to be watched",
+                    lambda: watched() == resources,
+                    f"{sorted(resources)} to be watched",
                     timeout_s=60,
-                )  # fmt: skip
+                )
 
             assert watched() == READ_BY_FEW
             listed(dict.fromkeys(READ_BY_FEW, 1))

@@ -112,11 +112,13 @@ def provision(admin: Client, namespace: str, claim: str, node: str) -> None:
     """As an external provisioner does: a volume for this very claim."""
     uid = admin.get(f"{claims(namespace)}/{claim}")["metadata"]["uid"]
     create_volume(
-        admin, f"pvc-{uid}", node,
+        admin,
+        f"pvc-{uid}",
+        node,
         storage_class=MADE,
         claim={"namespace": namespace, "name": claim, "uid": uid},
         annotations={PROVISIONED_BY: PROVISIONER},
-    )  # fmt: skip
+    )
 
 
 def refuse(admin: Client, namespace: str, claim: str) -> None:

@@ -9,20 +9,49 @@ from random import Random
 from typing import Final
 
 _BOOLS: Final = (
-    "true", "false", "node.ready", "node.unschedulable", "'a' in node.labels", "node.fits(pod)",
-    "has(pod.labels.a)", "has(pod.controller)", "pod.hostNetwork", "variables.a", "params.a",
-)  # fmt: skip
+    "true",
+    "false",
+    "node.ready",
+    "node.unschedulable",
+    "'a' in node.labels",
+    "node.fits(pod)",
+    "has(pod.labels.a)",
+    "has(pod.controller)",
+    "pod.hostNetwork",
+    "variables.a",
+    "params.a",
+)
 _INTS: Final = (
-    "0", "1", "-1", "9223372036854775807", "pod.priority", "node.podCount", "node.free('cpu')",
-    "pod.request('memory')", "cpu('500m')", "node.pods.count(selector('a=b'))", "cluster.nodeCount",
-    "node.domain('zone').pods.count(selector(pod.labels))", "int(node.annotations['a'])",
-)  # fmt: skip
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "pod.priority",
+    "node.podCount",
+    "node.free('cpu')",
+    "pod.request('memory')",
+    "cpu('500m')",
+    "node.pods.count(selector('a=b'))",
+    "cluster.nodeCount",
+    "node.domain('zone').pods.count(selector(pod.labels))",
+    "int(node.annotations['a'])",
+)
 _TEXTS: Final = (
-    "''", "'a'", "'\\\\n'", "node.name", "pod.namespace", "node.labels['a']", "pod.labels.b",
-    "label(node, 'zone')", "namespaceObject.labels['t']", "node.conditions['Ready']",
-    "node.labels[?'a'].orValue('x')", "pod.controller.kind", "node.labels[pod.name]",
+    "''",
+    "'a'",
+    "'\\\\n'",
+    "node.name",
+    "pod.namespace",
+    "node.labels['a']",
+    "pod.labels.b",
+    "label(node, 'zone')",
+    "namespaceObject.labels['t']",
+    "node.conditions['Ready']",
+    "node.labels[?'a'].orValue('x')",
+    "pod.controller.kind",
+    "node.labels[pod.name]",
     "{'a': 'b'}.a",
-)  # fmt: skip
+)
 _LISTS: Final = ("[]", "['a', 'b']", "pod.images", "node.taints", "pod.containers", "node.pods")
 
 

@@ -61,9 +61,12 @@ class SimulatedApi:
         self._connections: set[Connection] = set()
         self.store = Store(clock, seed=seed)
         self._serving = Serving(
-            self.store, clock, tokens={name: name for name in (*hosts, *OUTSIDERS)},
-            faults=troubles, audit=AuditLog(),
-        )  # fmt: skip
+            self.store,
+            clock,
+            tokens={name: name for name in (*hosts, *OUTSIDERS)},
+            faults=troubles,
+            audit=AuditLog(),
+        )
         self.writes: list[Write] = []
         self.changes: list[Change] = []
         self.requests = 0

@@ -49,14 +49,16 @@ def _extender(*, ignorable: bool, knows_nodes: bool) -> str:
 ASKING: Final = (
     PolicyText("asks", policy_text("asks", _extender(ignorable=False, knows_nodes=True)), _REFUSED),
     PolicyText(
-        "asks-whole", policy_text("asks-whole", _extender(ignorable=False, knows_nodes=False)),
+        "asks-whole",
+        policy_text("asks-whole", _extender(ignorable=False, knows_nodes=False)),
         _REFUSED,
     ),
     PolicyText(
-        "may-ask", policy_text("may-ask", _extender(ignorable=True, knows_nodes=True)),
+        "may-ask",
+        policy_text("may-ask", _extender(ignorable=True, knows_nodes=True)),
         shuns=_REFUSED,
     ),
-)  # fmt: skip
+)
 MAY_ASK: Final = ASKING[-1]
 
 

@@ -154,11 +154,16 @@ class Instance:
             source="the simulation",
         )
         scheduler = Scheduler(
-            connection, self.policies(self.clock), self.options, clock=self.clock,
+            connection,
+            self.policies(self.clock),
+            self.options,
+            clock=self.clock,
             engine=engine if shadowed is None else shadowed,
-            compile_with=self.compile, machine=machine, keeping=self.keeping,
+            compile_with=self.compile,
+            machine=machine,
+            keeping=self.keeping,
             on_lost=lambda: self.end("lease lost"),
-        )  # fmt: skip
+        )
         self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
         self.life = Life(machine, engine, scheduler, main, lease, task, shadowed)

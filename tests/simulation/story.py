@@ -106,14 +106,23 @@ class Story:
         self._post("/api/v1/nodes", body)
 
     def _pod(
-        self, name: str, *, cpu: str = "500m", priority: int = 0, pool: str = "",
+        self,
+        name: str,
+        *,
+        cpu: str = "500m",
+        priority: int = 0,
+        pool: str = "",
         using_claim: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         selector = {"pool": pool} if pool else None
         body = pod(
-            name, cpu=cpu, memory="64Mi", scheduler_name=PROFILE, priority=priority,
+            name,
+            cpu=cpu,
+            memory="64Mi",
+            scheduler_name=PROFILE,
+            priority=priority,
             node_selector=selector,
-        )  # fmt: skip
+        )
         self._post(_PODS, using(body, [using_claim]) if using_claim else body)
 
     def _post(self, path: str, body: object) -> None:

@@ -29,11 +29,26 @@ CALM_EVERY: Final = 10
 SEEDS_FOR_ALL_KINDS: Final = 200
 NEMESES: Final = frozenset(
     {
-        "killed", "stopped", "frozen", "clock stepped", "partitioned", "refused", "reset", "torn",
-        "slow", "lagging", "outage", "compacted", "burst of 429", "burst of 5xx",
-        "policy changed", "bad policy", "policy flapping", "restarted with a bad policy",
+        "killed",
+        "stopped",
+        "frozen",
+        "clock stepped",
+        "partitioned",
+        "refused",
+        "reset",
+        "torn",
+        "slow",
+        "lagging",
+        "outage",
+        "compacted",
+        "burst of 429",
+        "burst of 5xx",
+        "policy changed",
+        "bad policy",
+        "policy flapping",
+        "restarted with a bad policy",
     }
-)  # fmt: skip
+)
 # What others do, and what must come of it now and then.
 STEPS: Final = frozenset(
     {MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}

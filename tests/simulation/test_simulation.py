@@ -21,9 +21,16 @@ from tests.simulation.trouble import Kind
 from tests.simulation.world import Plan
 
 WRITES = {
-    "create leases", "update leases", "create pods/binding", "patch pods/status", "create events",
-    "delete pods", "patch configmaps", "patch persistentvolumes", "patch persistentvolumeclaims",
-}  # fmt: skip
+    "create leases",
+    "update leases",
+    "create pods/binding",
+    "patch pods/status",
+    "create events",
+    "delete pods",
+    "patch configmaps",
+    "patch persistentvolumes",
+    "patch persistentvolumeclaims",
+}
 ROOT = Path(__file__).parents[2]
 SEEDS = range(1, 5)
 SEEDS_FOR_A_MISTAKE_MAX = 60
@@ -124,9 +131,16 @@ def test_a_failure_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
         wrong = ("I1",) if plan.acts is not None and plan.acts >= 5 else ()
         total = Total()
         return Outcome(
-            plan.seed, "", wrong, total.faults, total.steps, total.ends,
-            binds=0, virtual_s=0.0, requests=0,
-        )  # fmt: skip
+            plan.seed,
+            "",
+            wrong,
+            total.faults,
+            total.steps,
+            total.ends,
+            binds=0,
+            virtual_s=0.0,
+            requests=0,
+        )
 
     monkeypatch.setattr(shrink, "simulated", fails_from_five_on)
     assert shrink.fewest_acts(Plan(1)) == 5

@@ -99,9 +99,13 @@ class World:
         self.troubles = Troubles(self._chance(), frozenset(HOSTS))
         network.server_loop = virtual_loop(self.time, self._chance(), "server/main", network)
         self.api = SimulatedApi(
-            VirtualClock(self.time), network, self.troubles,
-            hosts=frozenset(HOSTS), seed=plan.seed, kill=self._kill,
-        )  # fmt: skip
+            VirtualClock(self.time),
+            network,
+            self.troubles,
+            hosts=frozenset(HOSTS),
+            seed=plan.seed,
+            kill=self._kill,
+        )
         chance = self._chance()
         self.setting = plan.setting or setting_of(chance, calm=plan.calm)
         first, goods = GOOD[0], tuple[PolicyText, ...](GOOD)
@@ -218,10 +222,17 @@ class World:
 
     def _instance(self, host: str) -> Instance:
         return Instance(
-            host, self.time, self.network, self._chance(), self.offered.given,
-            self.offered.keeping, compiled, self._told, Options(port=0, leader_elect=True),
+            host,
+            self.time,
+            self.network,
+            self._chance(),
+            self.offered.given,
+            self.offered.keeping,
+            compiled,
+            self._told,
+            Options(port=0, leader_elect=True),
             has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
-        )  # fmt: skip
+        )
 
     def _kill(self, host: str) -> None:
         next(one for one in self.instances if one.host == host).end("killed at a write")

@@ -27,5 +27,6 @@ def test_engine_py_alone_imports_the_compiled_engine() -> None:
     assert len(package) > 150
     importers = {path for path in package if COMPILED in imported(ast.parse(path.read_text()))}
     assert importers == {ENGINE}
-    assert not any("import_module" in path.read_text() and "_engine" in path.read_text()
-                   for path in package)  # fmt: skip
+    assert not any(
+        "import_module" in path.read_text() and "_engine" in path.read_text() for path in package
+    )

@@ -436,8 +436,9 @@ def test_who_loses_a_nomination_to_another_pod_is_told() -> None:
     engine.load_objects(encoded([node("n", cpu="1"), there, waits, high]), "")
     [decision] = engine.schedule(["default/high"], NOW_NS).decisions
     assert (decision.nominated_node, decision.victims) == (
-        "n", [("default/there", "default", "there", False)],
-    )  # fmt: skip
+        "n",
+        [("default/there", "default", "there", False)],
+    )
     assert decision.displaced == ["default/waits"]
     [decision] = engine.schedule(["default/waits"], NOW_NS).decisions
     assert (decision.verdict, decision.nominated_node) == (Verdict.PARKED, "")

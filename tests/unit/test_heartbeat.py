@@ -58,8 +58,9 @@ async def test_tasks_are_told_by_name_from_when_they_begin() -> None:
     await clock.advance(11)
     heartbeats.add(early)
     assert [(one.name, bool(one.failing())) for one in heartbeats] == [
-        ("first", True), ("late", False),
-    ]  # fmt: skip
+        ("first", True),
+        ("late", False),
+    ]
     assert heartbeats.of("first", 10) is not first
     heartbeats.forget("late")
     heartbeats.forget("never there")

@@ -43,16 +43,22 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
         ("--pods", 10_000, 1, BENCH_PODS_MAX, "pods to place"),
     ):
         parser.add_argument(
-            flag, type=_within(low, high), default=default, metavar="N",
+            flag,
+            type=_within(low, high),
+            default=default,
+            metavar="N",
             help=f"{what} (default: {default:,})",
-        )  # fmt: skip
+        )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
     )
     parser.add_argument(
-        "--policy", action="append", default=[], metavar="FILE|DIR|-",
+        "--policy",
+        action="append",
+        default=[],
+        metavar="FILE|DIR|-",
         help="a policy of one profile; repeatable (default: kube-scheduler-default)",
-    )  # fmt: skip
+    )
     add_param_flag(parser)
     add_output_flag(parser)
 

@@ -44,9 +44,13 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser.add_argument("old", metavar="OLD", help=what)
     parser.add_argument("new", metavar="NEW", help=what)
     parser.add_argument(
-        "--snapshot", "-s", action="append", required=True, metavar="FILE|DIR|-",
+        "--snapshot",
+        "-s",
+        action="append",
+        required=True,
+        metavar="FILE|DIR|-",
         help=f"{SNAPSHOT_HELP}; repeatable",
-    )  # fmt: skip
+    )
     add_param_flag(parser)
     parser.add_argument("--all-pods", action="store_true", help="judge pods on nodes again too")
     add_deciding_flags(parser, "each policy's one profile")

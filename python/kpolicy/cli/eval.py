@@ -54,27 +54,42 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     )
     parser.add_argument("expression", nargs="?", metavar="EXPR", help="the expression; - for stdin")
     parser.add_argument(
-        "--snapshot", "-s", action="append", default=[], metavar="FILE|DIR|-",
+        "--snapshot",
+        "-s",
+        action="append",
+        default=[],
+        metavar="FILE|DIR|-",
         help=f"{SNAPSHOT_HELP}; repeatable",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--pod", default="", metavar="NS/NAME",
+        "--pod",
+        default="",
+        metavar="NS/NAME",
         help="what `pod` and `namespaceObject` are (without a namespace: default)",
-    )  # fmt: skip
+    )
     parser.add_argument("--node", default="", metavar="NAME", help="what `node` is")
     parser.add_argument(
-        "--var", action="append", default=[], type=_variable, metavar="NAME=JSON",
+        "--var",
+        action="append",
+        default=[],
+        type=_variable,
+        metavar="NAME=JSON",
         help="a variable; repeatable",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--policy", action="append", default=[], metavar="FILE|DIR|-",
+        "--policy",
+        action="append",
+        default=[],
+        metavar="FILE|DIR|-",
         help="whose `variables` and `params` the expression may use; repeatable",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--rule", default="", metavar="NAME",
+        "--rule",
+        default="",
+        metavar="NAME",
         help="the rule of the policy that is evaluated, or with an expression: whose names it sees "
         "(NAME, or POLICY/NAME)",
-    )  # fmt: skip
+    )
     add_param_flag(parser)
     parser.add_argument(
         "--explain", action="store_true", help="show the value of every sub-expression"

@@ -51,13 +51,19 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     add_snapshot_flag(parser)
     add_policy_flags(parser)
     parser.add_argument(
-        "--pod", action="append", default=[], metavar="NS/NAME",
+        "--pod",
+        action="append",
+        default=[],
+        metavar="NS/NAME",
         help="a pod; repeatable (without a namespace: default)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--top", type=_positive, default=5, metavar="N",
+        "--top",
+        type=_positive,
+        default=5,
+        metavar="N",
         help="scored nodes shown in a table (default: %(default)s)",
-    )  # fmt: skip
+    )
     add_output_flag(parser)
 
 

@@ -47,9 +47,13 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
     add_outputs_flag(parser, _FORMATS)
     parser.add_argument(
-        "--snapshot", "-s", action="append", default=[], metavar="FILE|DIR",
+        "--snapshot",
+        "-s",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
         help="a recorded cluster to ask the rules about; repeatable",
-    )  # fmt: skip
+    )
     add_flags(parser)
     add_param_flag(parser)
     parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, in place")

@@ -18,8 +18,11 @@ from kpolicy.cli.failure import CannotWorkError
 from kpolicy.diagnostics import Diagnostic, Severity
 
 _LEVELS: Final = {
-    "error": Severity.ERROR, "warning": Severity.WARNING, "info": Severity.INFO, "off": None,
-}  # fmt: skip
+    "error": Severity.ERROR,
+    "warning": Severity.WARNING,
+    "info": Severity.INFO,
+    "off": None,
+}
 _KEYS: Final = frozenset({"select", "ignore", "deny", "levels"})
 _FILES: Final = (("kpolicy.toml", ("lint",)), ("pyproject.toml", ("tool", "kpolicy", "lint")))
 _FILE_BYTES_MAX: Final = 1 << 20
@@ -61,17 +64,26 @@ class Settings:
 def add_flags(parser: argparse.ArgumentParser) -> None:
     for flag, what in (("--select", "report only"), ("--ignore", "do not report")):
         parser.add_argument(
-            flag, action="append", default=[], metavar="CODES",
+            flag,
+            action="append",
+            default=[],
+            metavar="CODES",
             help=f"{what} these codes, by prefix: KP2,KP401",
-        )  # fmt: skip
+        )
     parser.add_argument(
-        "--deny", action="append", default=[], metavar="CODES",
+        "--deny",
+        action="append",
+        default=[],
+        metavar="CODES",
         help="take these codes, or `warnings`, for errors",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--level", action="append", default=[], metavar="CODES=LEVEL",
+        "--level",
+        action="append",
+        default=[],
+        metavar="CODES=LEVEL",
         help="error, warning, info or off for these codes; the longest prefix counts",
-    )  # fmt: skip
+    )
     parser.add_argument("--error-on-warning", action="store_true", help="as --deny warnings")
     parser.add_argument(
         "--isolated", action="store_true", help="read no kpolicy.toml and no pyproject.toml"

@@ -21,6 +21,11 @@ def add_outputs_flag(parser: argparse.ArgumentParser, formats: Sequence[str]) ->
         return name, file
 
     parser.add_argument(
-        "--output", "-o", action="append", metavar="FORMAT[=FILE]", type=output, default=None,
+        "--output",
+        "-o",
+        action="append",
+        metavar="FORMAT[=FILE]",
+        type=output,
+        default=None,
         help=f"one of {named} (default: {formats[0]}); may be repeated",
-    )  # fmt: skip
+    )

@@ -14,10 +14,14 @@ from kpolicy.cli.failure import CannotWorkError
 
 def add_param_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--param", action="append", default=[], metavar="NAME=JSON", type=_param,
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=JSON",
+        type=_param,
         help="the value of a param of the policies, before all others; what is no JSON is text; "
         "repeatable",
-    )  # fmt: skip
+    )
 
 
 def params_of(lines: str) -> dict[str, Any]:

@@ -59,9 +59,11 @@ def _fix(one: Diagnostic, findings: Findings) -> dict[str, Any] | None:
 
 def _lines_of(place: Place) -> dict[str, Any]:
     return {
-        "line": place.line, "column": place.column,
-        "endLine": place.end_line, "endColumn": place.end_column,
-    }  # fmt: skip
+        "line": place.line,
+        "column": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
 
 
 def sarif(findings: Findings) -> str:
@@ -125,9 +127,11 @@ def _sarif_result(one: Diagnostic, used: list[str], findings: Findings) -> dict[
 
 def _region(place: Place) -> dict[str, int]:
     return {
-        "startLine": place.line, "startColumn": place.column,
-        "endLine": place.end_line, "endColumn": place.end_column,
-    }  # fmt: skip
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
 
 
 def junit(findings: Findings) -> str:

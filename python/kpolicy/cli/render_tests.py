@@ -110,12 +110,13 @@ def github(run: PolicyTestRun) -> str:
         said += test.diagnostics
         said += [
             Diagnostic(
-                "test", Severity.WARNING if one.is_soft else Severity.ERROR,
+                "test",
+                Severity.WARNING if one.is_soft else Severity.ERROR,
                 f"{test.name}: expected {one.what} {one.expected}, got {one.got}",
                 place=one.place or test.place,
             )
             for one in test.mismatches
-        ]  # fmt: skip
+        ]
     for one in () if run.left_out else run.coverage:
         said += one.diagnostics()
     return annotated(Findings(tuple(said), {}))

@@ -27,9 +27,12 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     parser.add_argument("code", nargs="?", metavar="CODE", help="for example KP204")
     parser.add_argument("--all", action="store_true", help="all codes")
     parser.add_argument(
-        "--output", "-o", choices=("text", "markdown", "json"), default="text",
+        "--output",
+        "-o",
+        choices=("text", "markdown", "json"),
+        default="text",
         help="default: text",
-    )  # fmt: skip
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -78,34 +81,38 @@ def _document(page: Page) -> dict[str, str]:
 def _text(page: Page) -> str:
     import textwrap
 
-    return "\n".join((
-        f"{page.code} ({page.severity.value}): {page.title}",
-        "",
-        textwrap.fill(page.why, 80),
-        "",
-        "bad:",
-        textwrap.indent(page.bad, "    "),
-        "",
-        "good:",
-        textwrap.indent(page.good, "    "),
-        "",
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            f"{page.code} ({page.severity.value}): {page.title}",
+            "",
+            textwrap.fill(page.why, 80),
+            "",
+            "bad:",
+            textwrap.indent(page.bad, "    "),
+            "",
+            "good:",
+            textwrap.indent(page.good, "    "),
+            "",
+        )
+    )
 
 
 def _markdown(page: Page) -> str:
-    return "\n".join((
-        f"## {page.code}: {page.title}",
-        "",
-        f"Level: {page.severity.value}",
-        "",
-        page.why,
-        "",
-        "Bad:",
-        "",
-        f"```yaml\n{page.bad}\n```",
-        "",
-        "Good:",
-        "",
-        f"```yaml\n{page.good}\n```",
-        "",
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            f"## {page.code}: {page.title}",
+            "",
+            f"Level: {page.severity.value}",
+            "",
+            page.why,
+            "",
+            "Bad:",
+            "",
+            f"```yaml\n{page.bad}\n```",
+            "",
+            "Good:",
+            "",
+            f"```yaml\n{page.good}\n```",
+            "",
+        )
+    )

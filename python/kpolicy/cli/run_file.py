@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 _BYTES_MAX: Final = 1 << 20
 _PATHS: Final = (
-    "kubeconfig", "policy_cache", "tls_cert_file", "tls_private_key_file", "auth_token_file",
-)  # fmt: skip
+    "kubeconfig",
+    "policy_cache",
+    "tls_cert_file",
+    "tls_private_key_file",
+    "auth_token_file",
+)
 _PATH_LISTS: Final = ("policy", "shadow_policy")
 
 

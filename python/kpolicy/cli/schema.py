@@ -12,8 +12,11 @@ import sys
 from typing import Any, Final
 
 _KINDS: Final = (
-    "SchedulingPolicy", "PolicyTest", "SchedulerConfiguration", "KubeSchedulerConfiguration",
-)  # fmt: skip
+    "SchedulingPolicy",
+    "PolicyTest",
+    "SchedulerConfiguration",
+    "KubeSchedulerConfiguration",
+)
 _IDENTITY: Final = "https://kpolicy.dev/schema/v1alpha1/{}.json"
 
 

@@ -21,9 +21,12 @@ def add_destination_flag(
     parser: argparse.ArgumentParser, more: str, *, required: bool = False
 ) -> None:
     parser.add_argument(
-        "--output", "-o", metavar="FILE", required=required,
+        "--output",
+        "-o",
+        metavar="FILE",
+        required=required,
         help=f"where to, - for standard output; readable by its owner alone ({more})",
-    )  # fmt: skip
+    )
 
 
 def refuse_terminal(destination: str) -> None:

@@ -28,17 +28,25 @@ SNAPSHOT_HELP: Final = (
 
 def add_snapshot_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--snapshot", "-s", action="extend", nargs="+", required=True, metavar="FILE|DIR|-",
+        "--snapshot",
+        "-s",
+        action="extend",
+        nargs="+",
+        required=True,
+        metavar="FILE|DIR|-",
         help=SNAPSHOT_HELP,
-    )  # fmt: skip
+    )
 
 
 def add_policy_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--policy", action="append", default=[], metavar="FILE|DIR|-",
+        "--policy",
+        action="append",
+        default=[],
+        metavar="FILE|DIR|-",
         help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
         "(default: kube-scheduler-default, for every pending pod)",
-    )  # fmt: skip
+    )
     add_deciding_flags(parser, "the policy's one profile")
     add_param_flag(parser)
 
@@ -46,9 +54,10 @@ def add_policy_flags(parser: argparse.ArgumentParser) -> None:
 def add_deciding_flags(parser: argparse.ArgumentParser, profile: str) -> None:
     """How a program decides beyond what it says. `profile`: whose may serve every pod."""
     parser.add_argument(
-        "--every-pod", action="store_true",
+        "--every-pod",
+        action="store_true",
         help=f"{profile} serves all pods, whatever scheduler they name",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
     )

@@ -48,13 +48,15 @@ def add_parser(verbs: Any) -> None:  # argparse has no public name for this type
     )
     record.add_argument("--context", default=environment("KPOLICY_CONTEXT"), metavar="NAME")
     record.add_argument(
-        "--kinds", metavar="KIND,…",
+        "--kinds",
+        metavar="KIND,…",
         help="record these alone, by their plural names as kubectl has them (default: all)",
-    )  # fmt: skip
+    )
     record.add_argument(
-        "--skip-forbidden", action="store_true",
+        "--skip-forbidden",
+        action="store_true",
         help="leave out kinds that may not be listed; the file says which",
-    )  # fmt: skip
+    )
     add_destination_flag(record, "default: kpolicy-TIME.kpsnap")
 
 
@@ -105,9 +107,13 @@ async def _listed(
         return connection
     async with ApiClient(connection, clock) as client:
         return await record(
-            client, writer, clock, wanted=wanted, skip_forbidden=args.skip_forbidden,
+            client,
+            writer,
+            clock,
+            wanted=wanted,
+            skip_forbidden=args.skip_forbidden,
             progress=progress,
-        )  # fmt: skip
+        )
 
 
 def _wanted(written_kinds: str | None) -> list[Resource]:
@@ -134,8 +140,9 @@ def _say(made: Recording, destination: str, objects: int) -> None:
     if missing:
         print(f"warning: left out: {_told(made, missing)}", file=sys.stderr)
     if not made.is_of_one_moment:
-        print("note: the kinds are of different moments; `snapshot info` says which",
-              file=sys.stderr)  # fmt: skip
+        print(
+            "note: the kinds are of different moments; `snapshot info` says which", file=sys.stderr
+        )
     print(f"recorded {objects:,} objects in {destination}", file=sys.stderr)
 
 

@@ -41,17 +41,25 @@ def add_parser(verbs: Any) -> None:  # argparse has no public name for this type
     )
     redact.add_argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
     redact.add_argument(
-        "--key", required=True, metavar="FILE|random",
+        "--key",
+        required=True,
+        metavar="FILE|random",
         help="at least 16 bytes that nobody else has; `random`: made now and forgotten",
-    )  # fmt: skip
+    )
     redact.add_argument(
-        "--keep-label", action="append", default=[], metavar="KEY",
+        "--keep-label",
+        action="append",
+        default=[],
+        metavar="KEY",
         help="values of this label stay, for a policy that names them; repeatable",
-    )  # fmt: skip
+    )
     redact.add_argument(
-        "--keep-namespace", action="append", default=[], metavar="NS",
+        "--keep-namespace",
+        action="append",
+        default=[],
+        metavar="NS",
         help="this namespace's name stays, wherever it stands; repeatable",
-    )  # fmt: skip
+    )
     add_destination_flag(redact, "must be given", required=True)
 
 

@@ -43,21 +43,30 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
     )
     parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["."])
     parser.add_argument(
-        "--run", default="", metavar="REGEX", type=_pattern,
+        "--run",
+        default="",
+        metavar="REGEX",
+        type=_pattern,
         help="only tests whose name, as document/test, contains this",
-    )  # fmt: skip
+    )
     parser.add_argument("--fail-fast", "-x", action="store_true", help="stop at the first failure")
     parser.add_argument(
         "--jobs", "-j", type=_jobs, default=1, metavar="N", help="processes (default: %(default)s)"
     )
     parser.add_argument(
-        "--coverage-min", type=_percentage, default=None, metavar="PERCENT",
+        "--coverage-min",
+        type=_percentage,
+        default=None,
+        metavar="PERCENT",
         help="fail below this coverage, whatever the documents ask for",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--policy", action="append", default=[], metavar="FILE|DIR",
+        "--policy",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
         help="test these policies instead of those that the documents name; repeatable",
-    )  # fmt: skip
+    )
     add_param_flag(parser)
     parser.add_argument(
         "--update", action="store_true", help="write what was got in place of what was expected"

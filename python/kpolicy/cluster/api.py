@@ -159,10 +159,15 @@ class ApiClient:
         began_ns = self._clock.monotonic_ns()
         try:
             async with session.request(
-                verb, self._url(target), data=body, headers=headers, timeout=_timeout(timeout_s),
-                proxy=self.connection.proxy, server_hostname=self.connection.server_name,
+                verb,
+                self._url(target),
+                data=body,
+                headers=headers,
+                timeout=_timeout(timeout_s),
+                proxy=self.connection.proxy,
+                server_hostname=self.connection.server_name,
                 allow_redirects=False,
-            ) as response:  # fmt: skip
+            ) as response:
                 content = await _read(response, body_bytes_max)
                 self._tell(verb, response.status, began_ns)
                 if response.status not in _SUCCESS:
@@ -216,11 +221,14 @@ class ApiClient:
             try:
                 async with asyncio.timeout(timeout_s):
                     response = await session.get(
-                        url, headers=headers, timeout=_timeout(None),
+                        url,
+                        headers=headers,
+                        timeout=_timeout(None),
                         proxy=self.connection.proxy,
                         server_hostname=self.connection.server_name,
-                        allow_redirects=False, read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
-                    )  # fmt: skip
+                        allow_redirects=False,
+                        read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
+                    )
                     self._tell("WATCH", response.status, began_ns)
                     answer = Stream(response)
                     if response.status not in _SUCCESS:

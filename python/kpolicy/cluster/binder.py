@@ -118,9 +118,13 @@ class Binder:
         """One try; `Overloaded`: it was not written and may be tried again."""
         path = f"{pod_path(binding.namespace, binding.name)}/binding"
         answer = await self._client.request(
-            "POST", path, self._query, binding_body(binding),
-            timeout_s=self._timeout_s, traceparent=traceparent,
-        )  # fmt: skip
+            "POST",
+            path,
+            self._query,
+            binding_body(binding),
+            timeout_s=self._timeout_s,
+            traceparent=traceparent,
+        )
         if isinstance(answer, Response):
             if answer.status == _CREATED:
                 return Bound()

@@ -137,9 +137,13 @@ class EventRecorder:
     async def _send(self, item: _NewEvent | Series) -> bool:
         if isinstance(item, Series):
             answer = await write(
-                self._client, self._clock, "PATCH", f"{_path(item.namespace)}/{item.name}",
-                series_body(item.count, item.last_seen_wall_ns), content_type=MERGE_PATCH,
-            )  # fmt: skip
+                self._client,
+                self._clock,
+                "PATCH",
+                f"{_path(item.namespace)}/{item.name}",
+                series_body(item.count, item.last_seen_wall_ns),
+                content_type=MERGE_PATCH,
+            )
             if isinstance(answer, Status) and answer.code == _NOT_FOUND:
                 self._memory.end(item.key)  # outlived its hour in etcd: the next one is a new Event
             return isinstance(answer, Response)

@@ -71,10 +71,18 @@ def after_list(
     match outcome:
         case Listed(resource_version=version):
             return replace(
-                plan, list_needed=False, list_latest=False, resource_version=version, wait_s=0.0,
-                error="", failure=None, watch_failures=0, too_large=0, stale_lists=0,
+                plan,
+                list_needed=False,
+                list_latest=False,
+                resource_version=version,
+                wait_s=0.0,
+                error="",
+                failure=None,
+                watch_failures=0,
+                too_large=0,
+                stale_lists=0,
                 refusals=0,
-            )  # fmt: skip
+            )
         case Stale(resource_version=version):
             text = f"the server listed version {version}, older than {plan.resource_version} seen"
             stale = replace(plan, list_latest=True, stale_lists=plan.stale_lists + 1)

@@ -86,9 +86,15 @@ async def read_roster(client: ApiClient, nodes: Resource, pods: Resource) -> Ros
 async def _read(client: ApiClient, resource: Resource, sink: _Pages) -> str:
     try:
         outcome = await read_list(
-            client, resource, sink, seen="", not_older_than="", page_objects=LIST_PAGE_OBJECTS,
-            refuse_stale=False, pause=_no_pause,
-        )  # fmt: skip
+            client,
+            resource,
+            sink,
+            seen="",
+            not_older_than="",
+            page_objects=LIST_PAGE_OBJECTS,
+            refuse_stale=False,
+            pause=_no_pause,
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"the list could not be read: {type(error).__name__}: {error}"
     if isinstance(outcome, Listed):

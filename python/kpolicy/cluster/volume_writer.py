@@ -74,9 +74,13 @@ class VolumeWriter:
             if not self._fence():
                 return WriteFenced()
             answer = await self._client.request(
-                "PATCH", patch.path, _QUERY, patch.body(), content_type=MERGE_PATCH,
+                "PATCH",
+                patch.path,
+                _QUERY,
+                patch.body(),
+                content_type=MERGE_PATCH,
                 timeout_s=BIND_TIMEOUT_S,
-            )  # fmt: skip
+            )
             if isinstance(answer, Response):
                 version = _version(answer.body)
                 return NotWritten(_NOT_AN_OBJECT) if version is None else Written(version)

@@ -64,12 +64,28 @@ WORKLOADS = (
     Workload("api", 250, "middling", "500m", "1Gi"),
     Workload("batch", 170, "wants memory", "400m", "4Gi"),
     Workload("critical", 100, "priority 2000: the policy keeps it off spot", "500m", "1Gi", 2000),
-    Workload("training", 42, "needs a GPU and tolerates the taint", "2", "8Gi", 0,
-             (GPU_TOLERATION,), ((GPU, "1"),)),
+    Workload(
+        "training",
+        42,
+        "needs a GPU and tolerates the taint",
+        "2",
+        "8Gi",
+        0,
+        (GPU_TOLERATION,),
+        ((GPU, "1"),),
+    ),
     Workload("giant", 5, "asks for more cpu than any node has", "48", "64Gi"),
-    Workload("stray-gpu", 3, "needs a GPU but does not tolerate the taint", "1", "4Gi", 0, (),
-             ((GPU, "1"),)),
-)  # fmt: skip
+    Workload(
+        "stray-gpu",
+        3,
+        "needs a GPU but does not tolerate the taint",
+        "1",
+        "4Gi",
+        0,
+        (),
+        ((GPU, "1"),),
+    ),
+)
 
 
 def nodes(count: int) -> Iterator[Object]:

@@ -62,8 +62,11 @@ class Difference:
 
     def line(self) -> dict[str, Any]:
         line: dict[str, Any] = {
-            "pod": self.pod, "kind": self.kind, "old": self.old.line(), "new": self.new.line()
-        }  # fmt: skip
+            "pod": self.pod,
+            "kind": self.kind,
+            "old": self.old.line(),
+            "new": self.new.line(),
+        }
         if self.is_placed:
             line["onNode"] = True
         if self.reason is not None:
@@ -223,9 +226,10 @@ class _OnNodes:
         self._pods = {
             key_of(item): item
             for _, item in snapshot.objects()
-            if item.get("kind") == "Pod" and (item.get("spec") or {}).get("nodeName")
+            if item.get("kind") == "Pod"
+            and (item.get("spec") or {}).get("nodeName")
             and (item.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
-        }  # fmt: skip
+        }
 
     def judged(self, progress: Progress | None) -> list[Difference]:
         judged: list[Difference] = []

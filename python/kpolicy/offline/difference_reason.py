@@ -57,9 +57,11 @@ class Outscored:
         return not self.rules
 
     def line(self) -> dict[str, Any]:
-        return {"kind": "tie"} if self.is_tie else {
-            "kind": "scores", "rules": [one.line() for one in self.rules]
-        }  # fmt: skip
+        return (
+            {"kind": "tie"}
+            if self.is_tie
+            else {"kind": "scores", "rules": [one.line() for one in self.rules]}
+        )
 
 
 Reason = Rejection | Outscored

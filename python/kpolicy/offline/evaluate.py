@@ -167,9 +167,11 @@ class Evaluating:
 
     def _environment(self, values: Mapping[str, Exact], pod: str, node: str) -> Environment:
         known = {
-            "pod": bool(pod), "namespaceObject": bool(pod), "node": bool(node),
+            "pod": bool(pod),
+            "namespaceObject": bool(pod),
+            "node": bool(node),
             "cluster": self._snapshot is not None,
-        }  # fmt: skip
+        }
         environment = Environment(
             roots=tuple(root for root in _ROOTS if known[root] and root not in values),
             params=self._names.params,

@@ -49,8 +49,10 @@ class Step:
 
     def line(self) -> dict[str, Any]:
         line: dict[str, Any] = {
-            "expression": self.text, "start": self.span.start, "end": self.span.end
-        }  # fmt: skip
+            "expression": self.text,
+            "start": self.span.start,
+            "end": self.span.end,
+        }
         if self.count == 1:
             line |= self.outcomes[0].line()
         else:

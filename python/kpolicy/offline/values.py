@@ -24,9 +24,22 @@ _QUANTITY: Final = re.compile(
     r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?\Z"
 )
 _TYPES: Final = frozenset(
-    ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type",
-     "optional_type", "google.protobuf.Timestamp", "google.protobuf.Duration")
-)  # fmt: skip
+    (
+        "bool",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bytes",
+        "list",
+        "map",
+        "null_type",
+        "type",
+        "optional_type",
+        "google.protobuf.Timestamp",
+        "google.protobuf.Duration",
+    )
+)
 _NOT_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
@@ -248,8 +261,9 @@ def _quoted(text: str) -> str:
 
 def _escape(character: str) -> str:
     short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character)
-    return short or (f"\\u{ord(character):04x}" if ord(character) < 2**16 else
-                     f"\\U{ord(character):08x}")  # fmt: skip
+    return short or (
+        f"\\u{ord(character):04x}" if ord(character) < 2**16 else f"\\U{ord(character):08x}"
+    )
 
 
 def _bytes_quoted(data: bytes) -> str:

@@ -174,12 +174,13 @@ def _preemption(
         return (policy.name, policy, Preemption()), []
     said = [
         other[0].remark(
-            "KP116", f"`{first[0].name}` sets preemption of this profile otherwise",
+            "KP116",
+            f"`{first[0].name}` sets preemption of this profile otherwise",
             ("spec", "preemption"),
         )
         for other in stated
         if other is not None and other[0].name != first[0].name and other[1] != first[1]
-    ]  # fmt: skip
+    ]
     return (policy.name, *first), said
 
 

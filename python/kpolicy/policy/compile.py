@@ -120,9 +120,13 @@ def examine(
         profiles = {EVERY_POD: next(iter(profiles.values()))}
     program, said_program = work.program(profiles)
     return Examined(
-        program, (*said, *said_program), found.texts, tuple(distinct), work.expressions,
+        program,
+        (*said, *said_program),
+        found.texts,
+        tuple(distinct),
+        work.expressions,
         work.resolution,
-    )  # fmt: skip
+    )
 
 
 def _named(source: Source | str, index: int) -> Source:

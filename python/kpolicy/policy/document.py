@@ -168,9 +168,12 @@ class _Reader:
             message += f"the text `{meant}`" if isinstance(meant, str) else f"the number {meant}"
             written = f'"{event.value}"' if isinstance(meant, str) else str(meant)
             said = remark(
-                "KP106", message, span, hint=f'write `"{event.value}"` if you mean the text',
+                "KP106",
+                message,
+                span,
+                hint=f'write `"{event.value}"` if you mean the text',
                 fix=Fix((Edit(span, written),)),
-            )  # fmt: skip
+            )
             self.diagnostics.append(said)
         return Scalar(span, event.value, resolve(event.value), "")
 

@@ -175,9 +175,11 @@ def find_documents(sources: Iterable[Source], release: str = "") -> Found:
         else:
             collector.take(read, is_named=source.is_named)
     return Found(
-        tuple(collector.documents), tuple(collector.config_maps), tuple(collector.diagnostics),
+        tuple(collector.documents),
+        tuple(collector.config_maps),
+        tuple(collector.diagnostics),
         tuple(texts),
-    )  # fmt: skip
+    )
 
 
 def _config_map(text: SourceText, root: Mapping) -> ConfigMap:

@@ -84,8 +84,10 @@ class Entries:
     def _builtin(self, applied: AppliedRule) -> dict[str, Any]:
         written = applied.written
         entry: dict[str, Any] = {
-            "name": written.name, "builtin": written.rule.builtin, "args": dict(written.args)
-        }  # fmt: skip
+            "name": written.name,
+            "builtin": written.rule.builtin,
+            "args": dict(written.args),
+        }
         match = self._match(applied)
         if match:
             spec = written.policy.model.spec

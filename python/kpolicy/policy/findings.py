@@ -34,11 +34,17 @@ M = TypeVar("M", bound=BaseModel)
 
 # Types of errors that are about a value's type; the rest of KP113 is about its range or form.
 _TYPE_NAMES = {
-    "string_type": "text", "int_type": "a whole number", "float_type": "a number",
-    "bool_type": "`true` or `false`", "list_type": "a list", "dict_type": "a map",
-    "model_type": "a map", "model_attributes_type": "a map", "int_from_float": "a whole number",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "`true` or `false`",
+    "list_type": "a list",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "model_attributes_type": "a map",
+    "int_from_float": "a whole number",
     "is_instance_of": "another type",
-}  # fmt: skip
+}
 
 
 def validated(
@@ -158,10 +164,13 @@ def _inside(path: Path) -> str:
     if not names:
         return ""
     one = {
-        "predicates": "a predicate", "priorities": "a priority", "profiles": "a profile",
-        "variables": "a variable", "matchConditions": "a match condition",
+        "predicates": "a predicate",
+        "priorities": "a priority",
+        "profiles": "a profile",
+        "variables": "a variable",
+        "matchConditions": "a match condition",
         "extenders": "an extender",
-    }  # fmt: skip
+    }
     if isinstance(path[-1], int):
         return f" in {one.get(names[-1], f'`{names[-1]}`')}"
     return f" in `{names[-1]}`"

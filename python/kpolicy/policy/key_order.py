@@ -10,20 +10,62 @@ from collections.abc import Iterable
 from typing import Final
 
 _RULE: Final = (
-    "builtin", "name", "description", "enabled", "weight", "enforcement", "matchConditions", "args",
-    "expression", "message", "messageExpression", "reason", "preemptible", "normalize", "onError",
-)  # fmt: skip
+    "builtin",
+    "name",
+    "description",
+    "enabled",
+    "weight",
+    "enforcement",
+    "matchConditions",
+    "args",
+    "expression",
+    "message",
+    "messageExpression",
+    "reason",
+    "preemptible",
+    "normalize",
+    "onError",
+)
 _CONDITION: Final = ("name", "expression")
 _SPEC: Final = (
-    "profiles", "extends", "order", "minEngine", "compatibility", "shadow", "failurePolicy",
-    "params", "paramsFrom", "limits", "matchConditions", "variables", "predicateOrder", "implicit",
-    "evaluateAll", "interPodAffinity", "predicates", "priorities", "percentageOfNodesToScore",
-    "tieBreak", "preemption", "extenders",
-)  # fmt: skip
+    "profiles",
+    "extends",
+    "order",
+    "minEngine",
+    "compatibility",
+    "shadow",
+    "failurePolicy",
+    "params",
+    "paramsFrom",
+    "limits",
+    "matchConditions",
+    "variables",
+    "predicateOrder",
+    "implicit",
+    "evaluateAll",
+    "interPodAffinity",
+    "predicates",
+    "priorities",
+    "percentageOfNodesToScore",
+    "tieBreak",
+    "preemption",
+    "extenders",
+)
 _EXTENDER: Final = (
-    "name", "urlPrefix", "filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb", "weight",
-    "enableHTTPS", "tlsConfig", "httpTimeout", "nodeCacheCapable", "ignorable", "managedResources",
-)  # fmt: skip
+    "name",
+    "urlPrefix",
+    "filterVerb",
+    "prioritizeVerb",
+    "preemptVerb",
+    "bindVerb",
+    "weight",
+    "enableHTTPS",
+    "tlsConfig",
+    "httpTimeout",
+    "nodeCacheCapable",
+    "ignorable",
+    "managedResources",
+)
 
 # By path; `*` is any item of a list or any key of a map.
 _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
@@ -44,11 +86,15 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("spec", "priorities", "*", "matchConditions", "*"): _CONDITION,
     ("spec", "priorities", "*", "normalize"): ("method", "from", "to", "points"),
     ("spec", "preemption"): (
-        "policy", "minCandidateNodesPercentage", "minCandidateNodesAbsolute", "victims", "order",
+        "policy",
+        "minCandidateNodesPercentage",
+        "minCandidateNodesAbsolute",
+        "victims",
+        "order",
     ),
     ("spec", "extenders", "*"): _EXTENDER,
     ("spec", "extenders", "*", "managedResources", "*"): ("name", "ignoredByScheduler"),
-}  # fmt: skip
+}
 
 
 def ordered(path: tuple[str, ...], keys: Iterable[str]) -> list[str]:

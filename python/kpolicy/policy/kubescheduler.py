@@ -33,8 +33,14 @@ from kpolicy.policy.tree import (
 
 # What happens at these points follows from another, or is the same for every profile.
 _OWN_WAY: Final = (
-    "preEnqueue", "queueSort", "bind", "permit", "reserve", "preBind", "postBind",
-)  # fmt: skip
+    "preEnqueue",
+    "queueSort",
+    "bind",
+    "permit",
+    "reserve",
+    "preBind",
+    "postBind",
+)
 _NOT_READ: Final = {
     **dict.fromkeys(_OWN_WAY, "is done in kpolicy's own way"),
     "preFilter": "goes with `filter` here",

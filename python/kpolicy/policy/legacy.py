@@ -23,11 +23,17 @@ from kpolicy.policy.tree import Mapping, Node, Scalar, Sequence, find, made, map
 
 SCHEDULER_NAME: Final = "default-scheduler"
 _FIELDS: Final = (
-    "kind", "apiVersion", "metadata", "predicates", "priorities", "extenders",
-    "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
+    "kind",
+    "apiVersion",
+    "metadata",
+    "predicates",
+    "priorities",
+    "extenders",
+    "hardPodAffinitySymmetricWeight",
+    "alwaysCheckAllPredicates",
     # Ours: the release that the file was written for.
     "compatibility",
-)  # fmt: skip
+)
 
 
 def looks_like_one(root: Mapping) -> bool:

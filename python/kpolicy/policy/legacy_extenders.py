@@ -14,12 +14,29 @@ from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.tree import Entry, Mapping, Node, Scalar, Sequence, items
 
 _EXTENDER: Final = (
-    "urlPrefix", "filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb", "weight", "enableHTTPS",
-    "tlsConfig", "httpTimeout", "nodeCacheCapable", "ignorable", "managedResources",
-)  # fmt: skip
+    "urlPrefix",
+    "filterVerb",
+    "prioritizeVerb",
+    "preemptVerb",
+    "bindVerb",
+    "weight",
+    "enableHTTPS",
+    "tlsConfig",
+    "httpTimeout",
+    "nodeCacheCapable",
+    "ignorable",
+    "managedResources",
+)
 _TLS: Final = (
-    "insecure", "serverName", "certFile", "keyFile", "caFile", "certData", "keyData", "caData",
-)  # fmt: skip
+    "insecure",
+    "serverName",
+    "certFile",
+    "keyFile",
+    "caFile",
+    "certData",
+    "keyData",
+    "caData",
+)
 _RESOURCE: Final = ("name", "ignoredByScheduler")
 # Was in the first published example and never read.
 _IGNORED_ALWAYS: Final = ("apiVersion",)

@@ -113,12 +113,29 @@ PRIORITIES: Final[dict[str, tuple[Meaning, ...]]] = {
 
 # Keys are what a predicate becomes; releases 1.10 to 1.22 asked in this order, whatever the file's.
 ORDER: Final = (
-    "CheckNodeCondition", "NodeUnschedulable", "NodeName", "NodePorts", "NodeAffinity",
-    "NodeResourcesFit", "VolumeRestrictions", "TaintToleration", LABEL_PRESENCE,
-    "ServiceAffinity", "EBSLimits", "GCEPDLimits", "NodeVolumeLimits", "AzureDiskLimits",
-    "CinderLimits", "VolumeBinding", "VolumeZone", "CheckNodeMemoryPressure",
-    "CheckNodePIDPressure", "CheckNodeDiskPressure", "PodTopologySpread", "InterPodAffinity",
-)  # fmt: skip
+    "CheckNodeCondition",
+    "NodeUnschedulable",
+    "NodeName",
+    "NodePorts",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "TaintToleration",
+    LABEL_PRESENCE,
+    "ServiceAffinity",
+    "EBSLimits",
+    "GCEPDLimits",
+    "NodeVolumeLimits",
+    "AzureDiskLimits",
+    "CinderLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "CheckNodeMemoryPressure",
+    "CheckNodePIDPressure",
+    "CheckNodeDiskPressure",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
 # With GeneralPredicates, its parts come at its place, in its order.
 ORDER_GENERAL: Final = (*ORDER[:2], *_GENERAL, *(one for one in ORDER[2:] if one not in _GENERAL))
 
@@ -127,9 +144,17 @@ Minor = int
 
 def default_predicates(minor: Minor) -> tuple[str, ...]:
     """The set that a missing list stands for in release 1.`minor`."""
-    names = ["NoVolumeZoneConflict", "MaxEBSVolumeCount", "MaxGCEPDVolumeCount",
-             "MaxAzureDiskVolumeCount", "MatchInterPodAffinity", "NoDiskConflict",
-             "GeneralPredicates", "PodToleratesNodeTaints", "CheckVolumeBinding"]  # fmt: skip
+    names = [
+        "NoVolumeZoneConflict",
+        "MaxEBSVolumeCount",
+        "MaxGCEPDVolumeCount",
+        "MaxAzureDiskVolumeCount",
+        "MatchInterPodAffinity",
+        "NoDiskConflict",
+        "GeneralPredicates",
+        "PodToleratesNodeTaints",
+        "CheckVolumeBinding",
+    ]
     if minor <= 11:
         names += ["CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodeCondition"]
         names += ["CheckNodePIDPressure"] if minor == 11 else []
@@ -141,10 +166,14 @@ def default_predicates(minor: Minor) -> tuple[str, ...]:
 
 def default_priorities(minor: Minor) -> dict[str, int]:
     weights = {
-        "SelectorSpreadPriority": 1, "InterPodAffinityPriority": 1, "LeastRequestedPriority": 1,
-        "BalancedResourceAllocation": 1, "NodePreferAvoidPodsPriority": 10_000,
-        "NodeAffinityPriority": 1, "TaintTolerationPriority": 1,
-    }  # fmt: skip
+        "SelectorSpreadPriority": 1,
+        "InterPodAffinityPriority": 1,
+        "LeastRequestedPriority": 1,
+        "BalancedResourceAllocation": 1,
+        "NodePreferAvoidPodsPriority": 10_000,
+        "NodeAffinityPriority": 1,
+        "TaintTolerationPriority": 1,
+    }
     if minor >= 12:
         weights["ImageLocalityPriority"] = 1
     if minor >= 18:

@@ -125,9 +125,14 @@ def _parts(
     named = find(policy.tree, (*path, "name"))
     place = policy.place((*path, "name" if named is not None else "builtin"))
     return RuleParts(
-        scheduler_name, entry["name"], is_predicate, policy.text.name, place,
-        expression, tuple(one for one in conditions if one is not None),
-    )  # fmt: skip
+        scheduler_name,
+        entry["name"],
+        is_predicate,
+        policy.text.name,
+        place,
+        expression,
+        tuple(one for one in conditions if one is not None),
+    )
 
 
 def _conditions(policy: Policy, path: Path) -> Iterator[Path]:

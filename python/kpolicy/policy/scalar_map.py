@@ -18,10 +18,25 @@ _Piece: TypeAlias = tuple[str, int]
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
 _BLANKS: Final = " \t"
 _ESCAPES: Final = {
-    "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f",
-    "r": "\r", "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
-    "L": "\u2028", "P": "\u2029",
-}  # fmt: skip
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "t": "\t",
+    "\t": "\t",
+    "n": "\n",
+    "v": "\v",
+    "f": "\f",
+    "r": "\r",
+    "e": "\x1b",
+    " ": " ",
+    '"': '"',
+    "/": "/",
+    "\\": "\\",
+    "N": "\x85",
+    "_": "\xa0",
+    "L": "\u2028",
+    "P": "\u2029",
+}
 _CODED: Final = {"x": 2, "u": 4, "U": 8}
 # An explicit indentation indicator counts from a parent that the raw text does not show.
 _INDENT_MAX: Final = 512

@@ -12,10 +12,18 @@ from typing import Final
 from kpolicy.policy.limits import INTEGER_CHARACTERS_MAX
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True,
-    "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
 _OCTAL: Final = re.compile(r"0o[0-7]+\Z")

@@ -122,18 +122,27 @@ async def _listed(
     page_objects = LIST_PAGE_OBJECTS
     for _ in range(LIST_TRIES_MAX):
         outcome = await read_list(
-            client, resource, pages, seen="", not_older_than="", page_objects=page_objects,
-            refuse_stale=False, pause=pause, exactly=version,
-        )  # fmt: skip
+            client,
+            resource,
+            pages,
+            seen="",
+            not_older_than="",
+            page_objects=page_objects,
+            refuse_stale=False,
+            pause=pause,
+            exactly=version,
+        )
         if pages.broken:
             return _no_list(client, resource)
         if isinstance(outcome, Listed):
             return outcome.resource_version
         assert isinstance(outcome, Broken), "nothing was seen that a list could be older than"
         failure = outcome.failure
-        if isinstance(failure, Status) and failure.code in _VERSION_REFUSED and (
-            version or failure.code == 410
-        ):  # fmt: skip
+        if (
+            isinstance(failure, Status)
+            and failure.code in _VERSION_REFUSED
+            and (version or failure.code == 410)
+        ):
             version = ""
             if outcome.paging:
                 page_objects = min(LIST_PAGE_OBJECTS_MAX, page_objects * PAGE_GROWTH)

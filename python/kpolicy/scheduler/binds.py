@@ -269,9 +269,11 @@ class Binds:
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._window:
                     outcome = await self._binder.settle(
-                        binding, doubt, traceparent,
+                        binding,
+                        doubt,
+                        traceparent,
                         may_send=self._unsent.may_send_again(binding.uid),
-                    )  # fmt: skip
+                    )
                 self.outcomes[type(outcome).__name__] += 1
                 if not isinstance(outcome, Unknown):
                     return outcome

@@ -108,9 +108,7 @@ class Comparer:
             await self._clock.sleep(limits.COMPARE_AGAIN_S)
             again = await self._pass()
             lasting = tuple(one for one in again.differences if one in found)
-            compared = Compared(
-                again.nodes, again.pods, again.queued, 2, lasting, again.failure
-            )  # fmt: skip
+            compared = Compared(again.nodes, again.pods, again.queued, 2, lasting, again.failure)
         self._tell(compared)
         return compared
 
@@ -144,19 +142,28 @@ class Comparer:
         )
         for one in compared.differences[: limits.DIFFERENCES_LOGGED_MAX]:
             _log.error(
-                "%s of %s %s", one.what, one.subject, one.side.value,
+                "%s of %s %s",
+                one.what,
+                one.subject,
+                one.side.value,
                 extra={
-                    "code": HOLDINGS_DIFFER, "uid": one.uid, "api": one.theirs, "ours": one.ours
+                    "code": HOLDINGS_DIFFER,
+                    "uid": one.uid,
+                    "api": one.theirs,
+                    "ours": one.ours,
                 },
-            )  # fmt: skip
+            )
         _log.log(
             logging.ERROR if compared.differences else logging.INFO,
-            "compared with the API server: %d differences", len(compared.differences),
+            "compared with the API server: %d differences",
+            len(compared.differences),
             extra={
-                "nodes": compared.nodes, "pods": compared.pods, "queued": compared.queued,
+                "nodes": compared.nodes,
+                "pods": compared.pods,
+                "queued": compared.queued,
                 **({"code": HOLDINGS_DIFFER} if compared.differences else {}),
             },
-        )  # fmt: skip
+        )
 
     async def _dump(self) -> None:
         await self.compare()
@@ -173,9 +180,11 @@ def _misfiled(entries: list[QueuedPod], lanes: QueueStatistics) -> list[Differen
     """A pod is in the lane that it says, and in no other."""
     said = Counter(pod.lane for pod in entries)
     kept = {
-        Lane.ACTIVE: lanes.active, Lane.BACKOFF: lanes.backoff,
-        Lane.PARKED: lanes.parked, Lane.GATED: lanes.gated,
-    }  # fmt: skip
+        Lane.ACTIVE: lanes.active,
+        Lane.BACKOFF: lanes.backoff,
+        Lane.PARKED: lanes.parked,
+        Lane.GATED: lanes.gated,
+    }
     return [
         Difference("queue", Side.DIFFERENT, lane.value, theirs=str(said[lane]), ours=str(count))
         for lane, count in kept.items()

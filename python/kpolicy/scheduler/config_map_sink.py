@@ -101,9 +101,12 @@ def _held(name: ConfigMapName, item: dict[str, Any]) -> HeldConfigMap:
     texts = {key: value for key, value in (data or {}).items() if isinstance(value, str)}
     canonical = json.dumps(texts, sort_keys=True).encode()
     return HeldConfigMap(
-        name, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""), texts,
+        name,
+        str(metadata.get("uid") or ""),
+        str(metadata.get("resourceVersion") or ""),
+        texts,
         sha256(canonical).hexdigest(),
-    )  # fmt: skip
+    )
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -109,9 +109,11 @@ class ConfigMapWatches:
 
     async def _start(self, name: ConfigMapName) -> _Watched | Problem:
         resource = Resource(
-            f"configmaps {name}", name.collection, field_selector=f"metadata.name={name.name}",
+            f"configmaps {name}",
+            name.collection,
+            field_selector=f"metadata.name={name.name}",
             granted_by=_ROLE,
-        )  # fmt: skip
+        )
         answer = await probe(self._client, [resource], patience=self._patience)
         if isinstance(answer, ConnectionProblem):
             # Of two who came at once, the first has started it.

@@ -83,7 +83,9 @@ def _manifest(held: HeldConfigMap) -> Source:
     name = held.name
     metadata = {"name": name.name, "namespace": name.namespace}
     manifest = {
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
         "data": dict(sorted(held.data.items())),
-    }  # fmt: skip
+    }
     return Source(name.shown, json.dumps(manifest, indent=1), is_for_params=True)

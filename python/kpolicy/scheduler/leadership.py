@@ -41,10 +41,15 @@ class Leadership:
         self._heartbeat = Heartbeat("lease", clock, LEASE_SILENT_S_MAX)
         client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
         self._elector = Elector(
-            client, clock, random, terms,
-            namespace=options.lease_namespace, name=options.lease_name, identity=machine.identity,
+            client,
+            clock,
+            random,
+            terms,
+            namespace=options.lease_namespace,
+            name=options.lease_name,
+            identity=machine.identity,
             pulse=self._heartbeat,
-        )  # fmt: skip
+        )
         self._thread = machine.elector_thread(client, self._elector, on_lost)
         self._started = False
 
@@ -85,11 +90,20 @@ def elect(
         return of_connection(terms)
     name = options.lease_name
     leadership = Leadership(
-        connection, clock, random, terms=terms, options=options, machine=machine, on_lost=on_lost,
+        connection,
+        clock,
+        random,
+        terms=terms,
+        options=options,
+        machine=machine,
+        on_lost=on_lost,
         heartbeats=heartbeats,
-    )  # fmt: skip
+    )
     metrics.watch(
-        "leader_election_master_status", "gauge", "1 while we lead.",
-        lambda: {(name,): int(leadership.fence())}, ("name",),
-    )  # fmt: skip
+        "leader_election_master_status",
+        "gauge",
+        "1 while we lead.",
+        lambda: {(name,): int(leadership.fence())},
+        ("name",),
+    )
     return leadership

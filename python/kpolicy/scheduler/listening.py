@@ -50,10 +50,16 @@ async def listen(
     if isinstance(serving, Problem):
         return serving
     server = HttpServer(
-        options.bind_address, options.port, registry, checks(parts, life), life.configuration,
+        options.bind_address,
+        options.port,
+        registry,
+        checks(parts, life),
+        life.configuration,
         before_scrape=parts.statistics.refresh,
-        pages=Pages(parts, clock).served(), guard=serving.guard, tls=serving.tls,
-    )  # fmt: skip
+        pages=Pages(parts, clock).served(),
+        guard=serving.guard,
+        tls=serving.tls,
+    )
     why = await server.start()
     if why:
         return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")

@@ -45,24 +45,31 @@ def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
         "scheduler_pending_pods", "gauge", "Pending pods, by where they wait.", waiting, ("queue",)
     )
     metrics.watch(
-        "scheduler_unschedulable_pods", "gauge",
+        "scheduler_unschedulable_pods",
+        "gauge",
         "Pods that a rule keeps from being placed; a pod counts for each of its rules.",
-        lambda: queue.statistics().rejected, ("plugin", "profile"),
-    )  # fmt: skip
+        lambda: queue.statistics().rejected,
+        ("plugin", "profile"),
+    )
     metrics.watch(
-        "scheduler_queue_incoming_pods_total", "counter",
+        "scheduler_queue_incoming_pods_total",
+        "counter",
         "Pods that came into a lane of the queue, by what brought them.",
-        lambda: queue.statistics().incoming, ("queue", "event"),
-    )  # fmt: skip
+        lambda: queue.statistics().incoming,
+        ("queue", "event"),
+    )
     metrics.watch(
-        "kpolicy_queue_flushed_pods_total", "counter",
+        "kpolicy_queue_flushed_pods_total",
+        "counter",
         "Parked pods tried again for their age alone.",
         lambda: {(): queue.statistics().flushed},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_queue_refused_pods_total", "counter", "Pods for which the queue had no room.",
+        "kpolicy_queue_refused_pods_total",
+        "counter",
+        "Pods for which the queue had no room.",
         lambda: {(): queue.statistics().refused},
-    )  # fmt: skip
+    )
 
 
 def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: EngineSink) -> None:
@@ -79,13 +86,19 @@ def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: Eng
     ):
         metrics.watch(f"kpolicy_watch_{name}", kind, text, each(read), ("resource",))
     metrics.watch(
-        "kpolicy_watch_silent_seconds", "gauge", "Since bytes last came.",
-        informers.silent_s, ("resource",),
-    )  # fmt: skip
+        "kpolicy_watch_silent_seconds",
+        "gauge",
+        "Since bytes last came.",
+        informers.silent_s,
+        ("resource",),
+    )
     metrics.watch(
-        "kpolicy_unreadable_objects_total", "counter", "Objects that could not be read.",
-        lambda: {(resource,): count for resource, count in sink.unreadable.items()}, ("resource",),
-    )  # fmt: skip
+        "kpolicy_unreadable_objects_total",
+        "counter",
+        "Objects that could not be read.",
+        lambda: {(resource,): count for resource, count in sink.unreadable.items()},
+        ("resource",),
+    )
 
 
 def observe_writes(
@@ -105,29 +118,42 @@ def observe_writes(
     ):
         metrics.watch(f"kpolicy_writes_{name}", kind, text, outbox(read), ("kind",))
     metrics.watch(
-        "kpolicy_events_dropped_total", "counter", "Events that found no room.",
+        "kpolicy_events_dropped_total",
+        "counter",
+        "Events that found no room.",
         lambda: {(): reporter.events.statistics().dropped},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_binds_in_flight", "gauge", "Bind requests under way.",
+        "kpolicy_binds_in_flight",
+        "gauge",
+        "Bind requests under way.",
         lambda: {(): binds.in_flight},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_reservations_open", "gauge", "Reservations whose bind has not been settled.",
+        "kpolicy_reservations_open",
+        "gauge",
+        "Reservations whose bind has not been settled.",
         lambda: {(): binds.under_way},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_binds_in_doubt", "gauge", "Binds that were sent and may or may not be written.",
+        "kpolicy_binds_in_doubt",
+        "gauge",
+        "Binds that were sent and may or may not be written.",
         lambda: {(): binds.in_doubt},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_pods_awaiting_volumes", "gauge", "Placed pods whose volumes are not bound yet.",
+        "kpolicy_pods_awaiting_volumes",
+        "gauge",
+        "Placed pods whose volumes are not bound yet.",
         lambda: {(): binds.awaiting_volumes},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_binds_total", "counter", "Binds, by what came of them.",
-        lambda: {(outcome,): count for outcome, count in binds.outcomes.items()}, ("outcome",),
-    )  # fmt: skip
+        "kpolicy_binds_total",
+        "counter",
+        "Binds, by what came of them.",
+        lambda: {(outcome,): count for outcome, count in binds.outcomes.items()},
+        ("outcome",),
+    )
     host = urlsplit(client.connection.server).netloc
 
     client.timed = lambda verb, seconds: metrics.request_seconds.observe(
@@ -141,47 +167,63 @@ def observe_writes(
         return dict(counts)
 
     metrics.watch(
-        "rest_client_requests_total", "counter",
+        "rest_client_requests_total",
+        "counter",
         "Requests to the API server, by status code (<error>: there was no answer).",
-        answered, ("code", "method", "host"),
-    )  # fmt: skip
+        answered,
+        ("code", "method", "host"),
+    )
 
 
 def observe_preemptions(metrics: SchedulerMetrics, preemptions: Preemptions) -> None:
     metrics.watch(
-        "kpolicy_preemptions_under_way", "gauge", "Pods for which victims are being evicted.",
+        "kpolicy_preemptions_under_way",
+        "gauge",
+        "Pods for which victims are being evicted.",
         lambda: {(): preemptions.under_way},
-    )  # fmt: skip
+    )
     metrics.watch(
-        "kpolicy_evictions_total", "counter", "Evictions of victims, by what came of them.",
+        "kpolicy_evictions_total",
+        "counter",
+        "Evictions of victims, by what came of them.",
         lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
         ("outcome",),
-    )  # fmt: skip
+    )
 
 
 def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
     metrics.watch(
-        "kpolicy_comparer_differences", "gauge",
+        "kpolicy_comparer_differences",
+        "gauge",
         "What the last comparison with the API server found, of those asked for.",
-        comparer.differences, ("what", "side"),
-    )  # fmt: skip
+        comparer.differences,
+        ("what", "side"),
+    )
     metrics.watch(
-        "kpolicy_comparer_runs_total", "counter", "Comparisons, by whether they came to their end.",
-        comparer.runs, ("result",),
-    )  # fmt: skip
+        "kpolicy_comparer_runs_total",
+        "counter",
+        "Comparisons, by whether they came to their end.",
+        comparer.runs,
+        ("result",),
+    )
     metrics.watch(
-        "kpolicy_comparer_last_timestamp_seconds", "gauge", "When the last comparison ended.",
+        "kpolicy_comparer_last_timestamp_seconds",
+        "gauge",
+        "When the last comparison ended.",
         comparer.ended_seconds,
-    )  # fmt: skip
+    )
 
 
 def observe_engine(metrics: SchedulerMetrics, engine: EngineStatistics) -> None:
     metrics.extension_point_seconds.join(engine.stages)
     metrics.plugin_seconds.join(engine.plugins)
     metrics.watch(
-        "scheduler_cache_size", "gauge", "Nodes and pods in the snapshot, and assumed pods.",
-        engine.cache, ("type",),
-    )  # fmt: skip
+        "scheduler_cache_size",
+        "gauge",
+        "Nodes and pods in the snapshot, and assumed pods.",
+        engine.cache,
+        ("type",),
+    )
     metrics.watch(
         "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", engine.sizes, ("what",)
     )
@@ -191,10 +233,15 @@ def observe_extenders(
     metrics: SchedulerMetrics, in_force: ExtendersInForce, extended: ExtendedPods
 ) -> None:
     metrics.watch(
-        "kpolicy_extender_calls_total", "counter", "Calls to extenders, by what came of them.",
-        in_force.counts, ("extender", "verb", "result"),
-    )  # fmt: skip
+        "kpolicy_extender_calls_total",
+        "counter",
+        "Calls to extenders, by what came of them.",
+        in_force.counts,
+        ("extender", "verb", "result"),
+    )
     metrics.watch(
-        "kpolicy_pods_at_extenders", "gauge", "Pods that extenders are asked about, or will be.",
+        "kpolicy_pods_at_extenders",
+        "gauge",
+        "Pods that extenders are asked about, or will be.",
         lambda: {(): extended.under_way},
-    )  # fmt: skip
+    )

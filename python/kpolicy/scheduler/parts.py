@@ -118,44 +118,90 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     pre_binds = PreBinds(VolumeWriter(client, clock, given.fence), nominations, thread, clock)
     unsent = Unsent()
     sink = EngineSink(
-        thread, queue, clock,
-        on_work=work.came, on_left=reporter.left, on_heard=pre_binds.heard, unsent=unsent,
-    )  # fmt: skip
+        thread,
+        queue,
+        clock,
+        on_work=work.came,
+        on_left=reporter.left,
+        on_heard=pre_binds.heard,
+        unsent=unsent,
+    )
     random = given.machine.random
     extender_binds = ExtenderBinds(Binder(client, clock, given.fence), client, clock, given.fence)
     binds = Binds(
-        extender_binds, thread, queue, sink, reporter,
-        pre_binder=pre_binds, clock=clock, on_work=work.came,
+        extender_binds,
+        thread,
+        queue,
+        sink,
+        reporter,
+        pre_binder=pre_binds,
+        clock=clock,
+        on_work=work.came,
         is_bound_elsewhere=extender_binds.expects,
-        in_flight_max=given.options.binds_in_flight_max, unsent=unsent,
-    )  # fmt: skip
+        in_flight_max=given.options.binds_in_flight_max,
+        unsent=unsent,
+    )
     events.give_way(while_=binds.is_full)
     informers = Informers(
-        client, sink, clock, random, group,
-        patience=given.patience, heartbeats=given.heartbeats,
+        client,
+        sink,
+        clock,
+        random,
+        group,
+        patience=given.patience,
+        heartbeats=given.heartbeats,
         in_use=lambda: binds.awaiting_volumes > 0,
-    )  # fmt: skip
+    )
     preemptions = Preemptions(
-        Evictor(client, clock, given.fence), thread, queue, sink, reporter,
-        withdraw=binds.withdraw, clock=clock, on_work=work.came,
-    )  # fmt: skip
+        Evictor(client, clock, given.fence),
+        thread,
+        queue,
+        sink,
+        reporter,
+        withdraw=binds.withdraw,
+        clock=clock,
+        on_work=work.came,
+    )
     consequences = Consequences(binds, preemptions, reporter)
     in_force, between = ExtendersInForce(clock, group), asyncio.Lock()
     nodes = WholeNodes(client, clock, given.machine.random, group, heartbeats=given.heartbeats)
     extended = ExtendedPods(
-        thread, queue, in_force, TwoSteps(thread, FreshPods(client), nodes, clock), consequences,
-        binds=extender_binds, clock=clock, between=between, group=group,
-        work=work.to_ask_about, begin=reporter.begin, on_work=work.came,
-    )  # fmt: skip
+        thread,
+        queue,
+        in_force,
+        TwoSteps(thread, FreshPods(client), nodes, clock),
+        consequences,
+        binds=extender_binds,
+        clock=clock,
+        between=between,
+        group=group,
+        work=work.to_ask_about,
+        begin=reporter.begin,
+        on_work=work.came,
+    )
     cycle = Cycle(
-        thread, queue, consequences, metrics,
-        clock=clock, extended=extended, between=between, work=work.to_decide,
-    )  # fmt: skip
+        thread,
+        queue,
+        consequences,
+        metrics,
+        clock=clock,
+        extended=extended,
+        between=between,
+        work=work.to_decide,
+    )
     statistics = EngineStatistics(thread, metrics)
     reloader = Reloader(
-        given.compile, thread, queue, sink, cycle, metrics, clock, informers.ensure, in_force,
+        given.compile,
+        thread,
+        queue,
+        sink,
+        cycle,
+        metrics,
+        clock,
+        informers.ensure,
+        in_force,
         statistics,
-    )  # fmt: skip
+    )
     reporter.policies = reloader.policies
     observe_queue(metrics, queue)
     observe_informers(metrics, informers, sink)
@@ -166,6 +212,17 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     comparer = Comparer(client, thread, queue, sink, clock)
     observe_comparer(metrics, comparer)
     return Parts(
-        queue, thread, sink, informers, reporter, pre_binds, binds, preemptions, extended, cycle,
-        reloader, statistics, comparer,
-    )  # fmt: skip
+        queue,
+        thread,
+        sink,
+        informers,
+        reporter,
+        pre_binds,
+        binds,
+        preemptions,
+        extended,
+        cycle,
+        reloader,
+        statistics,
+        comparer,
+    )

@@ -150,6 +150,11 @@ class PodTry:
         if self.bind_started_ns > cursor_ns:
             yield Step("bind queue", cursor_ns, self.bind_started_ns)
         yield Step(
-            "bind", self.bind_started_ns, self.ended_ns, {"k8s.node.name": self.node},
-            is_call=True, failure=failure, span_id=self.trace.bind_id,
-        )  # fmt: skip
+            "bind",
+            self.bind_started_ns,
+            self.ended_ns,
+            {"k8s.node.name": self.node},
+            is_call=True,
+            failure=failure,
+            span_id=self.trace.bind_id,
+        )

@@ -85,11 +85,16 @@ class Delivery:
         )
         about = given if isinstance(given, ConfigMapName) else None
         self.report = PolicyReport(
-            reloader, clock, events, by=by, leads=leads, about=about,
+            reloader,
+            clock,
+            events,
+            by=by,
+            leads=leads,
+            about=about,
             uid=lambda: self._watches.uid(about) if about is not None else "",
             status=OwnConfigMap(status, client, manager="kpolicy-status") if status else None,
             stores=self._stores,
-        )  # fmt: skip
+        )
         reloader.told.append(self._forget)
 
     def source_of(self, given: GivenPolicies) -> WithConfigMaps:

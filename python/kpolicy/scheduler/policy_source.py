@@ -53,9 +53,10 @@ class FileSource:
         for path in self._paths:
             if never_updates(path):
                 _log.warning(
-                    "%s is mounted by subPath and will never be updated; mount the folder", path,
+                    "%s is mounted by subPath and will never be updated; mount the folder",
+                    path,
                     extra={"code": "KP142"},
-                )  # fmt: skip
+                )
 
     async def read(self) -> tuple[Source, ...] | Problem:
         texts = await asyncio.to_thread(read_policies, self._paths)

@@ -141,9 +141,15 @@ def diagnostics(said: Sequence[Diagnostic]) -> list[dict[str, Any]]:
 
 def _diagnostic(one: Diagnostic) -> dict[str, Any]:
     place = one.place
-    where = {} if place is None else {
-        "file": place.file, "line": place.line, "column": place.column,
-    }  # fmt: skip
+    where = (
+        {}
+        if place is None
+        else {
+            "file": place.file,
+            "line": place.line,
+            "column": place.column,
+        }
+    )
     shown = {"code": one.code, "severity": one.severity.value, "message": one.message, **where}
     return shown | {k: v for k, v in (("fieldRef", one.field), ("hint", one.hint)) if v}
 

@@ -114,8 +114,11 @@ class Preemptions:
             await asyncio.gather(*(self._evict(eviction, room) for eviction in evictions))
         wakes = await self._thread.call(
             self._thread.engine.settle_room,
-            wanted.pod.uid, room.evicted, self._clock.now_ns(), is_made=room.is_made,
-        )  # fmt: skip
+            wanted.pod.uid,
+            room.evicted,
+            self._clock.now_ns(),
+            is_made=room.is_made,
+        )
         self._reporter.followed(room.step(started_ns, self._clock.now_ns()), pod_try)
         self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
         await self._sink.take_wakes(wakes)

@@ -83,9 +83,14 @@ class Queue:
             self._refused += 1
             return False
         pod = QueuedPod(
-            pending.uid, pending.namespace, pending.name, pending.priority,
-            pending.scheduler_name, pending.created_ns, timestamp_ns=now_ns,
-        )  # fmt: skip
+            pending.uid,
+            pending.namespace,
+            pending.name,
+            pending.priority,
+            pending.scheduler_name,
+            pending.created_ns,
+            timestamp_ns=now_ns,
+        )
         self._pods[pod.uid] = pod
         if pending.gated:
             self._enter(pod, Lane.GATED, POD_ADDED)

@@ -87,9 +87,12 @@ class Reporter:
         result = _RESULTS[rejection.reason]
         # Where no node is held for the pod, an earlier nomination is void.
         self._tell(
-            pod, rejection.reason, decision.message, decision.nominated_node,
+            pod,
+            rejection.reason,
+            decision.message,
+            decision.nominated_node,
             urgent=bool(decision.victims),
-        )  # fmt: skip
+        )
         if was_tried(decision):
             self.metrics.preemption_attempts.add()
         took_ns = decision.took_ns
@@ -144,15 +147,23 @@ class Reporter:
         victim = Reference(eviction.namespace, eviction.name, eviction.uid)
         self.events.record(
             Occurrence(
-                victim, "Normal", "Preempted", "Preempting", plan.note(in_memory=in_memory),
+                victim,
+                "Normal",
+                "Preempted",
+                "Preempting",
+                plan.note(in_memory=in_memory),
                 pod.profile,
-                related=_reference(pod), once=True,
+                related=_reference(pod),
+                once=True,
             )
-        )  # fmt: skip
+        )
         fields = {
-            "pod": eviction.key, "pod_uid": eviction.uid, "node": plan.node,
-            "preemptor": pod.key, "preemptor_uid": pod.uid,
-        }  # fmt: skip
+            "pod": eviction.key,
+            "pod_uid": eviction.uid,
+            "node": plan.node,
+            "preemptor": pod.key,
+            "preemptor_uid": pod.uid,
+        }
         _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
 
     def room_settled(self, room: Room, seconds: float, *, is_waiting: bool) -> None:

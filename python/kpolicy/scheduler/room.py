@@ -122,9 +122,13 @@ class Room:
             "kpolicy.victims": self.plan.victims_total,
         }
         return Step(
-            "make room", started_ns, ended_ns, on,
-            failure=self.trouble, children=tuple(self.steps),
-        )  # fmt: skip
+            "make room",
+            started_ns,
+            ended_ns,
+            on,
+            failure=self.trouble,
+            children=tuple(self.steps),
+        )
 
     def give_up(self, trouble: str) -> None:
         """The first trouble is the one that is told."""

@@ -235,10 +235,15 @@ class Scheduler:
         if not self.options.leader_elect:
             return None
         elected = elect(
-            self._lease_connection, self._clock, Random(self._random.getrandbits(64)),
-            options=self.options, machine=self._machine, metrics=self.metrics, on_lost=self._lost,
+            self._lease_connection,
+            self._clock,
+            Random(self._random.getrandbits(64)),
+            options=self.options,
+            machine=self._machine,
+            metrics=self.metrics,
+            on_lost=self._lost,
             heartbeats=self._heartbeats,
-        )  # fmt: skip
+        )
         if isinstance(elected, Problem):
             return elected
         self._leadership = elected
@@ -249,14 +254,25 @@ class Scheduler:
         register_process(self.metrics.registry)
         traces = self._traces
         self.metrics.watch(
-            "kpolicy_traces_dropped_total", "counter", "Traces beyond the allowance a second.",
+            "kpolicy_traces_dropped_total",
+            "counter",
+            "Traces beyond the allowance a second.",
             lambda: {(): traces.dropped},
-        )  # fmt: skip
+        )
         fence = leadership.fence if leadership is not None else lambda: True
         given = Given(
-            client, self._engine, self._compile, self.options, self._clock, self._machine,
-            self.metrics, traces, fence, self._patience, self._heartbeats,
-        )  # fmt: skip
+            client,
+            self._engine,
+            self._compile,
+            self.options,
+            self._clock,
+            self._machine,
+            self.metrics,
+            traces,
+            fence,
+            self._patience,
+            self._heartbeats,
+        )
         return wire(given, group)
 
     async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
@@ -264,9 +280,14 @@ class Scheduler:
             return None
         life = Life(self._not_ready, self._stopping, self._configuration, self._heartbeats)
         listening = await listen(
-            self.options, parts, life,
-            registry=self.metrics.registry, client=client, clock=self._clock, begin=tasks.begin,
-        )  # fmt: skip
+            self.options,
+            parts,
+            life,
+            registry=self.metrics.registry,
+            client=client,
+            clock=self._clock,
+            begin=tasks.begin,
+        )
         if isinstance(listening, Problem):
             return listening
         self._http = listening
@@ -293,12 +314,19 @@ class Scheduler:
     def _deliver(self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup) -> Delivery:
         leadership = self._leadership
         return Delivery(
-            self._given, self._keeping, parts.reloader, client=client, clock=self._clock,
-            random=Random(self._random.getrandbits(64)), events=parts.reporter.events, group=group,
+            self._given,
+            self._keeping,
+            parts.reloader,
+            client=client,
+            clock=self._clock,
+            random=Random(self._random.getrandbits(64)),
+            events=parts.reporter.events,
+            group=group,
             by=self._machine.host_name,
             leads=leadership.fence if leadership is not None else lambda: True,
-            patience=self._patience, heartbeats=self._heartbeats,
-        )  # fmt: skip
+            patience=self._patience,
+            heartbeats=self._heartbeats,
+        )
 
     async def _lead(self) -> None:
         if self._leadership is not None:

@@ -237,12 +237,15 @@ class Shadow:
             return
         self._lines_left -= 1
         _log.info(
-            "the shadow policy differs: %s", result.value,
+            "the shadow policy differs: %s",
+            result.value,
             extra={
-                "pod": f"{decision.namespace}/{decision.name}", "result": result.value,
-                "node": decision.node, "shadow_node": opinion.node,
+                "pod": f"{decision.namespace}/{decision.name}",
+                "result": result.value,
+                "node": decision.node,
+                "shadow_node": opinion.node,
             },
-        )  # fmt: skip
+        )
 
     # --- under the lock ---------------------------------------------------------------------------
 

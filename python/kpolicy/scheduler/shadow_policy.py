@@ -103,28 +103,36 @@ class ShadowPolicy:
             metrics.watch(name, kind, text, lambda: {(): read()})
 
         metrics.watch(
-            "kpolicy_shadow_decisions_total", "counter",
-            "Decisions, by what the shadow policy would have decided.", results, ("result",),
-        )  # fmt: skip
+            "kpolicy_shadow_decisions_total",
+            "counter",
+            "Decisions, by what the shadow policy would have decided.",
+            results,
+            ("result",),
+        )
         numbers(
-            "kpolicy_shadow_dropped_total", "counter",
+            "kpolicy_shadow_dropped_total",
+            "counter",
             "Decisions that were not compared: the shadow must not hold anything up.",
             lambda: of().dropped,
-        )  # fmt: skip
+        )
         numbers(
-            "kpolicy_shadow_backlog", "gauge", "Calls that wait for the shadow's engine.",
+            "kpolicy_shadow_backlog",
+            "gauge",
+            "Calls that wait for the shadow's engine.",
             lambda: of().backlog,
-        )  # fmt: skip
+        )
         numbers(
-            "kpolicy_shadow_resyncs_total", "counter",
+            "kpolicy_shadow_resyncs_total",
+            "counter",
             "Times that the shadow began anew because it had fallen behind.",
             lambda: of().resyncs,
-        )  # fmt: skip
+        )
         numbers(
-            "kpolicy_shadow_policy_valid", "gauge",
+            "kpolicy_shadow_policy_valid",
+            "gauge",
             "Whether the shadow policy that was read last is the one compared with.",
             lambda: int(self._problem is None),
-        )  # fmt: skip
+        )
 
     async def _read(self, source: PolicySource) -> bool:
         """Whether there is another program."""

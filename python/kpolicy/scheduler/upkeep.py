@@ -71,10 +71,15 @@ async def log_summary(
             continue
         waiting = queue.statistics()
         _log.info(
-            "placed %d, parked %d, failed %d", tally.placed, tally.parked, tally.failed,
+            "placed %d, parked %d, failed %d",
+            tally.placed,
+            tally.parked,
+            tally.failed,
             extra={
-                "active": waiting.active, "backoff": waiting.backoff,
-                "unschedulable": waiting.parked, "gated": waiting.gated,
+                "active": waiting.active,
+                "backoff": waiting.backoff,
+                "unschedulable": waiting.parked,
+                "gated": waiting.gated,
             },
-        )  # fmt: skip
+        )
         tally.placed = tally.parked = tally.failed = 0

@@ -27,9 +27,14 @@ _SUBDOMAIN_RULE: Final = (
 )
 # Set by the server, whatever a client says.
 _SYSTEM_METADATA: Final = (
-    "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
-    "deletionGracePeriodSeconds", "generation", "selfLink",
-)  # fmt: skip
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
 
 _SPEC_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Deployment": {"replicas": 1},

@@ -47,22 +47,45 @@ def _columns(*names: str, wide: tuple[str, ...] = ()) -> tuple[Column, ...]:
 _GENERIC: Final = _columns("Name", "Age")
 _BY_KIND: Final[Mapping[str, tuple[Column, ...]]] = {
     "Pod": _columns(
-        "Name", "Ready", "Status", "Restarts", "Age",
-        "IP", "Node", "Nominated Node", "Readiness Gates",
+        "Name",
+        "Ready",
+        "Status",
+        "Restarts",
+        "Age",
+        "IP",
+        "Node",
+        "Nominated Node",
+        "Readiness Gates",
         wide=("IP", "Node", "Nominated Node", "Readiness Gates"),
     ),
     "Node": _columns(
-        "Name", "Status", "Roles", "Age", "Version",
-        "Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime",
+        "Name",
+        "Status",
+        "Roles",
+        "Age",
+        "Version",
+        "Internal-IP",
+        "External-IP",
+        "OS-Image",
+        "Kernel-Version",
+        "Container-Runtime",
         wide=("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
     ),
     "Event": _columns(
-        "Last Seen", "Type", "Reason", "Object", "Subobject", "Source", "Message",
-        "First Seen", "Count", "Name",
+        "Last Seen",
+        "Type",
+        "Reason",
+        "Object",
+        "Subobject",
+        "Source",
+        "Message",
+        "First Seen",
+        "Count",
+        "Name",
         wide=("Subobject", "Source", "First Seen", "Count", "Name"),
     ),
     "Namespace": _columns("Name", "Status", "Age"),
-}  # fmt: skip
+}
 
 
 def columns_of(resource: Resource) -> tuple[Column, ...]:

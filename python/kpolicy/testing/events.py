@@ -31,9 +31,20 @@ _TYPES: Final = ("Normal", "Warning")
 _QUALIFIED_NAME: Final = re.compile(r"([^/]+/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _UNSET_IN_NEW: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 _IMMUTABLE_IN_NEW: Final = (
-    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count",
-    "type", "eventTime", "action", "related", "reportingComponent", "reportingInstance",
-)  # fmt: skip
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
+)
 
 
 def to_core(event: Object) -> Object:

@@ -13,20 +13,39 @@ from kpolicy.testing.failures import Failure, bad_request
 from kpolicy.testing.resources import PODS, Resource
 
 _TEXTS: Final = (
-    "name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp",
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
     "deletionTimestamp",
-)  # fmt: skip
+)
 _POD_LISTS: Final = (
-    "containers", "initContainers", "tolerations", "schedulingGates", "readinessGates",
-    "topologySpreadConstraints", "volumes",
-)  # fmt: skip
+    "containers",
+    "initContainers",
+    "tolerations",
+    "schedulingGates",
+    "readinessGates",
+    "topologySpreadConstraints",
+    "volumes",
+)
 _POD_TEXTS: Final = ("nodeName", "schedulerName", "priorityClassName", "preemptionPolicy")
 _STATUS_LISTS: Final = ("conditions", "containerStatuses", "addresses")
 _EVENT_OBJECTS: Final = ("involvedObject", "regarding", "source", "deprecatedSource", "series")
 _EVENT_TEXTS: Final = (
-    "message", "note", "reason", "action", "type", "reportingInstance", "reportingComponent",
-    "reportingController", "eventTime", "firstTimestamp", "lastTimestamp",
-)  # fmt: skip
+    "message",
+    "note",
+    "reason",
+    "action",
+    "type",
+    "reportingInstance",
+    "reportingComponent",
+    "reportingController",
+    "eventTime",
+    "firstTimestamp",
+    "lastTimestamp",
+)
 
 
 def check_shape(resource: Resource, object_: Mapping[str, Any]) -> Failure | None:

@@ -20,9 +20,13 @@ from kpolicy.policy.cel.values import double_text
 from .textproto import Message, read
 
 _SCALARS = {
-    "BOOL": "bool", "INT64": "int", "UINT64": "uint", "DOUBLE": "double", "STRING": "string",
+    "BOOL": "bool",
+    "INT64": "int",
+    "UINT64": "uint",
+    "DOUBLE": "double",
+    "STRING": "string",
     "BYTES": "bytes",
-}  # fmt: skip
+}
 _WELL_KNOWN = {"TIMESTAMP": "timestamp", "DURATION": "duration", "ANY": "dyn"}
 
 
@@ -86,9 +90,18 @@ def _case(file: str, section: str, test: Message) -> Case:
     except UnsupportedError as error:
         unsupported = str(error)
     return Case(
-        file, section, test.text("name"), expression, inputs, variables, expected, fails,
-        test.flag("check_only"), not test.flag("disable_check"), unsupported,
-    )  # fmt: skip
+        file,
+        section,
+        test.text("name"),
+        expression,
+        inputs,
+        variables,
+        expected,
+        fails,
+        test.flag("check_only"),
+        not test.flag("disable_check"),
+        unsupported,
+    )
 
 
 _MESSAGE_MARKS = ("TestAllTypes", "NestedTestAllTypes", "google.protobuf.", "GlobalEnum", "proto.")

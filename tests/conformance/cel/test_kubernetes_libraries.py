@@ -16,10 +16,20 @@ from .evaluator import evaluate_all
 
 ERROR = object()
 _FORMATS = (
-    "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix",
-    "dns1123SubdomainPrefix", "dns1035LabelPrefix", "labelValue", "uri", "uuid", "byte", "date",
+    "dns1123Label",
+    "dns1123Subdomain",
+    "dns1035Label",
+    "qualifiedName",
+    "dns1123LabelPrefix",
+    "dns1123SubdomainPrefix",
+    "dns1035LabelPrefix",
+    "labelValue",
+    "uri",
+    "uuid",
+    "byte",
+    "date",
     "datetime",
-)  # fmt: skip
+)
 
 ROWS: dict[str, Any] = {
     "ip('127.0.0.1').family() == 4 && ip('::1').family() == 6": True,

@@ -27,15 +27,19 @@ def survive(
     for number in range(NODES):
         stage.node(f"n{number}", cpu=str(CPUS), pods=1000)
     stage.admin.create_pods(
-        PODS // 2, namespace=stage.namespace, prefix="before", cpu="500m",
+        PODS // 2,
+        namespace=stage.namespace,
+        prefix="before",
+        cpu="500m",
         scheduler_name=stage.profile,
-    )  # fmt: skip
+    )
     stage.pod("giant", cpu="64")
     with Stream(stage) as stream:
         wait_for(
             lambda: len([pod for pod in stage.placements() if pod in stream.made]) >= BEFORE,
-            "the first of the stream to be bound", timeout_s=RECOVERS_WITHIN_S,
-        )  # fmt: skip
+            "the first of the stream to be bound",
+            timeout_s=RECOVERS_WITHIN_S,
+        )
         began = datetime.now(UTC)
         nemesis()
         stream.wait_more(DURING)
@@ -50,17 +54,22 @@ def recover(stage: Stage, wanted: set[str]) -> None:
     """After the nemesis: new pods are bound too, and all is at rest."""
     wait_for(
         lambda: stage.admin.request("GET", "/readyz").status == 200,
-        "the API server", timeout_s=RECOVERS_WITHIN_S,
-    )  # fmt: skip
+        "the API server",
+        timeout_s=RECOVERS_WITHIN_S,
+    )
     stage.admin.create_pods(
-        PODS // 2, namespace=stage.namespace, prefix="after", cpu="500m",
+        PODS // 2,
+        namespace=stage.namespace,
+        prefix="after",
+        cpu="500m",
         scheduler_name=stage.profile,
-    )  # fmt: skip
+    )
     wanted |= {f"{when}-{i}" for when in ("before", "after") for i in range(PODS // 2)}
     wait_for(
-        lambda: wanted <= stage.placements().keys(), "every pod that fits to be bound",
+        lambda: wanted <= stage.placements().keys(),
+        "every pod that fits to be bound",
         timeout_s=RECOVERS_WITHIN_S,
-    )  # fmt: skip
+    )
     stage.parked("giant", "Insufficient cpu", timeout_s=RECOVERS_WITHIN_S)
     stage.settled(timeout_s=RECOVERS_WITHIN_S)
 

@@ -85,9 +85,12 @@ class Proxy:
     def kubeconfig(self, user: str, *, token_file: Path | None = None) -> Path:
         """As the control plane's, through the proxy; with `token_file` the token is read there."""
         return kubeconfig_at(
-            self._plane, user, self.server, self._folder / f"{user}-proxied.yaml",
+            self._plane,
+            user,
+            self.server,
+            self._folder / f"{user}-proxied.yaml",
             token_file=token_file,
-        )  # fmt: skip
+        )
 
     # Faults --------------------------------------------------------------------------------
 
@@ -349,8 +352,12 @@ def _kept(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _refusal(status: int, retry_after_s: int | None) -> web.Response:
     body = {
-        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status,
-        "reason": "ByTheProxy", "message": f"the proxy was told to answer {status}",
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": status,
+        "reason": "ByTheProxy",
+        "message": f"the proxy was told to answer {status}",
+    }
     headers = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
     return web.json_response(body, status=status, headers=headers)

@@ -55,8 +55,9 @@ class Stream:
         wanted = min(PODS_MAX, len(self.made) + count)
         wait_for(
             lambda: len(self.made) >= wanted or self._failure is not None,
-            f"{count} more pods", timeout_s=WITHIN_S,
-        )  # fmt: skip
+            f"{count} more pods",
+            timeout_s=WITHIN_S,
+        )
 
     def _run(self) -> None:
         try:

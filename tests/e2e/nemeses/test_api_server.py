@@ -147,8 +147,9 @@ def _forget(stage: Stage) -> None:
             stage.scheduler.metric("kpolicy_watch_relists_total", resource=resource) >= 1
             for resource in ("pods", "services", "namespaces")
         ),
-        "the lists after the 410", timeout_s=WITHIN_S,
-    )  # fmt: skip
+        "the lists after the 410",
+        timeout_s=WITHIN_S,
+    )
 
 
 def compact(plane: ControlPlane) -> None:

@@ -149,9 +149,13 @@ class Work:
             "terminationGracePeriodSeconds": 0,
         }
         self.admin.create_pod(
-            name, namespace=self.namespace, scheduler_name="kpolicy", cpu=cpu, memory=None,
+            name,
+            namespace=self.namespace,
+            scheduler_name="kpolicy",
+            cpu=cpu,
+            memory=None,
             spec=spec,
-        )  # fmt: skip
+        )
 
     def end(self) -> Json:
         """What it came to, once it has; numbers of the run taken out."""
@@ -223,9 +227,12 @@ class Work:
 def how(request: pytest.FixtureRequest) -> Judged:
     is_full = request.node.get_closest_marker("full") is not None
     return Judged(
-        frozenset({"kpolicy"}), evicts=True, binds_volumes=True, kept_in=f"{SPACE}/{STATUS}",
+        frozenset({"kpolicy"}),
+        evicts=True,
+        binds_volumes=True,
+        kept_in=f"{SPACE}/{STATUS}",
         rest_s=REST_FULL_S if is_full else REST_BROKEN_S,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,9 @@ def test_n_from_the_server_that_knows_to_one_that_lags_nothing_goes_back(
     stage.scheduler.hang_up()
     wait_for(
         lambda: any(one.status == TOO_LARGE for one in proxy.calls()[before:]),
-        "the lagging server to refuse a version of its future", timeout_s=WITHIN_S,
-    )  # fmt: skip
+        "the lagging server to refuse a version of its future",
+        timeout_s=WITHIN_S,
+    )
     stage.pod("future", cpu=CPUS)
     stage.node("late", cpu=CPUS)
     lagging.link.resume()

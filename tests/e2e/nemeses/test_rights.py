@@ -149,8 +149,10 @@ def _change_user(stage: Stage, token: Path) -> None:
     replacement.replace(token)
     wait_for(
         lambda: binder(f"after-{next(number)}") == KUBE_SCHEDULER,
-        "the new token to be used", timeout_s=120, every_s=1,
-    )  # fmt: skip
+        "the new token to be used",
+        timeout_s=120,
+        every_s=1,
+    )
 
 
 def _plugin(folder: Path) -> Path:

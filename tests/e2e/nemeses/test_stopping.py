@@ -34,9 +34,12 @@ def test_n_a_collector_that_does_not_answer_holds_up_neither_binds_nor_the_end(
 ) -> None:
     with collector() as port:
         process = SchedulerProcess(
-            plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", (lease,),
+            plane.kubeconfig(NORMAL),
+            POLICY,
+            tmp_path / "log",
+            (lease,),
             environment=traced_to(port),
-        )  # fmt: skip
+        )
         with process:
             for stage in play(plane, process, "collector"):
                 survive(stage, lambda: None)

@@ -161,9 +161,10 @@ def test_n_a_watch_that_falls_silent_is_noticed_in_time(stage: Stage, proxy: Pro
     began = time.monotonic()
     stage.pod("unheard")
     wait_for(
-        lambda: stage.get("unheard")["spec"].get("nodeName"), "the pod to be bound",
+        lambda: stage.get("unheard")["spec"].get("nodeName"),
+        "the pod to be bound",
         timeout_s=HALF_OPEN_RECOVERS_WITHIN_S,
-    )  # fmt: skip
+    )
     print(f"half-open watch: bound {time.monotonic() - began:.1f} s after it fell silent")
 
 

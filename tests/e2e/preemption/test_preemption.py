@@ -201,11 +201,14 @@ def test_p06_pdb_a_node_without_violations_is_preferred(stage: Stage) -> None:
 def test_p06_pdb_a_node_with_fewer_violations_is_preferred(stage: Stage) -> None:
     one, two = {"foo1": "bar"}, {"foo2": "bar"}
     pods: list[tuple[str, str, str, Mapping[str, str]]] = [
-        ("low-pod1", "low", "node-1", one), ("mid-pod1", "medium", "node-1", {}),
-        ("low-pod2", "low", "node-2", two), ("mid-pod2", "medium", "node-2", two),
-        ("low-pod4", "low", "node-3", two), ("low-pod5", "low", "node-3", two),
+        ("low-pod1", "low", "node-1", one),
+        ("mid-pod1", "medium", "node-1", {}),
+        ("low-pod2", "low", "node-2", two),
+        ("mid-pod2", "medium", "node-2", two),
+        ("low-pod4", "low", "node-3", two),
+        ("low-pod5", "low", "node-3", two),
         ("low-pod6", "low", "node-3", two),
-    ]  # fmt: skip
+    ]
     for name in ("node-1", "node-2", "node-3"):
         stage.node(name)
     for name, priority, on, labels in pods:

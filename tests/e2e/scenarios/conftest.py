@@ -54,9 +54,12 @@ def stage(
     request: pytest.FixtureRequest,
 ) -> Iterator[Stage]:
     yield from play(
-        scenario_plane, scenario_scheduler, request.node.name, trouble_free=True,
+        scenario_plane,
+        scenario_scheduler,
+        request.node.name,
+        trouble_free=True,
         rest_s=rest_of(request),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")
@@ -92,9 +95,13 @@ def proxied(
     request: pytest.FixtureRequest,
 ) -> Iterator[Stage]:
     for stage in play(
-        scenario_plane, proxied_scheduler, request.node.name, profile="proxied",
-        lag_s=BROKEN_LAG_S, rest_s=rest_of(request),
-    ):  # fmt: skip
+        scenario_plane,
+        proxied_scheduler,
+        request.node.name,
+        profile="proxied",
+        lag_s=BROKEN_LAG_S,
+        rest_s=rest_of(request),
+    ):
         yield stage
         proxy.heal()
 
@@ -112,9 +119,11 @@ def play(
     """A stage, and at its end what must hold after every scenario."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower())[:36].strip("-")
     how = Judged(
-        frozenset({profile, f"{profile}-plug"}), lag_s=lag_s, trouble_free=trouble_free,
+        frozenset({profile, f"{profile}-plug"}),
+        lag_s=lag_s,
+        trouble_free=trouble_free,
         rest_s=rest_s,
-    )  # fmt: skip
+    )
     with recording(plane, how) as recorded:
         offered_from_the_start(recorded, scheduler)
         stage = Stage(plane, scheduler, f"{words}-{next(_numbers)}", profile)

@@ -149,8 +149,9 @@ def compare(stage: Stage) -> None:
         ours = [pod for pod in admin.pods() if pod["spec"]["schedulerName"] == "kpolicy"]
         waiting = [pod for pod in ours if not pod["spec"].get("nodeName")]
         return (pending, scheduler.metric("scheduler_cache_size", type="nodes")) == (
-            len(waiting), len(nodes),
-        ) and on_nodes in (len(assigned), len(pods))  # fmt: skip
+            len(waiting),
+            len(nodes),
+        ) and on_nodes in (len(assigned), len(pods))
 
     wait_for(counted, "the scheduler to count what the API server has")
     for number, (name, free) in enumerate(sorted(room(nodes, pods).items())):
@@ -218,8 +219,9 @@ def test_q05_binds_and_news_that_come_late_never_overcommit(
     assert proxied.scheduler.metric("kpolicy_binds_in_doubt") > 0
     wait_for(
         lambda: proxied.scheduler.metric("kpolicy_binds_in_doubt") == 0,
-        "every bind to be settled", timeout_s=60 + seconds,
-    )  # fmt: skip
+        "every bind to be settled",
+        timeout_s=60 + seconds,
+    )
     proxy.heal()
     proxied.prove_seen()
     proxied.settled(timeout_s=60)

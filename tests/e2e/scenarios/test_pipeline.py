@@ -56,8 +56,9 @@ def test_r07_a_rejected_bind_backs_off_and_says_so(proxied: Stage, proxy: Proxy)
     proxied.pod("pod")
     wait_for(
         lambda: proxied.condition("pod").get("reason") == "SchedulerError",
-        "the condition to tell of our own failure", every_s=0.01,
-    )  # fmt: skip
+        "the condition to tell of our own failure",
+        every_s=0.01,
+    )
     proxied.bound("pod", "only")
     assert proxied.moves()["ScheduleAttemptFailure"] == failures + 1
     assert "binding to only failed" in proxied.events("pod", "FailedScheduling")[0]["note"]

@@ -289,9 +289,13 @@ def test_r09_rejected_and_an_unrelated_event_stays(stage: Stage) -> None:
 
 def test_r11_a_pod_that_fits_nowhere_holds_up_nobody(stage: Stage) -> None:
     stage.node("only", cpu="4")
-    stage.admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", {
-        "metadata": {"name": stage.namespace}, "value": 1000,
-    })  # fmt: skip
+    stage.admin.create(
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        {
+            "metadata": {"name": stage.namespace},
+            "value": 1000,
+        },
+    )
     first = {"priorityClassName": stage.namespace}
     for number in range(10):
         stage.pod(f"giant-{number}", cpu="64", spec=first)

@@ -117,8 +117,9 @@ def test_v03_over_tls(
         tells_of_an_outage(plane, scheduler)
         wait_for(
             lambda: all(value == 1 for _, value in scheduler.samples("kpolicy_watch_reachable")),
-            "every watch to be back", timeout_s=60,
-        )  # fmt: skip
+            "every watch to be back",
+            timeout_s=60,
+        )
         lines = [json.loads(line) for line in scheduler.log().splitlines()[before:]]
         watches = len(scheduler.samples("kpolicy_watch_failures_total"))
         assert scheduler.terminate() == 0, scheduler.tail()
@@ -128,8 +129,9 @@ def test_v03_over_tls(
     assert (away["level"], away["code"]) == ("warning", "KPC201")
     assert away["hint"] == "is the API server running, and is the port right?"
     assert (back["level"], back["msg"]) == (
-        "info", f"the API server is back after {back['seconds']} s",
-    )  # fmt: skip
+        "info",
+        f"the API server is back after {back['seconds']} s",
+    )
     assert {one["logger"] for one in lines if one["level"] != "info"} == {away["logger"]}
 
 
@@ -161,8 +163,9 @@ def test_q09_an_outage_of_the_api_server_needs_no_restart(fragile: Stage) -> Non
     plane.api_server.kill()
     wait_for(
         lambda: scheduler.metric("kpolicy_watch_failures_total", resource="pods") >= 3,
-        "a few tries in vain", timeout_s=60,
-    )  # fmt: skip
+        "a few tries in vain",
+        timeout_s=60,
+    )
     plane.start_api_server()
     fragile.delete_pod("before")
     fragile.bound("waits", "only", timeout_s=60)

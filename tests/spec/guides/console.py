@@ -48,16 +48,27 @@ def _prepared(folder: Path) -> dict[str, str]:
     for name in ("python", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return {
-        "PATH": f"{binaries}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python"),
-        "COLUMNS": "120", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "HOME": str(folder),
-    }  # fmt: skip
+        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "python"),
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+        "LC_ALL": "C.UTF-8",
+        "HOME": str(folder),
+    }
 
 
 def _printed(command: str, folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, check=False, text=True, timeout=100,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        check=False,
+        text=True,
+        timeout=100,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode in (0, 1), (command, done.returncode, done.stdout)
     told = _DURATION.sub("  - ms", done.stdout)
     lines = [line.rstrip() for line in told.rstrip().splitlines()]

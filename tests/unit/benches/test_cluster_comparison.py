@@ -17,10 +17,18 @@ def a_round(
 ) -> Round:
     """On a machine of that speed, whose API server takes 2 ms a pod when it is 1."""
     return Round(
-        contender, PODS, bound, answered=PODS, seconds=(PODS - 1) / pods_per_second / speed,
-        start_s=0, work_s=cpu_ms * PODS / 1000 / speed, api_server_s=2 * PODS / 1000 / speed,
-        etcd_s=0, events=PODS, resident_mib=0,
-    )  # fmt: skip
+        contender,
+        PODS,
+        bound,
+        answered=PODS,
+        seconds=(PODS - 1) / pods_per_second / speed,
+        start_s=0,
+        work_s=cpu_ms * PODS / 1000 / speed,
+        api_server_s=2 * PODS / 1000 / speed,
+        etcd_s=0,
+        events=PODS,
+        resident_mib=0,
+    )
 
 
 def compared(pods_per_second: float, cpu_ms: float) -> Comparison:
@@ -31,9 +39,10 @@ def compared(pods_per_second: float, cpu_ms: float) -> Comparison:
         a_round(name, pods, cpu, speed=speed)
         for theirs, ours in speeds
         for name, pods, cpu, speed in (
-            ("theirs", 100, 5, theirs), ("ours", pods_per_second, cpu_ms, ours),
+            ("theirs", 100, 5, theirs),
+            ("ours", pods_per_second, cpu_ms, ours),
         )
-    ]  # fmt: skip
+    ]
     return Comparison("theirs", "ours", tuple(rounds))
 
 

@@ -27,15 +27,33 @@ def test_the_line_has_exactly_the_keys_of_the_design(capsys: pytest.CaptureFixtu
     out, err = capsys.readouterr()
     [line] = map(json.loads, out.splitlines())
     assert list(line) == [
-        "workload", "nodes", "existing", "pods", "scheduled", "seconds", "podsPerSecond", "p50us",
+        "workload",
+        "nodes",
+        "existing",
+        "pods",
+        "scheduled",
+        "seconds",
+        "podsPerSecond",
+        "p50us",
         "p99us",
-    ]  # fmt: skip
+    ]
     assert [line[key] for key in list(line)[:5]] == ["basic", 20, 20, 100, 100]
     assert err == ""
 
 
-@pytest.mark.parametrize("workload", ["basic", "mixed", "nodeaffinity", "spread", "antiaffinity",
-                                      "affinity", "prefaffinity", "volumes"])  # fmt: skip
+@pytest.mark.parametrize(
+    "workload",
+    [
+        "basic",
+        "mixed",
+        "nodeaffinity",
+        "spread",
+        "antiaffinity",
+        "affinity",
+        "prefaffinity",
+        "volumes",
+    ],
+)
 def test_all_pods_of_a_workload_find_a_place_by_default(
     workload: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,9 +30,12 @@ def completed(folder: Path, *words: str) -> list[str]:
         '_kpolicy; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
-        [BASH, "--noprofile", "--norc", "-c", run], cwd=folder, capture_output=True, text=True,
+        [BASH, "--noprofile", "--norc", "-c", run],
+        cwd=folder,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.stderr == ""
     return sorted(done.stdout.split())
 

@@ -20,21 +20,31 @@ POLICY = {
         {"name": "GeneralPredicates"},
         {"name": "CheckNodeDiskPressure"},
         {"name": "Zones", "argument": {"serviceAffinity": {"labels": ["zone"]}}},
-        {"name": "Region",
-         "argument": {"labelsPresence": {"labels": ["region"], "presence": True}}},
+        {
+            "name": "Region",
+            "argument": {"labelsPresence": {"labels": ["region"], "presence": True}},
+        },
     ],
     "priorities": [
         {"name": "BalancedResourceAllocation", "weight": 1},
-        {"name": "SSD", "weight": 3,
-         "argument": {"labelPreference": {"label": "ssd", "presence": True}}},
+        {
+            "name": "SSD",
+            "weight": 3,
+            "argument": {"labelPreference": {"label": "ssd", "presence": True}},
+        },
     ],
     "extenders": [
-        {"urlPrefix": "http://127.0.0.1:12346/scheduler", "filterVerb": "filter",
-         "prioritizeVerb": "prioritize", "weight": 5, "enableHttps": False,
-         "httpTimeout": 1500000000},
+        {
+            "urlPrefix": "http://127.0.0.1:12346/scheduler",
+            "filterVerb": "filter",
+            "prioritizeVerb": "prioritize",
+            "weight": 5,
+            "enableHttps": False,
+            "httpTimeout": 1500000000,
+        },
     ],
     "hardPodAffinitySymmetricWeight": 10,
-}  # fmt: skip
+}
 CONVERTED = """\
 apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
@@ -110,21 +120,31 @@ profiles:
         ({**POLICY, "priorities": [{"name": "Own", "weight": 1}]}, "KP103", "priority `Own`"),
         (
             {**POLICY, "predicates": [{"name": "Zone", "argument": {"serviceAffinity": {}}}]},
-            "KP603", "needs `labels`",
+            "KP603",
+            "needs `labels`",
         ),
         (
-            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
-             "profiles": [{"plugins": {"filter": {"enabled": [{"name": "Coscheduling"}]}}}]},
-            "KP103", "no plugin `Coscheduling`",
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [{"plugins": {"filter": {"enabled": [{"name": "Coscheduling"}]}}}],
+            },
+            "KP103",
+            "no plugin `Coscheduling`",
         ),
         (
-            {"apiVersion": "kpolicy.dev/v1alpha1", "kind": "SchedulingPolicy",
-             "metadata": {"name": "a"}, "spec": {"profiles": [{"schedulerName": "a"}]}},
-            "KP605", "a SchedulingPolicy already",
+            {
+                "apiVersion": "kpolicy.dev/v1alpha1",
+                "kind": "SchedulingPolicy",
+                "metadata": {"name": "a"},
+                "spec": {"profiles": [{"schedulerName": "a"}]},
+            },
+            "KP605",
+            "a SchedulingPolicy already",
         ),
         ("{", "KP101", ""),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_expressed_is_refused(
     data: Any, code: str, message: str, tmp_path: Path, capsys: Capture
 ) -> None:

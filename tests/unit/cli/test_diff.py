@@ -49,22 +49,39 @@ def test_the_same_policy_decides_the_same(capsys: Capture) -> None:
     code, lines = run(capsys, "old.yaml", "old.yaml", "--all-pods")
     assert code == 0
     assert lines == [
-        {"summary": {
-            "pods": 3, "differ": 0, "moved": 0, "placedByOld": 0, "placedByNew": 0,
-            "servedByOld": 0, "servedByNew": 0, "old": {"placed": 3}, "new": {"placed": 3},
-            "byRule": {},
-        }}
-    ]  # fmt: skip
+        {
+            "summary": {
+                "pods": 3,
+                "differ": 0,
+                "moved": 0,
+                "placedByOld": 0,
+                "placedByNew": 0,
+                "servedByOld": 0,
+                "servedByNew": 0,
+                "old": {"placed": 3},
+                "new": {"placed": 3},
+                "byRule": {},
+            }
+        }
+    ]
 
 
 def test_a_filter_that_made_the_difference_is_named(capsys: Capture) -> None:
     code, (web, summary) = run(capsys, "old.yaml", "fenced.yaml")
     assert code == 1
     assert web == {
-        "pod": "default/web", "kind": "moved", "old": {"node": "n1"}, "new": {"node": "n2"},
-        "why": {"kind": "rejected", "by": "new", "rule": "fence", "node": "n1",
-                "reasons": ["ssd nodes are kept free"]},
-    }  # fmt: skip
+        "pod": "default/web",
+        "kind": "moved",
+        "old": {"node": "n1"},
+        "new": {"node": "n2"},
+        "why": {
+            "kind": "rejected",
+            "by": "new",
+            "rule": "fence",
+            "node": "n1",
+            "reasons": ["ssd nodes are kept free"],
+        },
+    }
     assert summary["summary"]["byRule"] == {"fence": 1}
     _, (web, _) = run(capsys, "fenced.yaml", "old.yaml")
     assert (web["why"]["by"], web["why"]["node"]) == ("old", "n1")
@@ -89,8 +106,9 @@ def test_a_pod_that_only_one_places_or_serves(capsys: Capture) -> None:
     Path("renamed.yaml").write_text(renamed)
     _, lines = run(capsys, "old.yaml", "renamed.yaml")
     assert {(one["pod"], one["kind"]) for one in lines[:-1]} == {
-        ("default/web", "servedByOld"), ("default/others", "servedByNew"),
-    }  # fmt: skip
+        ("default/web", "servedByOld"),
+        ("default/others", "servedByNew"),
+    }
 
 
 def test_pods_on_nodes_are_judged_again(capsys: Capture) -> None:
@@ -121,14 +139,19 @@ def test_text(capsys: Capture) -> None:
 
 def test_what_earlier_pods_took_is_the_reason_of_later_ones(capsys: Capture) -> None:
     """`late` finds n1 taken only where the new policy sent `early` there."""
-    cluster = [node("n1", cpu="2"), node("n2", cpu="2", labels={"disk": "ssd"}),
-               pod("early", cpu="2", priority=2), pod("late", cpu="1", priority=1)]  # fmt: skip
+    cluster = [
+        node("n1", cpu="2"),
+        node("n2", cpu="2", labels={"disk": "ssd"}),
+        pod("early", cpu="2", priority=2),
+        pod("late", cpu="1", priority=1),
+    ]
     Path("cluster.json").write_text(listed(cluster))
     code, lines = run(capsys, "old.yaml", "fenced.yaml")
     assert code == 1
     assert [(one["pod"], one["kind"]) for one in lines[:-1]] == [
-        ("default/early", "moved"), ("default/late", "placedByOld"),
-    ]  # fmt: skip
+        ("default/early", "moved"),
+        ("default/late", "placedByOld"),
+    ]
     why = lines[1]["why"]
     assert (why["rule"], why["reasons"]) == ("NodeResourcesFit", ["Insufficient cpu"])
 

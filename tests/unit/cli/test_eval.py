@@ -32,13 +32,16 @@ def batch(capsys: Capture, path: Path, *lines: str, flags: tuple[str, ...] = ())
 @pytest.fixture
 def snapshot(tmp_path: Path) -> str:
     items = [
-        {"apiVersion": "v1", "kind": "Namespace",
-         "metadata": {"name": "shop", "labels": {"tenant": "a"}}},
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "shop", "labels": {"tenant": "a"}},
+        },
         node("n1", labels={"zone": "east"}, cpu="4", memory="8Gi"),
         node("n2", cpu="2", memory="4Gi"),
         pod("web", namespace="shop", labels={"app": "web"}, cpu="500m"),
         pod("old", namespace="shop", cpu="1", node_name="n1"),
-    ]  # fmt: skip
+    ]
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return str(path)
@@ -66,20 +69,26 @@ def snapshot(tmp_path: Path) -> str:
         ("[1u]", {"type": "list", "value": [1], "exact": [{"uint": 1}]}),
         (
             "{1: 'a', true: 'b'}",
-            {"type": "map", "value": {"1": "a", "true": "b"},
-             "exact": {"map": [[1, "a"], [True, "b"]]}},
+            {
+                "type": "map",
+                "value": {"1": "a", "true": "b"},
+                "exact": {"map": [[1, "a"], [True, "b"]]},
+            },
         ),
         (
             "{1: 'a', '1': 'b'}",
-            {"type": "map", "value": [[1, "a"], ["1", "b"]],
-             "exact": {"map": [[1, "a"], ["1", "b"]]}},
+            {
+                "type": "map",
+                "value": [[1, "a"], ["1", "b"]],
+                "exact": {"map": [[1, "a"], ["1", "b"]]},
+            },
         ),
         ("{'uint': 1}", {"type": "map", "value": {"uint": 1}, "exact": {"map": [["uint", 1]]}}),
         ("optional.none()", {"type": "optional_type", "value": []}),
         ("optional.of(1)", {"type": "optional_type", "value": [1]}),
         ("quantity('1.5Gi')", {"type": "kubernetes.Quantity", "value": "1610612736"}),
     ],
-)  # fmt: skip
+)
 def test_values(expression: str, line: Any, capsys: Capture) -> None:
     code, got, _ = asked(capsys, expression)
     if "exact" in line and "map" in line["exact"]:
@@ -94,11 +103,26 @@ def test_values(expression: str, line: Any, capsys: Capture) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["1", "1.0", "true", "null", '"a"', "[1, [2.5]]", '{"a": {"b": [1]}}', '{"uint": 7}',
-     '{"double": "NaN"}', '{"bytes": "/wA="}', '{"duration": "90s"}', '{"optional": [{"uint": 1}]}',
-     '{"timestamp": "2026-11-01T10:00:00Z"}', '{"map": [[1, {"uint": 2}]]}', '{"type": "int"}',
-     '{"quantity": "2Gi"}', '{"map": [["uint", 1]]}'],
-)  # fmt: skip
+    [
+        "1",
+        "1.0",
+        "true",
+        "null",
+        '"a"',
+        "[1, [2.5]]",
+        '{"a": {"b": [1]}}',
+        '{"uint": 7}',
+        '{"double": "NaN"}',
+        '{"bytes": "/wA="}',
+        '{"duration": "90s"}',
+        '{"optional": [{"uint": 1}]}',
+        '{"timestamp": "2026-11-01T10:00:00Z"}',
+        '{"map": [[1, {"uint": 2}]]}',
+        '{"type": "int"}',
+        '{"quantity": "2Gi"}',
+        '{"map": [["uint", 1]]}',
+    ],
+)
 def test_a_value_comes_back_as_it_went_in(value: str, capsys: Capture) -> None:
     _, first, _ = asked(capsys, "x", "--var", f"x={value}")
     exact = first.get("exact", json.loads(value))
@@ -113,14 +137,16 @@ def test_a_value_comes_back_as_it_went_in(value: str, capsys: Capture) -> None:
     [
         ('{"int64Value": "5"}', "x == 5 && type(x) == int"),
         ('{"uint64Value": 5}', "x == 5u && type(x) == uint"),
-        ('{"mapValue": {"entries": [{"key": {"int64Value": 1}, "value": {"stringValue": "a"}}]}}',
-         "x[1] == 'a'"),
+        (
+            '{"mapValue": {"entries": [{"key": {"int64Value": 1}, "value": {"stringValue": "a"}}]}}',  # noqa: E501
+            "x[1] == 'a'",
+        ),
         ('{"listValue": {"values": [{"boolValue": true}]}}', "x[0]"),
         (f'{{"objectValue": {{"@type": "{DURATION}", "value": "5s"}}}}', "x == duration('5s')"),
         ('{"type": "spot"}', "x.type == 'spot'"),
         ('{"type": "spot", "uint": 1}', "x.uint == 1"),
     ],
-)  # fmt: skip
+)
 def test_variables_in_other_forms(value: str, expression: str, capsys: Capture) -> None:
     assert asked(capsys, expression, "--var", f"x={value}")[1] == {"type": "bool", "value": True}
 
@@ -225,10 +251,21 @@ def test_a_batch_answers_every_line_whatever_is_in_it(tmp_path: Path, capsys: Ca
     assert [one.get("value") for one in answers[:1] + answers[-2:]] == [42, 9, 2]
     codes = [one["error"]["code"] for one in answers[1:-2]]
     assert codes == [
-        "bad_request", "bad_request", "bad_request", "KP110", "bad_request", "bad_request",
-        "bad_request", "unknown_object", "KP110", "bad_request", "bad_request", "bad_request",
-        "bad_request", "KP112",
-    ]  # fmt: skip
+        "bad_request",
+        "bad_request",
+        "bad_request",
+        "KP110",
+        "bad_request",
+        "bad_request",
+        "bad_request",
+        "unknown_object",
+        "KP110",
+        "bad_request",
+        "bad_request",
+        "bad_request",
+        "bad_request",
+        "KP112",
+    ]
     assert all(one["error"]["message"] for one in answers[1:-2])
 
 

@@ -46,9 +46,10 @@ spec:
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, ...]:
     items = [
-        node("n1", labels={"gpu": "a100"}), node("n2"),
+        node("n1", labels={"gpu": "a100"}),
+        node("n2"),
         pod("train", namespace="lab", labels={"team": "ml"}),
-    ]  # fmt: skip
+    ]
     cluster = tmp_path / "cluster.json"
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     policy = tmp_path / "policy.yaml"
@@ -120,9 +121,12 @@ def test_a_variable_that_needs_a_flag_says_which(files: tuple[str, ...], capsys:
     code, line, _ = asked(capsys, "1 > 0 && variables.both != ''", *files, "--pod", "lab/train")
     assert code == 1
     assert line["error"] == {
-        "code": "KP201", "message": "in `variables.pool`: `node` is not known here",
-        "hint": "give a node, or a variable `node`", "start": 9, "end": 23,
-    }  # fmt: skip
+        "code": "KP201",
+        "message": "in `variables.pool`: `node` is not known here",
+        "hint": "give a node, or a variable `node`",
+        "start": 9,
+        "end": 23,
+    }
 
 
 def test_sub_expressions_go_into_variables(files: tuple[str, ...], capsys: Capture) -> None:

@@ -118,8 +118,10 @@ class TestOutput:
         assert run(*SMALL, "--every-pod", "--output", "json") == 0
         out, err = capsys.readouterr()
         assert [json.loads(line)["pod"] for line in out.splitlines()] == [
-            "default/fits", "default/giant", "default/others",
-        ]  # fmt: skip
+            "default/fits",
+            "default/giant",
+            "default/others",
+        ]
         assert err == ""
 
     def test_a_json_line_has_the_shape_of_the_design(
@@ -188,8 +190,9 @@ class TestOutput:
         assert run(*SMALL) == 0
         out, err = capsys.readouterr()
         assert (out, err) == (
-            "", "no pod is pending; `--pod NS/NAME` explains one that is placed\n",
-        )  # fmt: skip
+            "",
+            "no pod is pending; `--pod NS/NAME` explains one that is placed\n",
+        )
 
     def test_standard_input_and_several_files(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -208,8 +211,11 @@ class TestOutput:
         ]
         shown = subprocess.run(
             [*command, "--snapshot", "nodes.json", "-", "--pod", "fits"],
-            input=listed(items[4:]), capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            input=listed(items[4:]),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert run(*SMALL, "--pod", "fits", "-o", "json") == 0
         assert shown.stdout == capsys.readouterr().out
 
@@ -238,9 +244,11 @@ class TestBadInput:
         (folder / "strange.json").write_text('{"kind": "Secret"}')
         (folder / "old.kpsnap").write_bytes(b"")
         (folder / "two.yaml").write_text(
-            POLICY.replace("    - schedulerName: kpolicy",
-                           "    - schedulerName: kpolicy\n    - schedulerName: batch")
-        )  # fmt: skip
+            POLICY.replace(
+                "    - schedulerName: kpolicy",
+                "    - schedulerName: kpolicy\n    - schedulerName: batch",
+            )
+        )
         if "--policy" not in arguments:
             arguments = [*arguments, *SMALL]
         assert cli.main(["explain", *arguments]) == 2

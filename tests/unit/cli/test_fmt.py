@@ -35,8 +35,10 @@ def test_files_are_written_in_place(folder: Path, capsys: Capture) -> None:
     assert main(["fmt", "p"]) == 0
     assert "3 files: 0 laid out, 3 unchanged" in capsys.readouterr().err
     assert sorted(path.name for path in (folder / "p").iterdir()) == [
-        "other.json", "tidy.yaml", "untidy.yaml",
-    ]  # fmt: skip
+        "other.json",
+        "tidy.yaml",
+        "untidy.yaml",
+    ]
 
 
 def test_check_lists_and_writes_nothing(folder: Path, capsys: Capture) -> None:

@@ -44,8 +44,16 @@ def findings(written: dict[str, str]) -> list[dict[str, Any]]:
 def test_json_has_the_documented_keys(findings: list[dict[str, Any]]) -> None:
     for one in findings:
         assert {
-            "code", "level", "message", "hint", "file", "line", "column", "endLine", "endColumn",
-        } <= set(one)  # fmt: skip
+            "code",
+            "level",
+            "message",
+            "hint",
+            "file",
+            "line",
+            "column",
+            "endLine",
+            "endColumn",
+        } <= set(one)
         assert one["code"] in pages()
         assert one["level"] in LEVELS
         assert (one["line"], one["column"]) <= (one["endLine"], one["endColumn"])

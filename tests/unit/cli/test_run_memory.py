@@ -68,9 +68,12 @@ def told(script: str, environment: dict[str, str]) -> Any:
     malloc = ("MALLOC_", "GLIBC_TUNABLES")
     given = {name: value for name, value in os.environ.items() if not name.startswith(malloc)}
     done = subprocess.run(
-        [sys.executable, "-c", SETTLED + script], env={**given, **environment},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", SETTLED + script],
+        env={**given, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 

@@ -44,9 +44,13 @@ def given(
 def test_flags_come_before_variables_before_the_file_before_defaults(tmp_path: Path) -> None:
     file = "leaseName: of-file\nport: 1\nlogLevel: debug\nleaderElect: false\nseed: 7\n"
     settings, origins = given(
-        tmp_path, "--lease-name=of-flag", file=file, KPOLICY_LEASE_NAME="of-variable",
-        KPOLICY_PORT="2", KPOLICY_LEADER_ELECT="yes",
-    )  # fmt: skip
+        tmp_path,
+        "--lease-name=of-flag",
+        file=file,
+        KPOLICY_LEASE_NAME="of-variable",
+        KPOLICY_PORT="2",
+        KPOLICY_LEADER_ELECT="yes",
+    )
     assert (settings.lease_name, origins["lease_name"]) == ("of-flag", "flag")
     assert (settings.port, origins["port"]) == (2, "variable")
     assert (settings.log_level, origins["log_level"]) == ("debug", "file")
@@ -211,9 +215,11 @@ def test_help_tells_of_the_three_ways() -> None:
 
 def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path) -> None:
     settings, origins = given(
-        tmp_path, "--traces-per-second=7", file="tracesPerSecond: 5\nkeptTracesPerSecond: 0\n",
+        tmp_path,
+        "--traces-per-second=7",
+        file="tracesPerSecond: 5\nkeptTracesPerSecond: 0\n",
         KPOLICY_TRACES_PER_SECOND="6",
-    )  # fmt: skip
+    )
     assert (settings.traces_per_second, origins["traces_per_second"]) == (7, "flag")
     assert (settings.kept_traces_per_second, origins["kept_traces_per_second"]) == (0, "file")
     assert settled({}, {}, {})[0].traces_per_second == 10

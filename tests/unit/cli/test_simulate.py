@@ -61,8 +61,15 @@ def test_a_line_a_pod_then_the_summary(capsys: pytest.CaptureFixture[str]) -> No
     assert set(pods[1]) == {"pod", "message"}
     assert list(summary) == ["summary"]
     assert set(summary["summary"]) == {
-        "pods", "placed", "pending", "notServed", "nodes", "byReason", "byRule", "utilisation",
-    }  # fmt: skip
+        "pods",
+        "placed",
+        "pending",
+        "notServed",
+        "nodes",
+        "byReason",
+        "byRule",
+        "utilisation",
+    }
 
 
 def test_who_would_have_to_go_is_told_and_nobody_goes(
@@ -79,8 +86,10 @@ def test_who_would_have_to_go_is_told_and_nobody_goes(
         "victims": ["default/low3", "default/low2"],
     }
     assert summary["summary"]["utilisation"]["pods"] == {
-        "allocatable": 220, "before": 3, "after": 3,
-    }  # fmt: skip
+        "allocatable": 220,
+        "before": 3,
+        "after": 3,
+    }
     assert run() == 0
     assert (
         "default/high  (pending: would go to n2 in place of default/low3, default/low2)\n"

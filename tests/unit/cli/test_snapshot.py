@@ -81,8 +81,10 @@ def test_problems_are_shown_and_are_data(folder: Path, capsys: pytest.CaptureFix
     assert info("bad.json", "-o", "json") == 0
     out, err = capsys.readouterr()
     assert [one["code"] for one in json.loads(out)["problems"]] == [
-        "NoName", "CutShort", "Duplicate",
-    ]  # fmt: skip
+        "NoName",
+        "CutShort",
+        "Duplicate",
+    ]
     assert err == ""
 
 

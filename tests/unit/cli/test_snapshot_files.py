@@ -67,11 +67,20 @@ class TestEveryVerb:
         [
             ["explain", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
             ["simulate", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
-            ["eval", "label(node, 'disk')", "--pod", "default/fits", "--node", "n1",
-             "--output", "json", "--snapshot"],
+            [
+                "eval",
+                "label(node, 'disk')",
+                "--pod",
+                "default/fits",
+                "--node",
+                "n1",
+                "--output",
+                "json",
+                "--snapshot",
+            ],
             ["diff", "policy.yaml", "policy.yaml", "--snapshot"],
         ],
-    )  # fmt: skip
+    )
     def test_takes_a_recorded_snapshot_as_it_takes_a_list(
         self, arguments: list[str], capsys: pytest.CaptureFixture[str], folder: Path
     ) -> None:
@@ -150,8 +159,10 @@ class TestRedact:
 
     def test_a_random_key_is_another_each_time(self, folder: Path) -> None:
         for name in ("a.kpsnap", "b.kpsnap"):
-            assert cli.main(["snapshot", "redact", "cluster.kpsnap", "--key", "random",
-                             "-o", name]) == 0  # fmt: skip
+            assert (
+                cli.main(["snapshot", "redact", "cluster.kpsnap", "--key", "random", "-o", name])
+                == 0
+            )
         assert (folder / "a.kpsnap").read_bytes() != (folder / "b.kpsnap").read_bytes()
 
     @pytest.mark.parametrize(
@@ -199,8 +210,12 @@ class TestRecord:
     def test_without_a_name_the_file_is_named_after_the_time(
         self, kubeconfig: Path, folder: Path
     ) -> None:
-        assert cli.main(["snapshot", "record", "--kubeconfig", str(kubeconfig),
-                         "--kinds", "nodes, pods"]) == 0  # fmt: skip
+        assert (
+            cli.main(
+                ["snapshot", "record", "--kubeconfig", str(kubeconfig), "--kinds", "nodes, pods"]
+            )
+            == 0
+        )
         [made] = folder.glob("kpolicy-*T*Z.kpsnap")
         origin = Snapshot.load(made).recordings[0].header.origin
         assert set(origin.resource_versions) == {"Node", "Pod"}

@@ -85,10 +85,18 @@ class Story:
         self._told(_PLURALS[held["kind"]], DELETED, held)
 
     def bind(
-        self, name: str, to: str, *, user: str = US, instance: str = "a1", code: int = 201,
-        seen: int | None = None, policy: str = HASH, number: int | None = None,
+        self,
+        name: str,
+        to: str,
+        *,
+        user: str = US,
+        instance: str = "a1",
+        code: int = 201,
+        seen: int | None = None,
+        policy: str = HASH,
+        number: int | None = None,
         landed: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`landed`: although the client was told otherwise."""
         self.decisions += 1
         annotations = {
@@ -103,12 +111,16 @@ class Story:
             had = self.objects[name]["metadata"].get("annotations") or {}
             self.change(name, nodeName=to, meta={"annotations": {**had, **annotations}})
         self.write(
-            "create", BINDING, name, code=code, user=user,
+            "create",
+            BINDING,
+            name,
+            code=code,
+            user=user,
             request={
                 "metadata": {"uid": uid, "annotations": annotations},
                 "target": {"name": to},
             },
-        )  # fmt: skip
+        )
 
     def lease(self, instance: str) -> None:
         self.at_s += 1
@@ -116,9 +128,16 @@ class Story:
         self.write("update", LEASE, "kpolicy", response=response)
 
     def write(
-        self, verb: str, what: str, name: str, *, code: int = 200, user: str = US,
-        request: Any = None, response: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        verb: str,
+        what: str,
+        name: str,
+        *,
+        code: int = 200,
+        user: str = US,
+        request: Any = None,
+        response: Any = None,
+    ) -> None:
         self.writes.append(
             Write(
                 self.now_ns, self.now_ns, user, verb, what, "default", name, code, request, response
@@ -141,14 +160,19 @@ class Story:
         }
         self.at_s += 30
         return replace(
-            self.told(), calm_since_ns=calm_ns, ended_ns=self.now_ns,
+            self.told(),
+            calm_since_ns=calm_ns,
+            ended_ns=self.now_ns,
             at_rest=AtRest(
                 **{
-                    "at_ns": self.now_ns, "pending": len(parked), "queued": parked,
-                    "compared": (), **rest,
+                    "at_ns": self.now_ns,
+                    "pending": len(parked),
+                    "queued": parked,
+                    "compared": (),
+                    **rest,
                 }
             ),
-        )  # fmt: skip
+        )
 
     def told(self) -> History:
         return History(

@@ -26,8 +26,11 @@ def test_a_run_is_recorded_whole(control_plane: ControlPlane, namespace: str) ->
         history = recording.history()
         again = recording.history()
     assert recording.gaps == 0
-    told = [(one.type, one.object["spec"].get("nodeName", "")) for one in history.changes
-            if one.uid == uid]  # fmt: skip
+    told = [
+        (one.type, one.object["spec"].get("nodeName", ""))
+        for one in history.changes
+        if one.uid == uid
+    ]
     assert told[0] == ("ADDED", "")
     assert told[1] == ("MODIFIED", "recorded-node")
     assert told[-1][0] == DELETED

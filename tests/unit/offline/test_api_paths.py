@@ -67,8 +67,12 @@ POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {
-        "name": "p", "namespace": "d", "uid": "p", "labels": {"app": "web"},
-        "creationTimestamp": STARTED, "generateName": "p-",
+        "name": "p",
+        "namespace": "d",
+        "uid": "p",
+        "labels": {"app": "web"},
+        "creationTimestamp": STARTED,
+        "generateName": "p-",
     },
     "spec": {
         "runtimeClassName": "gvisor",
@@ -78,13 +82,15 @@ POD = {
         "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}],
         "containers": [
             {
-                "name": "c", "image": "i", "env": [{"name": "SECRET", "value": "x"}],
+                "name": "c",
+                "image": "i",
+                "env": [{"name": "SECRET", "value": "x"}],
                 "securityContext": {"privileged": True},
                 "resources": {"requests": {"cpu": 1, "memory": "1Gi"}},
             }
         ],
     },
-}  # fmt: skip
+}
 
 ALL = frozenset("abc")
 NONE = frozenset("")
@@ -132,9 +138,10 @@ CASES: dict[str, frozenset[str]] = {
     "namespaceObject.metadata.labels['team'] == 't'": ALL,
     "namespaceObject.status.phase == 'Active'": ALL,
     "namespaceObject.metadata.creationTimestamp.getFullYear() == 2026": ALL,
-    "(has(node.status.nodeInfo) ? node.status.nodeInfo.bootID : pod.spec.runtimeClassName) == '2'":
-        frozenset("b"),
-}  # fmt: skip
+    "(has(node.status.nodeInfo) ? node.status.nodeInfo.bootID : pod.spec.runtimeClassName) == '2'": frozenset(  # noqa: E501
+        "b"
+    ),
+}
 
 
 def _program(expression: str) -> Program:

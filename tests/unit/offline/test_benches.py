@@ -121,8 +121,11 @@ class TestStartup:
         assert all(one.processor > 0 for one in waited)
         lines = startup.table(waited)
         assert [line.endswith((" 250 ms", " 150 ms")) for line in lines[1:]] == [
-            True, False, True, False,
-        ]  # fmt: skip
+            True,
+            False,
+            True,
+            False,
+        ]
 
     def test_the_file_has_fifty_rules_without_findings(self) -> None:
         compiled = compile_policy(startup.policy(startup.RULES))

@@ -46,8 +46,9 @@ def nodes(count: int) -> list[dict[str, Any]]:
 
 
 def test_a_rule_that_the_cycle_does_not_cover_rejects_every_node_and_says_why() -> None:
-    policy = program("{costPerCycle: 20000}", rule("ready", "!node.unschedulable")
-                     + rule("taints", TAINTS))  # fmt: skip
+    policy = program(
+        "{costPerCycle: 20000}", rule("ready", "!node.unschedulable") + rule("taints", TAINTS)
+    )
     few = explained([*nodes(10), pod("w")], policy)
     assert filters(few) == {f"n{index:03}": None for index in range(10)}
     many = explained([*nodes(80), pod("w")], policy)
@@ -80,10 +81,11 @@ def test_who_accepts_errors_accepts_these() -> None:
 
 def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() -> None:
     policy = program(
-        "{costPerCycle: 20000}", "",
+        "{costPerCycle: 20000}",
+        "",
         rule("name", "node.name == 'n007' ? 100 : 0", ", weight: 1")
         + rule("dear", "size(node.taints.filter(t, pod.tolerates(t))) + 50", ", weight: 1"),
-    )  # fmt: skip
+    )
     one = explained([*nodes(80), pod("w")], policy)
     assert one["selected"] == "n007"
     for each in one["nodes"]:
@@ -116,14 +118,17 @@ def crowded(count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("count", [60, 200])
 def test_a_loop_inside_a_loop_is_limited_by_what_a_node_really_costs(count: int) -> None:
     """Also in columns, and however often the same is asked."""
-    policy = program("{allowQuadratic: true, costPerNode: 2000}", rule(
-        "nested", "node.pods.all(p, node.pods.all(q, q.priority == p.priority))"))  # fmt: skip
+    policy = program(
+        "{allowQuadratic: true, costPerNode: 2000}",
+        rule("nested", "node.pods.all(p, node.pods.all(q, q.priority == p.priority))"),
+    )
     one = explained(crowded(count), policy)
     told = filters(one)
     assert told["n000"] is None
     assert told["n001"]["error"] == {
-        "code": "KR110", "message": "cost limit of 2000 units reached",
-    }  # fmt: skip
+        "code": "KR110",
+        "message": "cost limit of 2000 units reached",
+    }
     items = [*crowded(count), *(pod(f"x{index}", cpu="1m") for index in range(4))]
     placed = simulate(Snapshot.of(items), policy).pods
     assert [one.node for one in placed] == ["n000"] * 5

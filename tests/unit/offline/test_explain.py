@@ -27,8 +27,11 @@ def test_without_names_all_pending_pods_that_are_served_in_queue_order() -> None
     ]
     explanations, left = asked(items)
     assert [one["pod"] for one in explanations] == [
-        "default/important", "default/fits", "default/giant", "default/old",
-    ]  # fmt: skip
+        "default/important",
+        "default/fits",
+        "default/giant",
+        "default/old",
+    ]
     assert left == []
 
 
@@ -37,8 +40,10 @@ def test_the_answer_is_the_engines() -> None:
     assert fits["best"] == ["n2"]
     by_name = {one["name"]: one for one in fits["nodes"]}
     assert by_name["n1"]["filter"] == {
-        "plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"],
-    }  # fmt: skip
+        "plugin": "NodeResourcesFit",
+        "code": "Unschedulable",
+        "reasons": ["Insufficient cpu"],
+    }
     assert by_name["n3"]["filter"]["plugin"] == "TaintToleration"
     assert by_name["n2"]["total"] == sum(by_name["n2"]["weighted"].values())
     engine = Snapshot.of(cluster()).engine(program())

@@ -25,8 +25,11 @@ def test_what_is_there_twice_counts_once_and_is_told_once() -> None:
         (DUPLICATE, "2.json: Pod default/a and 1 more: already there, in 1.json; the last is used"),
     ]
     assert {entry.key: entry.amounts.get("cpu") for entry in made.entries.values()} == {
-        "n": Fraction(8), "default/a": Fraction(2), "default/b": Fraction(2), "default/c": None,
-    }  # fmt: skip
+        "n": Fraction(8),
+        "default/a": Fraction(2),
+        "default/b": Fraction(2),
+        "default/c": None,
+    }
 
 
 def test_pods_of_one_name_and_two_uids_are_two() -> None:

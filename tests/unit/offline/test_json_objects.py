@@ -28,19 +28,23 @@ def read(*documents: object) -> list[Any]:
         ([{"apiVersion": "v1", "items": [POD, NODE], "kind": "List"}], [POD, NODE]),
         ([{"kind": "PodList", "items": [{"metadata": {}}]}], [{"kind": "Pod", "metadata": {}}]),
         ([{"items": [{"metadata": {}}], "kind": "PodList"}], [{"kind": "Pod", "metadata": {}}]),
-        ([{"kind": "List", "items": [{"kind": "NodeList", "items": [{"metadata": {}}]}]}],
-         [{"kind": "Node", "metadata": {}}]),
+        (
+            [{"kind": "List", "items": [{"kind": "NodeList", "items": [{"metadata": {}}]}]}],
+            [{"kind": "Node", "metadata": {}}],
+        ),
         ([CONFIG], [CONFIG]),
         ([{"kind": "List", "items": [7, "x", None]}, 5], []),
     ],
-)  # fmt: skip
+)
 def test_documents_and_lists_give_objects(documents: list[object], found: list[object]) -> None:
     assert read(*documents) == found
 
 
 def test_a_text_cut_anywhere_gives_what_came_before_and_says_where() -> None:
-    items = [{**POD, "metadata": {"labels": {"name": "no"}, "name": f"p{n}", "namespace": "x"}}
-             for n in range(5)]  # fmt: skip
+    items = [
+        {**POD, "metadata": {"labels": {"name": "no"}, "name": f"p{n}", "namespace": "x"}}
+        for n in range(5)
+    ]
     text = json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=1)
     whole = list(objects(text.encode()))
     assert whole == items

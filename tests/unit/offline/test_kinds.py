@@ -48,5 +48,6 @@ def test_keys_and_uids_are_the_engines() -> None:
     assert (key_of(node), uid_of(node)) == ("n", "u")
     assert {"Node", "Namespace", "StorageClass"} <= CLUSTER_SCOPED
     assert (key_of({"kind": "Pod", "metadata": 7}), is_read({"kind": ["Pod"]})) == (
-        "default/", False,
-    )  # fmt: skip
+        "default/",
+        False,
+    )

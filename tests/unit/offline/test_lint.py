@@ -28,14 +28,20 @@ def predicate(expression: str) -> str:
 
 def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
     assert said(predicate("label(node, 'zoen') == 'z1' || node.name == 'n9'"))[0] == (
-        "KP312", "no node in the snapshot has the label `zoen`", "9 nodes have `zone`",
-    )  # fmt: skip
+        "KP312",
+        "no node in the snapshot has the label `zoen`",
+        "9 nodes have `zone`",
+    )
     assert said(predicate("label(node, 'zone') == 'zz1' || node.name == 'n9'"))[0] == (
-        "KP312", "no node in the snapshot has `zone: zz1`", "3 nodes have `z1`",
-    )  # fmt: skip
+        "KP312",
+        "no node in the snapshot has `zone: zz1`",
+        "3 nodes have `z1`",
+    )
     assert said(predicate("node.taints.exists(t, t.key == 'dedicatd')"))[0] == (
-        "KP312", "no node in the snapshot has the taint `dedicatd`", "1 node has `dedicated`",
-    )  # fmt: skip
+        "KP312",
+        "no node in the snapshot has the taint `dedicatd`",
+        "1 node has `dedicated`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,30 +62,63 @@ def test_what_is_there_is_not_told(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "absent", "hint"),
     [
-        ("node.metadata.labels['zoen'] == 'z1'", "no node in the snapshot has the label `zoen`",
-         "9 nodes have `zone`"),
-        ("'zoen' in node.metadata.labels", "no node in the snapshot has the label `zoen`",
-         "9 nodes have `zone`"),
-        ("has(node.metadata.labels.zoen)", "no node in the snapshot has the label `zoen`",
-         "9 nodes have `zone`"),
-        ("node.metadata.?labels.?zoen.orValue('') == 'z1'",
-         "no node in the snapshot has the label `zoen`", "9 nodes have `zone`"),
-        ("node.metadata.?labels[?'zoen'].orValue('') == 'z1'",
-         "no node in the snapshot has the label `zoen`", "9 nodes have `zone`"),
-        ("node.metadata.labels['zone'] == 'zz1'", "no node in the snapshot has `zone: zz1`",
-         "3 nodes have `z1`"),
-        ("node.metadata.labels.zone in ['z0', 'zz1']", "no node in the snapshot has `zone: zz1`",
-         "3 nodes have `z1`"),
-        ("pod.metadata.labels['ap'] == 'a1'", "no pod in the snapshot has the label `ap`",
-         "7 pods have `app`"),
-        ("pod.metadata.namespace == 'kube-sistem'",
-         "the snapshot has no namespace `kube-sistem`", "did you mean `kube-system`?"),
-        ("'nvidia.com/gpu' in node.status.allocatable",
-         "no node and no pod in the snapshot has the resource `nvidia.com/gpu`", ""),
-        ("node.spec.taints.exists(t, t.key == 'dedicatd')",
-         "no node in the snapshot has the taint `dedicatd`", "1 node has `dedicated`"),
+        (
+            "node.metadata.labels['zoen'] == 'z1'",
+            "no node in the snapshot has the label `zoen`",
+            "9 nodes have `zone`",
+        ),
+        (
+            "'zoen' in node.metadata.labels",
+            "no node in the snapshot has the label `zoen`",
+            "9 nodes have `zone`",
+        ),
+        (
+            "has(node.metadata.labels.zoen)",
+            "no node in the snapshot has the label `zoen`",
+            "9 nodes have `zone`",
+        ),
+        (
+            "node.metadata.?labels.?zoen.orValue('') == 'z1'",
+            "no node in the snapshot has the label `zoen`",
+            "9 nodes have `zone`",
+        ),
+        (
+            "node.metadata.?labels[?'zoen'].orValue('') == 'z1'",
+            "no node in the snapshot has the label `zoen`",
+            "9 nodes have `zone`",
+        ),
+        (
+            "node.metadata.labels['zone'] == 'zz1'",
+            "no node in the snapshot has `zone: zz1`",
+            "3 nodes have `z1`",
+        ),
+        (
+            "node.metadata.labels.zone in ['z0', 'zz1']",
+            "no node in the snapshot has `zone: zz1`",
+            "3 nodes have `z1`",
+        ),
+        (
+            "pod.metadata.labels['ap'] == 'a1'",
+            "no pod in the snapshot has the label `ap`",
+            "7 pods have `app`",
+        ),
+        (
+            "pod.metadata.namespace == 'kube-sistem'",
+            "the snapshot has no namespace `kube-sistem`",
+            "did you mean `kube-system`?",
+        ),
+        (
+            "'nvidia.com/gpu' in node.status.allocatable",
+            "no node and no pod in the snapshot has the resource `nvidia.com/gpu`",
+            "",
+        ),
+        (
+            "node.spec.taints.exists(t, t.key == 'dedicatd')",
+            "no node in the snapshot has the taint `dedicatd`",
+            "1 node has `dedicated`",
+        ),
     ],
-)  # fmt: skip
+)
 def test_api_paths_are_looked_at_as_short_facts_are(
     expression: str, absent: str, hint: str
 ) -> None:
@@ -88,12 +127,18 @@ def test_api_paths_are_looked_at_as_short_facts_are(
 
 
 def test_labels_of_namespaces_by_api_path() -> None:
-    namespace = {"apiVersion": "v1", "kind": "Namespace",
-                 "metadata": {"name": "default", "labels": {"tenant": "a"}}}  # fmt: skip
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "default", "labels": {"tenant": "a"}},
+    }
     items = [*objects(), namespace]
     rule = predicate("namespaceObject.metadata.labels['tenent'] == node.name")
-    assert ("KP312", "no namespace in the snapshot has the label `tenent`",
-            "1 namespace has `tenant`") in said(rule, items)  # fmt: skip
+    assert (
+        "KP312",
+        "no namespace in the snapshot has the label `tenent`",
+        "1 namespace has `tenant`",
+    ) in said(rule, items)
 
 
 @pytest.mark.parametrize("path", ["node.labels", "node.metadata.labels"])
@@ -137,11 +182,13 @@ def test_an_empty_snapshot_says_nothing() -> None:
 
 def test_a_rule_that_never_differs_is_told() -> None:
     assert said(predicate("node.podCount >= 0"))[0][:2] == (
-        "KP304", "on the snapshot this rejects no node, asked for 7 pods on 12 nodes",
-    )  # fmt: skip
+        "KP304",
+        "on the snapshot this rejects no node, asked for 7 pods on 12 nodes",
+    )
     assert said(predicate("node.podCount > 50"))[0][:2] == (
-        "KP304", "on the snapshot this rejects every node, asked for 7 pods on 12 nodes",
-    )  # fmt: skip
+        "KP304",
+        "on the snapshot this rejects every node, asked for 7 pods on 12 nodes",
+    )
     assert said(predicate("node.allocatable('cpu') > 8000")) == []
 
 

@@ -6,10 +6,24 @@ import kpolicy
 from kpolicy.testing import node, pod
 
 OFFLINE = {
-    "Explained", "Header", "Measured", "Origin", "PolicyRefusedError", "Problem", "SimulatedPod",
-    "Simulation", "Size", "Snapshot", "Survey", "explain", "measure", "redact", "simulate",
-    "survey", "write_snapshot",
-}  # fmt: skip
+    "Explained",
+    "Header",
+    "Measured",
+    "Origin",
+    "PolicyRefusedError",
+    "Problem",
+    "SimulatedPod",
+    "Simulation",
+    "Size",
+    "Snapshot",
+    "Survey",
+    "explain",
+    "measure",
+    "redact",
+    "simulate",
+    "survey",
+    "write_snapshot",
+}
 
 
 def test_every_name_is_there() -> None:

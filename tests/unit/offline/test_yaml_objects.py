@@ -32,20 +32,24 @@ def test_objects_come_through_as_they_were() -> None:
     ("text", "value"),
     [
         ("a: 2026-01-01T00:00:00Z", {"a": "2026-01-01T00:00:00Z"}),
-        ("a: true\nb: 'true'\nc: null\nd: 0.5\ne: 1e3\nf: 1_000", {
-            "a": True, "b": "true", "c": None, "d": 0.5, "e": 1000.0, "f": "1_000"}),
+        (
+            "a: true\nb: 'true'\nc: null\nd: 0.5\ne: 1e3\nf: 1_000",
+            {"a": True, "b": "true", "c": None, "d": 0.5, "e": 1000.0, "f": "1_000"},
+        ),
         ("a: |\n  x\n  y\n", {"a": "x\ny\n"}),
         ("1: a\ntrue: b", {"1": "a", "true": "b"}),
         ("a: 1\na: 2", {"a": 2}),
         ("{a: [1, {b: c}]}", {"a": [1, {"b": "c"}]}),
         ("a: &x {b: 1}\nc: *x", {"a": {"b": 1}, "c": {"b": 1}}),
         ("a: &x {b: 1, d: 2}\nc: {<<: *x, d: 3}", {"a": {"b": 1, "d": 2}, "c": {"b": 1, "d": 3}}),
-        ("a: &x {b: 1}\ne: &y {b: 2}\nc: {<<: [*x, *y]}", {
-            "a": {"b": 1}, "e": {"b": 2}, "c": {"b": 1}}),
+        (
+            "a: &x {b: 1}\ne: &y {b: 2}\nc: {<<: [*x, *y]}",
+            {"a": {"b": 1}, "e": {"b": 2}, "c": {"b": 1}},
+        ),
         ("a: !!str 5", {"a": "5"}),
         ("\ufeffa: é", {"a": "é"}),
     ],
-)  # fmt: skip
+)
 def test_values_are_those_of_the_core_schema(text: str, value: object) -> None:
     assert read(text) == [value]
 
@@ -55,8 +59,10 @@ def test_a_broken_document_costs_only_itself() -> None:
     first, broken, third, unknown = read(text)
     assert (first, third) == ({"a": 1}, {"c": 3})
     assert (broken.code, broken.source, broken.object) == (
-        NOT_YAML, "a.yaml", "document 1 (line 4)",
-    )  # fmt: skip
+        NOT_YAML,
+        "a.yaml",
+        "document 1 (line 4)",
+    )
     assert unknown.object == "document 3 (line 11)"
     assert "*nobody" in unknown.message
 

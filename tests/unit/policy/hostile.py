@@ -84,7 +84,7 @@ DOCUMENTS: Final[dict[str, Case]] = {
         frozenset({"KP103"}),
     ),
     "message": (_predicate("node.ready", message="m" * 5000), frozenset({"KP113"})),
-}  # fmt: skip
+}
 
 # Refused by the length, the brackets or the parser of expressions.
 TEXTS: Final[dict[str, Case]] = {
@@ -98,11 +98,10 @@ TEXTS: Final[dict[str, Case]] = {
     "comparisons": (_predicate("==".join(["true"] * 2000)), frozenset({"KP112"})),
     "fields": (_predicate("pod" + ".a" * 4000), frozenset({"KP112"})),
     "indices": (_predicate("pod.labels" + "['a']" * 1500), frozenset({"KP112"})),
-    "calls": (
-        _predicate("node.name" + ".lowerAscii()" * 700 + " == 'a'"), frozenset({"KP112"})
-    ),
+    "calls": (_predicate("node.name" + ".lowerAscii()" * 700 + " == 'a'"), frozenset({"KP112"})),
     "filters in a row": (
-        _predicate("[1]" + ".filter(x, true)" * 400 + ".size() > 0"), frozenset({"KP112"})
+        _predicate("[1]" + ".filter(x, true)" * 400 + ".size() > 0"),
+        frozenset({"KP112"}),
     ),
     "quotes": (_predicate('"\\' * 5000), frozenset({"KP110"})),
     "escaped quotes": (_predicate("'" + "\\'" * 5000), frozenset({"KP110"})),
@@ -118,40 +117,47 @@ TEXTS: Final[dict[str, Case]] = {
     "hexadecimal": (_predicate("0x" + "f" * 9000 + " > 0"), frozenset({"KP207"})),
     "white space": (_predicate("true" + " " * 9000), frozenset({"KP303"})),
     "zeros": (_predicate("\0" * 5000), frozenset({"KP110"})),
-}  # fmt: skip
+}
 
 # Refused for what they come to: types, cost, nodes.
 MEANINGS: Final[dict[str, Case]] = {
     "loops in loops": (_predicate(_nested(20, "all")), frozenset({"KP401"})),
     "lists of lists": (_predicate(_nested(40, "map", "1") + ".size() > 0"), frozenset({"KP401"})),
     "a text doubled": (
-        _chain("pod.name", "variables.before + variables.before", 60), frozenset({"KP401"})
+        _chain("pod.name", "variables.before + variables.before", 60),
+        frozenset({"KP401"}),
     ),
     "a list doubled": (
-        _chain("[1]", "variables.before + variables.before", 60), frozenset({"KP401"})
+        _chain("[1]", "variables.before + variables.before", 60),
+        frozenset({"KP401"}),
     ),
     "numbers squared": (
         _chain("pod.priority", "variables.before * variables.before", 80, "variables.last > 0"),
         frozenset({"KP112"}),
     ),
     "types in types": (
-        _chain("[1]", "[variables.before, variables.before]", 600), frozenset({"KP112"})
+        _chain("[1]", "[variables.before, variables.before]", 600),
+        frozenset({"KP112"}),
     ),
     "maps in maps": (
         _chain("{'a': 1}", "{'a': variables.before, 'b': variables.before}", 600),
         frozenset({"KP112"}),
     ),
     "optionals in optionals": (
-        _chain("optional.of(1)", "optional.of(variables.before)", 600,
-               "variables.last.hasValue()"),
+        _chain("optional.of(1)", "optional.of(variables.before)", 600, "variables.last.hasValue()"),
         frozenset({"KP112"}),
     ),
     "variables on variables": (
-        _chain("1", "variables.before + 1", 180, "variables.last > 0"), frozenset({"KP112"})
+        _chain("1", "variables.before + 1", 180, "variables.last > 0"),
+        frozenset({"KP112"}),
     ),
     "conditions of conditions": (
-        _chain("node.ready", "variables.before ? variables.before : !variables.before", 90,
-               "variables.last"),
+        _chain(
+            "node.ready",
+            "variables.before ? variables.before : !variables.before",
+            90,
+            "variables.last",
+        ),
         frozenset({"KP112"}),
     ),
     "loops over variables": (
@@ -166,7 +172,8 @@ MEANINGS: Final[dict[str, Case]] = {
         frozenset({"KP112", "KP306"}),
     ),
     "a list in every rule": (
-        policy(f"predicates: {_rules(90, _LIST + '.size() > 0')}"), frozenset({"KP112", "KP306"})
+        policy(f"predicates: {_rules(90, _LIST + '.size() > 0')}"),
+        frozenset({"KP112", "KP306"}),
     ),
     "all rules in every profile": (
         policy(
@@ -178,54 +185,76 @@ MEANINGS: Final[dict[str, Case]] = {
     ),
     "conditions that are one expression": (
         policy(
-            "matchConditions: " + json.dumps([
-                {"name": f"m{n}", "expression": f"pod.namespace != '{'a' * 60}{n}'"}
-                for n in range(200)
-            ]) + "\npredicates: [{name: a, expression: node.ready}]"
+            "matchConditions: "
+            + json.dumps(
+                [
+                    {"name": f"m{n}", "expression": f"pod.namespace != '{'a' * 60}{n}'"}
+                    for n in range(200)
+                ]
+            )
+            + "\npredicates: [{name: a, expression: node.ready}]"
         ),
         frozenset({"KP112"}),
     ),
     "a pattern from the pod": (
-        _predicate("node.name.matches(pod.name + '(a+)+$')"), frozenset({"KP402"})
+        _predicate("node.name.matches(pod.name + '(a+)+$')"),
+        frozenset({"KP402"}),
     ),
     "brackets in a pattern": (
         _predicate("node.name.matches('" + "(" * 400 + "a" + ")" * 400 + "')"),
         frozenset({"KP207"}),
     ),
-    "an address": (_predicate("cidr('" + "1." * 4000 + "/8').containsIP('1.1.1.1')"),
-                   frozenset({"KP207"})),
+    "an address": (
+        _predicate("cidr('" + "1." * 4000 + "/8').containsIP('1.1.1.1')"),
+        frozenset({"KP207"}),
+    ),
     "an instant": (
         _predicate("timestamp('" + "9" * 8000 + "') > timestamp('2020-01-01T00:00:00Z')"),
         frozenset({"KP207"}),
     ),
-}  # fmt: skip
+}
 
 # Expressions that compile: what they do is bounded where they are evaluated.
 EVALUATED: Final[dict[str, str]] = {
-    "a text doubled": "cel.bind(a, 'aaaaaaaaaa', " + "".join(
-        f"cel.bind({chr(98 + n)}, {chr(97 + n)} + {chr(97 + n)}, " for n in range(24)
-    ) + "size(y) > 0" + ")" * 25,
-    "a list doubled": "cel.bind(a, [1, 2], " + "".join(
-        f"cel.bind({chr(98 + n)}, {chr(97 + n)} + {chr(97 + n)}, " for n in range(24)
-    ) + "size(y) > 0" + ")" * 25,
-    "a text replaced by itself": "cel.bind(a, 'aaaaaaaaaa', " + "".join(
+    "a text doubled": "cel.bind(a, 'aaaaaaaaaa', "
+    + "".join(f"cel.bind({chr(98 + n)}, {chr(97 + n)} + {chr(97 + n)}, " for n in range(24))
+    + "size(y) > 0"
+    + ")" * 25,
+    "a list doubled": "cel.bind(a, [1, 2], "
+    + "".join(f"cel.bind({chr(98 + n)}, {chr(97 + n)} + {chr(97 + n)}, " for n in range(24))
+    + "size(y) > 0"
+    + ")" * 25,
+    "a text replaced by itself": "cel.bind(a, 'aaaaaaaaaa', "
+    + "".join(
         f"cel.bind({chr(98 + n)}, {chr(97 + n)}.replace('a', {chr(97 + n)}), " for n in range(10)
-    ) + "size(k) > 0" + ")" * 11,
-    "lists joined": "cel.bind(a, 'aaaa', " + "".join(
+    )
+    + "size(k) > 0"
+    + ")" * 11,
+    "lists joined": "cel.bind(a, 'aaaa', "
+    + "".join(
         f"cel.bind({chr(98 + n)}, [{', '.join([chr(97 + n)] * 9)}].join({chr(97 + n)}), "
         for n in range(12)
-    ) + "size(m) > 0" + ")" * 13,
-    "texts formatted": "cel.bind(a, 'aaaa', " + "".join(
+    )
+    + "size(m) > 0"
+    + ")" * 13,
+    "texts formatted": "cel.bind(a, 'aaaa', "
+    + "".join(
         f"cel.bind({chr(98 + n)}, '{'%s' * 9}'.format([{', '.join([chr(97 + n)] * 9)}]), "
         for n in range(12)
-    ) + "size(m) > 0" + ")" * 13,
-    "a text split": "('" + "a" * 5000 + "').split('').map(x, ('" + "b" * 3000
-                    + "').split('')).size() > 0",
+    )
+    + "size(m) > 0"
+    + ")" * 13,
+    "a text split": "('"
+    + "a" * 5000
+    + "').split('').map(x, ('"
+    + "b" * 3000
+    + "').split('')).size() > 0",
     "a range": "lists.range(1000000000).size() > 0",
     "ranges in ranges": "lists.range(4000).all(a, lists.range(4000).all(b, a + b >= 0))",
     "a range sorted": "lists.range(1000000).sortBy(a, -a).size() > 0",
-    "lists flattened": "[1]" + ".map(x, [x, x, x, x, x, x, x, x, x]).flatten()" * 20
-                       + ".size() > 0",
+    "lists flattened": "[1]"
+    + ".map(x, [x, x, x, x, x, x, x, x, x]).flatten()" * 20
+    + ".size() > 0",
     "texts in texts": "('" + "a" * 5000 + "').indexOf('" + "a" * 4000 + "b') < 0",
     "a large pattern": "'a'.matches('(a{1000}){1000}')",
     "a pattern of letters": "'a'.matches('" + "\\\\\\\\w{900}" * 20 + "')",
@@ -244,4 +273,4 @@ EVALUATED: Final[dict[str, str]] = {
     "distinct": "lists.range(20000).distinct().size() > 0",
     "a slice": "lists.range(9000).slice(0, 9000).reverse().size() > 0",
     "one map": "{" + ", ".join(f"{n}: 1" for n in range(1200)) + "}.size() > 0",
-}  # fmt: skip
+}

@@ -22,8 +22,11 @@ predicates:
     assert names(profile(compile_policy(text))["filters"]) == order
     as_written = text.replace("spec:\n", "spec:\n  predicateOrder: asWritten\n")
     assert names(profile(compile_policy(as_written))["filters"]) == [
-        "z", "NodePorts", "a", "NodeUnschedulable",
-    ]  # fmt: skip
+        "z",
+        "NodePorts",
+        "a",
+        "NodeUnschedulable",
+    ]
 
 
 def test_a_built_in_twice_has_two_names_and_its_own_arguments() -> None:
@@ -38,8 +41,9 @@ priorities:
     least, most = profile(compile_policy(text))["scores"]
     assert (least["name"], least["args"]["scoringStrategy"]["type"]) == ("least", "LeastAllocated")
     assert most["args"]["scoringStrategy"] == {
-        "type": "MostAllocated", "resources": [{"name": "nvidia.com/gpu", "weight": 3}],
-    }  # fmt: skip
+        "type": "MostAllocated",
+        "resources": [{"name": "nvidia.com/gpu", "weight": 3}],
+    }
 
 
 def test_normalisation_is_written_in_full() -> None:
@@ -110,8 +114,9 @@ def test_implicit_built_ins_are_asked_unless_they_are_listed() -> None:
         "implicit: [TaintToleration, NodeUnschedulable]\npredicates: [{builtin: TaintToleration}]"
     )
     assert names(profile(compile_policy(text))["filters"]) == [
-        "NodeUnschedulable", "TaintToleration",
-    ]  # fmt: skip
+        "NodeUnschedulable",
+        "TaintToleration",
+    ]
     unknown = compile_policy(text.replace("NodeUnschedulable", "NodeUnschedulabel"))
     assert [code for code, _ in said(unknown.diagnostics)] == ["KP103"]
 

@@ -24,18 +24,28 @@ def test_the_demo_is_three_built_ins_a_predicate_and_a_priority() -> None:
     assert compiled.diagnostics == ()
     entry = profile(compiled)
     assert names(entry["filters"]) == [
-        "NodeUnschedulable", "TaintToleration", "NodeResourcesFit", "critical-off-spot",
-    ]  # fmt: skip
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeResourcesFit",
+        "critical-off-spot",
+    ]
     assert names(entry["scores"]) == ["NodeResourcesFit", "prefer-ssd"]
     rule = entry["filters"][-1]
     assert rule["expression"]["nodes"]
     del rule["expression"]
     assert rule == {
-        "name": "critical-off-spot", "policy": 0, "match": [], "failurePolicy": "Fail",
-        "message": "critical pods stay off spot nodes", "messageExpression": None,
-        "reason": "SpotForbidden", "preemptible": True, "enforcement": "deny",
-        "onError": "reject", "place": "demo.yaml:13:19",
-    }  # fmt: skip
+        "name": "critical-off-spot",
+        "policy": 0,
+        "match": [],
+        "failurePolicy": "Fail",
+        "message": "critical pods stay off spot nodes",
+        "messageExpression": None,
+        "reason": "SpotForbidden",
+        "preemptible": True,
+        "enforcement": "deny",
+        "onError": "reject",
+        "place": "demo.yaml:13:19",
+    }
 
 
 def test_the_program_is_canonical_json_named_by_its_hash() -> None:
@@ -89,8 +99,12 @@ predicates:
     compiled = compile_policy(text)
     assert compiled.program is None
     assert [code for code, _ in said(compiled.diagnostics)] == [
-        "KP103", "KP110", "KP102", "KP104", "KP201",
-    ]  # fmt: skip
+        "KP103",
+        "KP110",
+        "KP102",
+        "KP104",
+        "KP201",
+    ]
 
 
 def test_places_lead_into_every_kind_of_scalar() -> None:
@@ -242,9 +256,31 @@ SEEDS = [
     ),
 ]
 PIECES = st.sampled_from(
-    ["[]", "{}", "null", "1", "true", "'x'", "- ", ": ", "\n", "  ", "name", "expression", "&a",
-     "*a", "{a: b}", "[1, {}]", "|\n", "\0", "é", "-1", "1e999", ".nan"]
-)  # fmt: skip
+    [
+        "[]",
+        "{}",
+        "null",
+        "1",
+        "true",
+        "'x'",
+        "- ",
+        ": ",
+        "\n",
+        "  ",
+        "name",
+        "expression",
+        "&a",
+        "*a",
+        "{a: b}",
+        "[1, {}]",
+        "|\n",
+        "\0",
+        "é",
+        "-1",
+        "1e999",
+        ".nan",
+    ]
+)
 
 
 @settings(max_examples=300)

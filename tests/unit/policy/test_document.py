@@ -99,9 +99,16 @@ def test_numbers_and_words_are_read_by_yaml_1_2() -> None:
     text = "{a: 012, b: 0o12, c: 0x1f, d: 1.5e3, e: yes, f: ~, g: true, h: 2026-11-01, i: '1'}"
     root = read_documents(Source("f", text)).roots[0]
     assert plain(root) == {
-        "a": 12, "b": 10, "c": 31, "d": 1500.0, "e": "yes", "f": None, "g": True,
-        "h": "2026-11-01", "i": "1",
-    }  # fmt: skip
+        "a": 12,
+        "b": 10,
+        "c": 31,
+        "d": 1500.0,
+        "e": "yes",
+        "f": None,
+        "g": True,
+        "h": "2026-11-01",
+        "i": "1",
+    }
 
 
 def test_a_number_too_long_to_be_one_stays_text() -> None:

@@ -16,15 +16,31 @@ CONFIGS = Path(__file__).parents[2] / "conformance" / "kube-scheduler-1.36" / "c
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 FILTERS = [
-    "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts",
-    "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-    "PodTopologySpread", "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures",
-]  # fmt: skip
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+]
 WEIGHTS = {
-    "TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1, "PodTopologySpread": 2,
-    "InterPodAffinity": 2, "DynamicResources": 2, "NodeResourcesBalancedAllocation": 1,
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
-}  # fmt: skip
+}
 
 
 def compiled(name: str) -> dict[str, Any]:
@@ -95,8 +111,10 @@ def test_arguments_of_affinity_and_resources() -> None:
     fit = args(entry, "NodeResourcesFit")
     assert fit["ignoredResources"] == ["example.com/gpu"]
     assert [(one["name"], one["weight"]) for one in fit["scoringStrategy"]["resources"]] == [
-        ("cpu", 1), ("memory", 1), ("ephemeral-storage", 2),
-    ]  # fmt: skip
+        ("cpu", 1),
+        ("memory", 1),
+        ("ephemeral-storage", 2),
+    ]
     balanced = args(entry, "NodeResourcesBalancedAllocation")["resources"]
     assert [one["name"] for one in balanced] == ["cpu", "memory", "ephemeral-storage"]
 
@@ -111,8 +129,11 @@ def test_requested_to_capacity_ratio() -> None:
     strategy = args(compiled("requested-to-capacity-ratio.yaml"), "NodeResourcesFit")
     shape = strategy["scoringStrategy"]["requestedToCapacityRatio"]["shape"]
     assert [(point["utilization"], point["score"]) for point in shape] == [
-        (0, 2), (40, 10), (80, 7), (100, 0),
-    ]  # fmt: skip
+        (0, 2),
+        (40, 10),
+        (80, 7),
+        (100, 0),
+    ]
 
 
 def test_weights_and_disabled_plugins() -> None:
@@ -184,15 +205,30 @@ def test_profiles_are_told_apart_and_share_extenders() -> None:
         ("profiles: [{schedulerName: a}, {}]", "KP114", "3:32"),
         ("profils: []", "KP102", "3:1"),
         ("parallelism: 0", "KP113", "3:14"),
-        (("profiles: [{pluginConfig: [{name: InterPodAffinity, "
-         "args: {hardPodAffinityWeight: 101}}]}]"), "KP113", "3:83"),
-        (("profiles: [{pluginConfig: [{name: NodeResourcesFit, "
-         "args: {scoringStrategy: {resources: []}}}]}]"), "KP114", "3:60"),
-        ("profiles: [{pluginConfig: [{name: NodeName, args: {kind: NodePortsArgs}}]}]", "KP103",
-         "3:58"),
+        (
+            (
+                "profiles: [{pluginConfig: [{name: InterPodAffinity, "
+                "args: {hardPodAffinityWeight: 101}}]}]"
+            ),
+            "KP113",
+            "3:83",
+        ),
+        (
+            (
+                "profiles: [{pluginConfig: [{name: NodeResourcesFit, "
+                "args: {scoringStrategy: {resources: []}}}]}]"
+            ),
+            "KP114",
+            "3:60",
+        ),
+        (
+            "profiles: [{pluginConfig: [{name: NodeName, args: {kind: NodePortsArgs}}]}]",
+            "KP103",
+            "3:58",
+        ),
         ("extenders: [{urlPrefix: http://x, prioritizeVerb: p}]", "KP113", "3:13"),
     ],
-)  # fmt: skip
+)
 def test_what_kube_scheduler_refuses_is_a_finding_where_it_stands(
     text: str, code: str, at: str
 ) -> None:

@@ -98,9 +98,13 @@ def test_one_ratio_with_an_argument_and_one_without_are_two() -> None:
 def test_names_become_built_ins_and_labels_of_several_entries_are_asked_together() -> None:
     found = entry("F19")
     assert names(found["filters"]) == [
-        "NodeUnschedulable", "NodePorts", "NodeAffinity", "TaintToleration", "NodeLabel",
+        "NodeUnschedulable",
+        "NodePorts",
+        "NodeAffinity",
+        "TaintToleration",
+        "NodeLabel",
         "ServiceAffinity",
-    ]  # fmt: skip
+    ]
     labels = found["filters"][4]["args"]
     assert (labels["presentLabels"], labels["absentLabels"]) == (["region"], ["building"])
     assert found["filters"][5]["args"]["affinityLabels"] == ["region"]
@@ -128,9 +132,10 @@ def test_scores_are_those_of_the_release_where_one_is_pinned() -> None:
 
 def test_a_file_may_say_which_release_it_was_written_for() -> None:
     listed: dict[str, Any] = {
-        "predicates": [], "priorities": [{"name": "EqualPriority", "weight": 3}],
+        "predicates": [],
+        "priorities": [{"name": "EqualPriority", "weight": 3}],
         "compatibility": {"release": "1.16"},
-    }  # fmt: skip
+    }
     (score,) = profile(of(listed), "default-scheduler")["scores"]
     assert (score["builtin"], score["release"], score["weight"]) == ("EqualPriority", 16, 3)
     assert profile(of(listed, "1.18"), "default-scheduler")["scores"] == []
@@ -152,8 +157,12 @@ def test_each_check_is_asked_once_however_often_it_is_named() -> None:
     found = entry("F04")["filters"]
     assert len(names(found)) == len(set(names(found)))
     assert names(found)[:5] == [
-        "NodeUnschedulable", "NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity",
-    ]  # fmt: skip
+        "NodeUnschedulable",
+        "NodeResourcesFit",
+        "NodeName",
+        "NodePorts",
+        "NodeAffinity",
+    ]
 
 
 def test_terms_of_one_kind_are_independent() -> None:
@@ -249,13 +258,15 @@ def test_yaml_and_a_file_without_kind_are_read() -> None:
         ({"priorities": [{"name": "EqualPriority", "weight": -2}]}, "KP113"),
         ({"predicates": [{"name": "PodFitsResource"}]}, "KP103"),
         ({"predicates": [{"name": "A", "argument": {}}]}, "KP603"),
-        ({"predicates": [{"name": "A", "argument": {"serviceAffinity": {"labels": ["a, b"]}}}]},
-         "KP603"),
+        (
+            {"predicates": [{"name": "A", "argument": {"serviceAffinity": {"labels": ["a, b"]}}}]},
+            "KP603",
+        ),
         ({"predicates": [{}]}, "KP114"),
         ({"predicates": "x"}, "KP113"),
         ({"hardPodAffinitySymmetricWeight": 101}, "KP113"),
     ],
-)  # fmt: skip
+)
 def test_what_no_release_took_is_refused(policy: dict[str, Any], code: str) -> None:
     result = of(policy)
     assert result.program is None

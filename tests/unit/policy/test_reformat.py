@@ -143,9 +143,14 @@ def test_what_would_say_something_else_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a: 1\nb:   2\n", '{"kind": "Policy", "predicates": []}\n', "# only a comment\n",
-     "apiVersion: v1\nkind:   ConfigMap\n"],
-)  # fmt: skip
+    [
+        "",
+        "a: 1\nb:   2\n",
+        '{"kind": "Policy", "predicates": []}\n',
+        "# only a comment\n",
+        "apiVersion: v1\nkind:   ConfigMap\n",
+    ],
+)
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     assert laid_out(text).strip() == text.strip()
 
@@ -165,9 +170,15 @@ def manifest(policy: str, header: str, indent: int, after: str = "") -> str:
 
 @pytest.mark.parametrize(
     ("header", "indent", "after"),
-    [("|", 9, ""), ("|", 7, "\n\n"), ("|-", 8, "\n"), ("|+", 12, "\n"), ("|  # why", 8, ""),
-     ("|2", 8, "")],
-)  # fmt: skip
+    [
+        ("|", 9, ""),
+        ("|", 7, "\n\n"),
+        ("|-", 8, "\n"),
+        ("|+", 12, "\n"),
+        ("|  # why", 8, ""),
+        ("|2", 8, ""),
+    ],
+)
 def test_a_policy_in_a_config_map_is_laid_out_and_nothing_else(
     header: str, indent: int, after: str
 ) -> None:
@@ -208,11 +219,19 @@ def test_what_a_config_map_carries_and_cannot_be_read_is_told_where_it_stands() 
 
 @pytest.mark.parametrize(
     "scalar",
-    ["|\n      a\n       b\n\n      c\n", "|\n      a  \n",
-     "|\n      a\n         \n      b\n", "|-\n      a\n", "|+\n      a\n\n",
-     ">\n      a\n      b\n",
-     "|2\n        a\n      b\n", "|  # why\n      a\n", "'it''s\n      so'\n", '"a\\\n      b"\n'],
-)  # fmt: skip
+    [
+        "|\n      a\n       b\n\n      c\n",
+        "|\n      a  \n",
+        "|\n      a\n         \n      b\n",
+        "|-\n      a\n",
+        "|+\n      a\n\n",
+        ">\n      a\n      b\n",
+        "|2\n        a\n      b\n",
+        "|  # why\n      a\n",
+        "'it''s\n      so'\n",
+        '"a\\\n      b"\n',
+    ],
+)
 def test_scalars_keep_their_value_and_their_style(scalar: str) -> None:
     deeper = scalar.replace("\n      ", "\n        ")
     text = (

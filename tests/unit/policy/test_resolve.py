@@ -122,8 +122,9 @@ def test_what_two_policies_inherit_from_one_base_counts_once() -> None:
     entry = profile(compile_policy([base, overlay]))
     assert names(entry["filters"]) == ["NodeName", "ready", "x"]
     assert [(one["name"], one["weight"]) for one in entry["scores"]] == [
-        ("flat", 3), ("ImageLocality", 2),
-    ]  # fmt: skip
+        ("flat", 3),
+        ("ImageLocality", 2),
+    ]
 
 
 def test_equal_built_ins_of_two_policies_filter_once_and_add_their_weights() -> None:
@@ -154,8 +155,9 @@ def test_a_built_in_that_a_policy_weighs_for_some_pods_is_named_by_the_policy() 
     ]
     scores = profile(compile_policy(both))["scores"]
     assert [(one["name"], one["weight"]) for one in scores] == [
-        ("ImageLocality", 1), ("high/ImageLocality", 5),
-    ]  # fmt: skip
+        ("ImageLocality", 1),
+        ("high/ImageLocality", 5),
+    ]
 
 
 def test_match_conditions_concern_the_rules_of_their_document() -> None:

@@ -130,9 +130,11 @@ async def test_a_list_that_outlives_its_token_begins_again(tmp_path: Path) -> No
         heard: list[tuple[int, int]] = []
         # Pods: one for rights, then pages; before the second page the history moves on.
         made, snapshot = await recorded(
-            plane, tmp_path / "a.kpsnap", Meanwhile("pods", 3, lambda: plane.add(*late)),
+            plane,
+            tmp_path / "a.kpsnap",
+            Meanwhile("pods", 3, lambda: plane.add(*late)),
             progress=lambda done, total: heard.append((done, total)),
-        )  # fmt: skip
+        )
     assert isinstance(made, Recording)
     assert made.is_of_one_moment
     assert len(names(snapshot, "Pod")) == 1221
@@ -231,8 +233,14 @@ async def test_a_kind_that_an_older_cluster_lacks_is_left_out() -> None:
     empty = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}'
     pods = empty.replace(b"NodeList", b"PodList")
     lacking = replies(404, status_body(404, "NotFound", "no such resource"))
-    answers = script(VERSION, replies(200, pods), replies(200, empty), lacking,
-                     replies(200, pods), replies(200, empty))  # fmt: skip
+    answers = script(
+        VERSION,
+        replies(200, pods),
+        replies(200, empty),
+        lacking,
+        replies(200, pods),
+        replies(200, empty),
+    )
     wanted = [RESOURCES[name] for name in ("pods", "nodes", "csistoragecapacities")]
     with Writer() as writer:
         async with canned_server(answers) as server, client(server.url) as api:
@@ -242,8 +250,16 @@ async def test_a_kind_that_an_older_cluster_lacks_is_left_out() -> None:
     assert made.resource_versions == {"Pod": "5", "Node": "5"}
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"kind":"PodList"}', b"[" * 9999,
-                                  b'{"kind":"PodList","metadata":{},"items":[7]}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"{}",
+        b'{"kind":"PodList"}',
+        b"[" * 9999,
+        b'{"kind":"PodList","metadata":{},"items":[7]}',
+    ],
+)
 async def test_an_answer_that_is_no_list_is_one_line(body: bytes) -> None:
     with Writer() as writer:
         answers = script(VERSION, replies(200, body), replies(200, body))

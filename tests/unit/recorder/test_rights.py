@@ -30,5 +30,7 @@ def test_the_role_lists_what_is_recorded_and_nothing_else() -> None:
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     [subject] = binding["subjects"]
     assert (subject["kind"], subject["name"], subject["namespace"]) == (
-        account["kind"], account["metadata"]["name"], account["metadata"]["namespace"],
-    )  # fmt: skip
+        account["kind"],
+        account["metadata"]["name"],
+        account["metadata"]["namespace"],
+    )

@@ -39,10 +39,12 @@ class Garbled:
         async with (
             aiohttp.ClientSession() as session,
             session.request(
-                request.method, f"{self._server}{request.path_qs}",
-                data=await request.read(), headers=headers,
+                request.method,
+                f"{self._server}{request.path_qs}",
+                data=await request.read(),
+                headers=headers,
             ) as answer,
-        ):  # fmt: skip
+        ):
             if not is_watch:
                 body = await answer.read()
                 return web.Response(status=answer.status, body=body)

@@ -46,9 +46,14 @@ def applied(
     unreadable: Sequence[Unreadable] = (),
 ) -> Applied:
     return Applied(
-        resource_version, continue_token, 0, *status,
-        list(pods), list(wakes), list(unreadable),
-    )  # fmt: skip
+        resource_version,
+        continue_token,
+        0,
+        *status,
+        list(pods),
+        list(wakes),
+        list(unreadable),
+    )
 
 
 def decided(
@@ -67,9 +72,24 @@ def decided(
 ) -> Decision:
     placed = verdict is Verdict.PLACED
     return Decision(
-        verdict, uid, namespace, name or uid, node, message, 100 if placed else 0, nodes,
-        1 if placed else 0, filter_ns, score_ns, 0, "", [], list(rejected_by), [], list(volumes),
-    )  # fmt: skip
+        verdict,
+        uid,
+        namespace,
+        name or uid,
+        node,
+        message,
+        100 if placed else 0,
+        nodes,
+        1 if placed else 0,
+        filter_ns,
+        score_ns,
+        0,
+        "",
+        [],
+        list(rejected_by),
+        [],
+        list(volumes),
+    )
 
 
 class SmallEngine:
@@ -286,16 +306,28 @@ class SmallEngine:
                 self.assumed[uid] = node_name
                 self.parked.discard(uid)
                 return decided(
-                    Verdict.PLACED, uid, name, node_name, namespace=namespace, nodes=total,
-                    filter_ns=2000, score_ns=1000,
-                )  # fmt: skip
+                    Verdict.PLACED,
+                    uid,
+                    name,
+                    node_name,
+                    namespace=namespace,
+                    nodes=total,
+                    filter_ns=2000,
+                    score_ns=1000,
+                )
         self.parked.add(uid)
         message = f"0/{total} nodes are available: {total} Too many pods."
         rejected_by = ["NodeResourcesFit"] if total else []
         return decided(
-            Verdict.PARKED, uid, name, namespace=namespace, message=message, nodes=total,
-            filter_ns=2000, rejected_by=rejected_by,
-        )  # fmt: skip
+            Verdict.PARKED,
+            uid,
+            name,
+            namespace=namespace,
+            message=message,
+            nodes=total,
+            filter_ns=2000,
+            rejected_by=rejected_by,
+        )
 
     def _put(self, resource: str, item: dict[str, Any]) -> list[PodChange]:
         if resource != "pods":

@@ -169,8 +169,13 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
     thread = EngineThread(engine, clock, lambda call, seconds: None)
     reporter = Reporter(
-        clock, events, Silent(), SchedulerMetrics(), Traces(), "run",  # type: ignore[arg-type]
-    )  # fmt: skip
+        clock,
+        events,
+        Silent(),
+        SchedulerMetrics(),
+        Traces(),
+        "run",  # type: ignore[arg-type]
+    )
     unsent = Unsent()
     sink = EngineSink(
         thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None, unsent=unsent
@@ -179,9 +184,17 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     binder.answer.set()
     pre_binder = ScriptedPreBinder()
     binds = Binds(
-        binder, thread, queue, sink, reporter, pre_binder=pre_binder,
-        clock=clock, on_work=lambda: None, in_flight_max=window, unsent=unsent,
-    )  # fmt: skip
+        binder,
+        thread,
+        queue,
+        sink,
+        reporter,
+        pre_binder=pre_binder,
+        clock=clock,
+        on_work=lambda: None,
+        in_flight_max=window,
+        unsent=unsent,
+    )
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
         yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group, reporter, sink)
@@ -197,14 +210,17 @@ async def test_a_bind_carries_what_the_decision_rests_on() -> None:
         await one.rest()
         assert one.binder.bindings == [
             Binding(
-                "default", "a", "a", "n1",
+                "default",
+                "a",
+                "a",
+                "n1",
                 {
                     "kpolicy.dev/policy-hash": "sha256:1",
                     "kpolicy.dev/snapshot-rv": "77",
                     "kpolicy.dev/decision-id": "run-1",
                 },
             )
-        ]  # fmt: skip
+        ]
         assert one.settled() == {"a": 0}
 
 

@@ -36,10 +36,15 @@ async def process(*arguments: str, **environ: str) -> AsyncIterator[asyncio.subp
     # Nothing of the machine's own configuration reaches the process.
     clean = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     started = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", MAIN, "run", *arguments,
+        sys.executable,
+        "-c",
+        MAIN,
+        "run",
+        *arguments,
         env=clean | {"HOME": "/nonexistent"} | environ,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         yield started
     finally:
@@ -76,9 +81,15 @@ async def serving(
         control_plane.add(node("n1"), node("n2"), pod("first"))
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
         async with process(
-            "--kubeconfig", str(config), "--port", "0", "--log-format", "json", *arguments,
+            "--kubeconfig",
+            str(config),
+            "--port",
+            "0",
+            "--log-format",
+            "json",
+            *arguments,
             **environ,
-        ) as started:  # fmt: skip
+        ) as started:
             await said(started, "ready")
             yield control_plane, started
 

@@ -57,35 +57,51 @@ def test_what_agrees(roster: Roster, holdings: Holdings, queued: dict[str, str])
         (theirs(), NOBODY, QUEUED, Difference("pods", Side.MISSED, KEY, UID)),
         (NO_ROSTER, ours(), {}, Difference("pods", Side.REDUNDANT, KEY, UID)),
         (
-            theirs(node="n1"), ours("n2"), {},
+            theirs(node="n1"),
+            ours("n2"),
+            {},
             Difference("places", Side.DIFFERENT, KEY, UID, "n1", "n2"),
         ),
         (theirs(), ours("n1"), QUEUED, Difference("places", Side.DIFFERENT, KEY, UID, "", "n1")),
         (
-            theirs(node="n1"), ours("n2", assumed=True), QUEUED,
+            theirs(node="n1"),
+            ours("n2", assumed=True),
+            QUEUED,
             Difference("places", Side.DIFFERENT, KEY, UID, "n1", "n2"),
         ),
         (
-            theirs(nominated="n1"), ours(), QUEUED,
+            theirs(nominated="n1"),
+            ours(),
+            QUEUED,
             Difference("nominations", Side.MISSED, KEY, UID, "n1"),
         ),
         (
-            theirs(), ours(nominated="n1"), QUEUED,
+            theirs(),
+            ours(nominated="n1"),
+            QUEUED,
             Difference("nominations", Side.REDUNDANT, KEY, UID, "", "n1"),
         ),
         (theirs(), ours(), {}, Difference("queue", Side.MISSED, KEY, UID)),
         (
-            theirs(node="n1"), ours("n1"), QUEUED,
+            theirs(node="n1"),
+            ours("n1"),
+            QUEUED,
             Difference("queue", Side.REDUNDANT, KEY, UID, "n1"),
         ),
         (
-            theirs(), ours(nodes=()), QUEUED, Difference("nodes", Side.MISSED, "n1"),
+            theirs(),
+            ours(nodes=()),
+            QUEUED,
+            Difference("nodes", Side.MISSED, "n1"),
         ),
         (
-            theirs(), ours(nodes=("n1", "n2")), QUEUED, Difference("nodes", Side.REDUNDANT, "n2"),
+            theirs(),
+            ours(nodes=("n1", "n2")),
+            QUEUED,
+            Difference("nodes", Side.REDUNDANT, "n2"),
         ),
     ],
-)  # fmt: skip
+)
 def test_what_differs(
     roster: Roster, holdings: Holdings, queued: dict[str, str], said: Difference
 ) -> None:
@@ -96,6 +112,8 @@ def test_a_pod_made_anew_under_its_name_is_another_pod() -> None:
     roster = Roster(frozenset({"n1"}), {"u2": RosterPod(KEY, scheduler="kpolicy")})
     sides = {(one.what, one.side, one.uid) for one in found(roster, ours(), QUEUED)}
     assert sides == {
-        ("pods", Side.MISSED, "u2"), ("pods", Side.REDUNDANT, UID),
-        ("queue", Side.MISSED, "u2"), ("queue", Side.REDUNDANT, UID),
-    }  # fmt: skip
+        ("pods", Side.MISSED, "u2"),
+        ("pods", Side.REDUNDANT, UID),
+        ("queue", Side.MISSED, "u2"),
+        ("queue", Side.REDUNDANT, UID),
+    }

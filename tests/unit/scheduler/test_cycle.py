@@ -55,8 +55,12 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
     assert (taken.dropped, taken.gated) == (1, 1)
     now = queue.statistics()
     assert (now.active, now.backoff, now.parked, now.gated, now.attempts_under_way) == (
-        0, 2, 1, 1, 1,
-    ), "a pod without an answer backs off as one that failed"  # fmt: skip
+        0,
+        2,
+        1,
+        1,
+        1,
+    ), "a pod without an answer backs off as one that failed"
 
 
 def test_a_pod_that_left_while_it_was_placed_is_bound_all_the_same() -> None:
@@ -111,12 +115,13 @@ class PlacingEngine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         self.batches.append(len(uids))
         return Scheduled(
-            "sha256:1", "9",
+            "sha256:1",
+            "9",
             [
                 decided(_verdict(uid in self.failing), uid, node="n", filter_ns=self.pod_ns)
                 for uid in uids
             ],
-        )  # fmt: skip
+        )
 
 
 @dataclass
@@ -145,8 +150,12 @@ async def rig() -> AsyncIterator[Rig]:
     thread = EngineThread(engine, clock, lambda call, seconds: None)  # type: ignore[arg-type]
     metrics = SchedulerMetrics()
     reporter = Reporter(
-        clock, Writer(), Writer(), metrics, Traces(),  # type: ignore[arg-type]
-    )  # fmt: skip
+        clock,
+        Writer(),
+        Writer(),
+        metrics,
+        Traces(),  # type: ignore[arg-type]
+    )
     consequences = Consequences(binds, Unbounded(), reporter)  # type: ignore[arg-type]
     cycle = Cycle(thread, queue, consequences, metrics, clock=clock)
     async with asyncio.TaskGroup() as group:

@@ -18,8 +18,14 @@ def test_only_deletions_count() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b'"DELETED"', b'["DELETED"]', b'{"type":"DELETED"}', b'{"type":"DELETED","object":[]}',
-     b'{"type":"DELETED"', b'{"a":"DELETED","b":' + b"[" * 100_000],
-)  # fmt: skip
+    [
+        b'"DELETED"',
+        b'["DELETED"]',
+        b'{"type":"DELETED"}',
+        b'{"type":"DELETED","object":[]}',
+        b'{"type":"DELETED"',
+        b'{"a":"DELETED","b":' + b"[" * 100_000,
+    ],
+)
 def test_what_cannot_be_read_names_nobody(line: bytes) -> None:
     assert deleted_in(line + b"\n" + _GONE) == {"n1"}

@@ -64,9 +64,10 @@ async def extender() -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [b"<html>log in</html>", b"[]", b"null", b'{"metadata": 1}', b"[" * 100_000],
+    "page",
+    [b"<html>log in</html>", b"[]", b"null", b'{"metadata": 1}', b"[" * 100_000],
     ids=["html", "list", "null", "no object", "deep"],
-)  # fmt: skip
+)
 async def test_pages_in_place_of_answers_stop_nothing(page: bytes) -> None:
     async with (
         ControlPlane(kubelet=None) as control_plane,

@@ -103,9 +103,11 @@ async def told(
     exporter = InMemorySpanExporter()
     traces = Traces((exporter,), sampling, Random(3))
     scheduler = Scheduler(
-        connection(control_plane.url), FixedSource([policy]),
-        Options(port=0, leader_elect=False, seed=1), traces=traces,
-    )  # fmt: skip
+        connection(control_plane.url),
+        FixedSource([policy]),
+        Options(port=0, leader_elect=False, seed=1),
+        traces=traces,
+    )
     task = asyncio.create_task(scheduler.run())
     async with asyncio.timeout(WAIT_S):
         while True:
@@ -137,9 +139,10 @@ async def test_lines_of_a_placed_a_parked_and_a_failed_pod_lead_to_their_traces(
         control_plane.add(node("n", cpu="4"))
         control_plane.add(pod("placed", cpu="1"), pod("parked", cpu="9"), pod("failed", cpu="1"))
         found = await told(
-            log, control_plane,
+            log,
+            control_plane,
             lambda placed: placed >= {"placed", "failed"} and "no node for" in log.getvalue(),
-        )  # fmt: skip
+        )
     for name, text, node_name in (
         ("placed", "bound default/placed to n", "n"),
         ("parked", "no node for default/parked", None),
@@ -164,10 +167,11 @@ async def test_ids_of_a_trace_that_is_not_kept_are_left_out(log: io.StringIO) ->
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="4"), pod("placed"), pod("parked", cpu="9"))
         found = await told(
-            log, control_plane,
+            log,
+            control_plane,
             lambda placed: placed == {"placed"} and "no node for" in log.getvalue(),
             Sampling(0.0),
-        )  # fmt: skip
+        )
     assert found.roots("placed") == []
     line = found.line("bound default/placed")
     assert not {"trace_id", "span_id"} & line.keys()
@@ -226,15 +230,18 @@ async def test_what_extenders_took_is_in_the_trace_and_their_lines_name_the_pod(
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="4"), node("m", cpu="4"), pod("placed", cpu="1"))
         found = await told(
-            log, control_plane, lambda placed: placed == {"placed"},
+            log,
+            control_plane,
+            lambda placed: placed == {"placed"},
             policy=Source("policy.yaml", asks),
-        )  # fmt: skip
+        )
     (root,) = found.roots("placed")
     line = found.line("is left out")
     assert (line["trace_id"], line["span_id"]) == ids(root)
     assert (line["pod"], line["decision_id"]) == (
-        "default/placed", (root.attributes or {})["kpolicy.decision.id"],
-    )  # fmt: skip
+        "default/placed",
+        (root.attributes or {})["kpolicy.decision.id"],
+    )
     steps = sorted(found.below(root).values(), key=lambda span: span.start_time or 0)
     names = [span.name for span in steps]
     assert names[:3] == ["filter for extenders", "extenders", "choice queue"]
@@ -252,9 +259,10 @@ async def test_waiting_for_volumes_is_a_step_and_its_failure_is_that_steps() -> 
     attempt = pod_try.attempt(placement, basis, "error", "claims are not bound")
     edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}
     assert edges == {
-        "filter": (1_000, 1_060, ""), "score": (1_060, 1_100, ""),
+        "filter": (1_000, 1_060, ""),
+        "score": (1_060, 1_100, ""),
         "volumes": (1_200, 1_300, "claims are not bound"),
-    }  # fmt: skip
+    }
     pod_try.bind_started_ns, pod_try.ended_ns = 1_350, 1_500
     attempt = pod_try.attempt(placement, basis, "scheduled", "")
     edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}

@@ -41,9 +41,18 @@ from tests.unit.scheduler.world import free_port, on_port, running
 PODS = Resource("pods", "/api/v1/pods")
 HOUR_S = 3600
 TASKS = [
-    "loop-lag", "settle", "volumes", "events", "conditions", "policy-source", "policy-report",
-    "cycle", "extenders", "flush", "summary",
-]  # fmt: skip
+    "loop-lag",
+    "settle",
+    "volumes",
+    "events",
+    "conditions",
+    "policy-source",
+    "policy-report",
+    "cycle",
+    "extenders",
+    "flush",
+    "summary",
+]
 
 
 @contextmanager
@@ -143,8 +152,9 @@ async def test_an_informer_is_alive_while_the_api_server_is_away() -> None:
 async def test_an_informer_of_a_silent_watch_is_alive() -> None:
     clock, sink = ManualClock(), RecordingSink()
     async with informing(routes(replies(200, page(7)), watch_of()), clock, sink) as (
-        informer, heartbeats,
-    ):  # fmt: skip
+        informer,
+        heartbeats,
+    ):
         await informer.wait_synced()
         for _ in range(20):
             await eventually(lambda: clock.sleepers >= 1)
@@ -207,9 +217,15 @@ async def test_an_elector_is_alive_while_the_api_server_is_away_and_dead_when_it
     heartbeats, api = Heartbeats(clock), LeaseClient(LeaseServer(clock))
     api.trouble = LOST
     elector = Elector(
-        api, clock, Random(1), LeaseTerms(15, 10, 2), namespace="ns", name="k", identity="one",
+        api,
+        clock,
+        Random(1),
+        LeaseTerms(15, 10, 2),
+        namespace="ns",
+        name="k",
+        identity="one",
         pulse=heartbeats.of("lease", LEASE_SILENT_S_MAX),
-    )  # fmt: skip
+    )
     async with task(elector.run()):
         for _ in range(60):
             await clock.advance(30)

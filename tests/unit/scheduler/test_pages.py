@@ -67,15 +67,19 @@ async def test_a_right_cache_compares_clean_and_a_wrong_one_does_not(
             shown = json.loads(text)
             assert (shown["nodes"], shown["pods"], shown["queued"]) == (1, 4, 2)
             assert (shown["differences"], shown["listed"]) == (0, [])
-            (lost,) = [uid for uid, one in world.engine.pods.items()
-                       if one["metadata"]["name"] == min(world.placed())]  # fmt: skip
+            (lost,) = [
+                uid
+                for uid, one in world.engine.pods.items()
+                if one["metadata"]["name"] == min(world.placed())
+            ]
             del world.engine.pods[lost]
             world.engine.nodes["ghost"] = node("ghost")
             shown = json.loads((await get(world, "/debug/compare"))[1])
             assert shown["differences"] == 2
             assert {(one["what"], one["side"]) for one in shown["listed"]} == {
-                ("pods", "missed"), ("nodes", "redundant"),
-            }  # fmt: skip
+                ("pods", "missed"),
+                ("nodes", "redundant"),
+            }
             assert shown["passes"] == 2
             codes = [vars(record).get("code") for record in caplog.records]
             assert codes.count("KPS303") == 3

@@ -60,9 +60,13 @@ def test_files_and_folders_are_read_in_order(tmp_path: Path) -> None:
     read = texts(single, folder)
     named = [(Path(source.name).name, source.text, source.is_named) for source in read.sources]
     assert named == [
-        ("z.yaml", b"z", True), ("a.yaml", b"a", False), ("b.yaml", b"b", False),
-        ("policy.cfg", b"c", False), ("scheduler.json", b"j", False), ("t.yaml", b"t", False),
-    ]  # fmt: skip
+        ("z.yaml", b"z", True),
+        ("a.yaml", b"a", False),
+        ("b.yaml", b"b", False),
+        ("policy.cfg", b"c", False),
+        ("scheduler.json", b"j", False),
+        ("t.yaml", b"t", False),
+    ]
 
 
 def test_a_mounted_configmap_is_read_once_and_under_its_own_names(tmp_path: Path) -> None:

@@ -36,8 +36,9 @@ def test_conditions_tell_what_is_wanted_from_what_is_in_force() -> None:
 
     assert shown(LOADED, NOW) == [("Accepted", True, "Compiled"), ("Active", True, "InForce")]
     assert shown(invalid(1), NOW) == [
-        ("Accepted", False, "Invalid"), ("Active", True, "LastGoodKept"),
-    ]  # fmt: skip
+        ("Accepted", False, "Invalid"),
+        ("Active", True, "LastGoodKept"),
+    ]
     assert shown(invalid(1), None)[1] == ("Active", False, "NoPolicy")
 
 
@@ -65,9 +66,11 @@ def test_every_outcome_has_its_reason_and_nothing_new_has_none() -> None:
         )
     }
     assert reasons == {
-        "loaded": "PolicyAccepted", "unchanged": None, "gone": "PolicyUnreadable",
+        "loaded": "PolicyAccepted",
+        "unchanged": None,
+        "gone": "PolicyUnreadable",
         "kept at a restart": "LastGoodPolicyUsed",
-    }  # fmt: skip
+    }
 
 
 def test_the_status_is_bounded_and_says_where_the_policy_came_from() -> None:

@@ -260,12 +260,15 @@ def test_the_plan_evicts_who_is_not_leaving_yet_the_least_important_last() -> No
     ("outcomes", "made", "trouble"),
     [
         ([Evicted(), AlreadyGone(), AlreadyLeaving()], True, ""),
-        ([Evicted(), NotEvicted(403, "no"), NotEvicted(500, "late")], False,
-         "evicting default/a failed: no"),
+        (
+            [Evicted(), NotEvicted(403, "no"), NotEvicted(500, "late")],
+            False,
+            "evicting default/a failed: no",
+        ),
         ([EvictionFenced()], False, ""),
         ([EvictionFenced(), NotEvicted(0, "lost")], False, "evicting default/a failed: lost"),
     ],
-)  # fmt: skip
+)
 def test_the_first_trouble_ends_it(outcomes: list[Any], made: bool, trouble: str) -> None:
     _, one = waiting()
     room = Room(plan(one, preempting(victim("a"))))

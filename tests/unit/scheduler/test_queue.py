@@ -321,8 +321,11 @@ def test_a_pod_under_way_is_not_popped_again_by_an_update_of_it() -> None:
 def test_the_queue_is_bounded_and_counts_what_it_refuses() -> None:
     queue = Queue(pods_max=2)
     assert [queue.changed(Pending(str(number)), 0) for number in range(4)] == [
-        True, True, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        False,
+    ]
     assert (len(queue), queue.room, queue.statistics().refused) == (2, 0, 2)
     queue.gone("0")
     assert queue.room == 1

@@ -258,8 +258,9 @@ async def test_each_attempt_is_a_trace() -> None:
         if root.context is not None
     }
     assert children == {
-        "first": ["bind", "bind queue", "filter", "reserve", "score"], "second": ["filter"],
-    }  # fmt: skip
+        "first": ["bind", "bind queue", "filter", "reserve", "score"],
+        "second": ["filter"],
+    }
 
 
 async def test_reload_serves_new_profiles_and_retries_what_the_old_rules_parked() -> None:
@@ -372,9 +373,13 @@ async def test_stop_does_not_wait_for_a_server_that_never_answers() -> None:
 
 async def test_one_of_two_leads_and_the_other_takes_over_when_it_stops() -> None:
     options = replace(
-        QUIET, leader_elect=True, lease_namespace="default", lease_duration_s=600,
-        lease_renew_deadline_s=400, lease_retry_s=0.2,
-    )  # fmt: skip
+        QUIET,
+        leader_elect=True,
+        lease_namespace="default",
+        lease_duration_s=600,
+        lease_renew_deadline_s=400,
+        lease_retry_s=0.2,
+    )
     async with ControlPlane() as control_plane:
         control_plane.add(node("n"), pod("p"))
         async with running(control_plane, options=options) as first:
@@ -392,9 +397,13 @@ async def test_one_of_two_leads_and_the_other_takes_over_when_it_stops() -> None
 
 async def test_a_lost_lease_ends_the_run() -> None:
     options = replace(
-        QUIET, leader_elect=True, lease_namespace="default", lease_duration_s=2,
-        lease_renew_deadline_s=1, lease_retry_s=0.2,
-    )  # fmt: skip
+        QUIET,
+        leader_elect=True,
+        lease_namespace="default",
+        lease_duration_s=2,
+        lease_renew_deadline_s=1,
+        lease_retry_s=0.2,
+    )
     async with ControlPlane() as control_plane:
         control_plane.add(node("n"), pod("p"))
         async with running(control_plane, options=options) as world:

@@ -45,13 +45,15 @@ NO_CLIENT = cast("ApiClient", None)
         ),
         (
             {
-                "auth": "delegated", "bind_address": "0.0.0.0",
-                "tls_cert_file": "c", "tls_private_key_file": "k",
+                "auth": "delegated",
+                "bind_address": "0.0.0.0",
+                "tls_cert_file": "c",
+                "tls_private_key_file": "k",
             },
             None,
         ),
     ],
-)  # fmt: skip
+)
 def test_what_goes_together(fields: dict[str, str], code: str | None) -> None:
     problem = Options(**fields).checked()  # type: ignore[arg-type]
     assert (problem.code if problem is not None else None) == code

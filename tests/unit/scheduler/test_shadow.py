@@ -200,8 +200,9 @@ def test_whom_they_would_be_asked_about() -> None:
     assert not unasked.concern("another", frozenset({"example.com/a"}))
     (remark,) = unasked.remarks()
     assert (remark.code, remark.message) == (
-        "KPS106", "extenders of the shadow policy are not asked (profiles: kpolicy)",
-    )  # fmt: skip
+        "KPS106",
+        "extenders of the shadow policy are not asked (profiles: kpolicy)",
+    )
     plain = compile_policy(Source("p.yaml", text)).program
     assert plain is not None
     assert Unasked.of(plain).remarks() == ()
@@ -322,9 +323,11 @@ async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> N
     async with ControlPlane() as control_plane:
         control_plane.add(node("a"), node("b"), *(pod(f"p{number}") for number in range(5)))
         scheduler = Scheduler(
-            connection(control_plane.url), FixedSource([in_force]), on_port(port),
+            connection(control_plane.url),
+            FixedSource([in_force]),
+            on_port(port),
             shadow=FixedSource([shadow]),
-        )  # fmt: skip
+        )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S), aiohttp.ClientSession() as session:
             while True:
@@ -350,9 +353,11 @@ async def test_a_shadow_policy_that_is_wrong_changes_nothing() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(node("a"), pod("p"))
         scheduler = Scheduler(
-            connection(control_plane.url), FixedSource(), QUIET,
+            connection(control_plane.url),
+            FixedSource(),
+            QUIET,
             shadow=FixedSource([Source("b.yaml", "kind: nonsense")]),
-        )  # fmt: skip
+        )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):
             while not any(one["spec"].get("nodeName") for one in control_plane.objects("Pod")):

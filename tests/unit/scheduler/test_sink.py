@@ -27,8 +27,10 @@ class Rig:
         self.pokes = 0
         self.calls: list[str] = []
         self.thread = EngineThread(
-            self.engine, clock, lambda call, seconds: self.calls.append(call),
-        )  # fmt: skip
+            self.engine,
+            clock,
+            lambda call, seconds: self.calls.append(call),
+        )
         self.sink = EngineSink(
             self.thread, self.queue, clock, on_work=self.poked, on_left=self.left.append
         )
@@ -126,8 +128,10 @@ async def test_what_the_watch_says_of_itself_is_passed_on(rig: Rig) -> None:
     assert read.resource_version == "7"
     assert read.status is not None
     assert (read.status.code, read.status.reason, read.status.message) == (
-        410, "Expired", "too old",
-    )  # fmt: skip
+        410,
+        "Expired",
+        "too old",
+    )
 
 
 async def test_an_unreadable_object_is_counted_each_time_and_named_once(

@@ -27,9 +27,15 @@ def server(guard: Guard, tls: ssl.SSLContext | None = None) -> HttpServer:
         return Page("a page\n")
 
     return HttpServer(
-        "127.0.0.1", free_port(), Registry(), Checks([ping()], [ping()], [ping()]), dict,
-        pages={"/debug/page": page}, guard=guard, tls=tls,
-    )  # fmt: skip
+        "127.0.0.1",
+        free_port(),
+        Registry(),
+        Checks([ping()], [ping()], [ping()]),
+        dict,
+        pages={"/debug/page": page},
+        guard=guard,
+        tls=tls,
+    )
 
 
 async def statuses(
@@ -94,10 +100,16 @@ def test_a_file_without_a_token_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "is_own"),
     [
-        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True),
-        ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("example.com", False),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("example.com", False),
     ],
-)  # fmt: skip
+)
 def test_which_addresses_are_this_machine(address: str, is_own: bool) -> None:
     assert is_loopback(address) is is_own
 

@@ -45,10 +45,13 @@ async def test_everything_is_served() -> None:
 
     failing = Check("sync", lambda: "not yet")
     server = HttpServer(
-        "127.0.0.1", free_port(), Registry([counter]),
-        Checks([ping()], [ping()], [ping(), failing]), lambda: {"b": 1, "a": [2]},
+        "127.0.0.1",
+        free_port(),
+        Registry([counter]),
+        Checks([ping()], [ping()], [ping(), failing]),
+        lambda: {"b": 1, "a": [2]},
         before_scrape=refresh,
-    )  # fmt: skip
+    )
     assert await server.start() == ""
     try:
         assert (await get(f"{server.url}/healthz"))[:2] == (200, "ok")

@@ -47,9 +47,14 @@ def test_json_is_one_object_a_line_with_the_fields_in_place() -> None:
     line = JsonFormatter().format(record("bound\nit", pod="ns/p", score=3, trace_id="ab"))
     assert "\n" not in line
     assert list(json.loads(line).items()) == [
-        ("ts", "2023-11-14T22:13:20.250Z"), ("level", "info"), ("logger", "kpolicy.scheduler"),
-        ("msg", "bound\nit"), ("pod", "ns/p"), ("score", 3), ("trace_id", "ab"),
-    ]  # fmt: skip
+        ("ts", "2023-11-14T22:13:20.250Z"),
+        ("level", "info"),
+        ("logger", "kpolicy.scheduler"),
+        ("msg", "bound\nit"),
+        ("pod", "ns/p"),
+        ("score", 3),
+        ("trace_id", "ab"),
+    ]
 
 
 def test_text_is_one_line_whatever_is_in_it() -> None:
@@ -80,8 +85,9 @@ def test_levels_hold_for_us_and_others_only_warn(stream: io.StringIO) -> None:
     logging.getLogger("elsewhere").warning("their warning")
     uninstall(handler)
     assert [line[13:].split(maxsplit=1)[1] for line in stream.getvalue().splitlines()] == [
-        "ours", "their warning",
-    ]  # fmt: skip
+        "ours",
+        "their warning",
+    ]
 
 
 def test_auto_is_json_where_nobody_looks(stream: io.StringIO) -> None:

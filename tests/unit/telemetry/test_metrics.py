@@ -36,8 +36,10 @@ def test_counters_gauges_and_histograms_are_written_as_prometheus_reads_them() -
     histogram.observe(0.5, ("me",), times=3)
     families = parsed(Registry([counter, gauge, histogram]).render())
     assert [(f.name, f.kind) for f in families.values()] == [
-        ("c_total", "counter"), ("g", "gauge"), ("h_seconds", "histogram"),
-    ]  # fmt: skip
+        ("c_total", "counter"),
+        ("g", "gauge"),
+        ("h_seconds", "histogram"),
+    ]
     assert families["c_total"].samples == {key(a="x", b="y"): 3, key(a="x", b="z"): 1}
     assert families["g"].samples == {key(): -1.5}
     assert families["h_seconds"].buckets == {
@@ -157,9 +159,13 @@ def test_the_process_tells_of_itself() -> None:
     families = parsed(registry.render())
     values = {name: family.samples[key()] for name, family in families.items()}
     assert set(values) == {
-        "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
-        "process_max_fds", "process_start_time_seconds", "python_allocated_blocks",
-    }  # fmt: skip
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "process_max_fds",
+        "process_start_time_seconds",
+        "python_allocated_blocks",
+    }
     assert values["python_allocated_blocks"] > 10_000
     assert values["process_resident_memory_bytes"] > 10_000_000
     assert 0 < values["process_open_fds"] < values["process_max_fds"]

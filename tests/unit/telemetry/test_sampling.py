@@ -32,9 +32,13 @@ def test_the_standard_variables_are_read(name: str, argument: str, ratio: float,
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [("jaeger_remote", ""), ("traceidratio", "half"), ("traceidratio", "1.5"),
-     ("traceidratio", "nan")],
-)  # fmt: skip
+    [
+        ("jaeger_remote", ""),
+        ("traceidratio", "half"),
+        ("traceidratio", "1.5"),
+        ("traceidratio", "nan"),
+    ],
+)
 def test_what_is_not_understood_keeps_all_and_is_said(name: str, argument: str) -> None:
     environ = {"OTEL_TRACES_SAMPLER": name, "OTEL_TRACES_SAMPLER_ARG": argument}
     sampling, problem = sampling_of(environ)
@@ -66,8 +70,13 @@ def test_the_sdk_judges_the_same() -> None:
 def test_an_allowance_is_for_each_second() -> None:
     allowance = Allowance(2)
     assert [allowance.take(now) for now in (0, 1, 2, SECOND, SECOND + 1, SECOND + 2)] == [
-        True, True, False, True, True, False,
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
     assert allowance.refused == 2
 
 

@@ -31,15 +31,34 @@ BIND = Step(
     "bind", BEGAN + 10_000, BEGAN + 900_000, {"k8s.node.name": "n1"}, is_call=True, span_id=BIND_ID
 )
 ATTEMPT = Attempt(
-    namespace="ns", name="web", uid="u-1", profile="kpolicy", result="scheduled", attempts=2,
-    wait_ns=5_000_000, started_ns=BEGAN, ended_ns=BEGAN + 900_000, steps=(FILTER, SCORE, BIND),
-    node="n1", score=42, nodes_total=7, nodes_feasible=3, policies=("shop",),
-    policy_hash="sha256:ab", snapshot_version="99", decision_id="d-1",
-)  # fmt: skip
+    namespace="ns",
+    name="web",
+    uid="u-1",
+    profile="kpolicy",
+    result="scheduled",
+    attempts=2,
+    wait_ns=5_000_000,
+    started_ns=BEGAN,
+    ended_ns=BEGAN + 900_000,
+    steps=(FILTER, SCORE, BIND),
+    node="n1",
+    score=42,
+    nodes_total=7,
+    nodes_feasible=3,
+    policies=("shop",),
+    policy_hash="sha256:ab",
+    snapshot_version="99",
+    decision_id="d-1",
+)
 PARKED = replace(
-    ATTEMPT, result="unschedulable", node="", steps=(FILTER,),
-    ended_ns=BEGAN + 3000, message="0/7 nodes are available", rejected_by=("Fit",),
-)  # fmt: skip
+    ATTEMPT,
+    result="unschedulable",
+    node="",
+    steps=(FILTER,),
+    ended_ns=BEGAN + 3000,
+    message="0/7 nodes are available",
+    rejected_by=("Fit",),
+)
 
 
 def tell(traces: Traces, attempt: Attempt, *, slow: bool = False) -> TraceContext | None:
@@ -84,13 +103,22 @@ def test_a_placed_pod_is_one_trace_with_the_times_that_were_taken() -> None:
     children = [span.parent.span_id for span in spans if span.parent is not None]
     assert children == [root.context.span_id] * 3
     assert dict(root.attributes or {}) == {
-        "k8s.namespace.name": "ns", "k8s.pod.name": "web", "k8s.pod.uid": "u-1",
-        "k8s.node.name": "n1", "kpolicy.profile": "kpolicy", "kpolicy.result": "scheduled",
-        "kpolicy.attempt": 2, "kpolicy.queue.wait_ms": 5, "kpolicy.policy.names": ("shop",),
+        "k8s.namespace.name": "ns",
+        "k8s.pod.name": "web",
+        "k8s.pod.uid": "u-1",
+        "k8s.node.name": "n1",
+        "kpolicy.profile": "kpolicy",
+        "kpolicy.result": "scheduled",
+        "kpolicy.attempt": 2,
+        "kpolicy.queue.wait_ms": 5,
+        "kpolicy.policy.names": ("shop",),
         "kpolicy.policy.hash": "sha256:ab",
-        "kpolicy.snapshot.resource_version": "99", "kpolicy.nodes.total": 7,
-        "kpolicy.nodes.feasible": 3, "kpolicy.score": 42, "kpolicy.decision.id": "d-1",
-    }  # fmt: skip
+        "kpolicy.snapshot.resource_version": "99",
+        "kpolicy.nodes.total": 7,
+        "kpolicy.nodes.feasible": 3,
+        "kpolicy.score": 42,
+        "kpolicy.decision.id": "d-1",
+    }
     bind = next(span for span in spans if span.name == "bind")
     assert bind.kind is SpanKind.CLIENT
     assert root.resource.attributes["service.name"] == "kpolicy"
@@ -127,8 +155,9 @@ def test_the_ids_told_to_the_api_server_are_those_of_the_spans() -> None:
     root = next(span for span in exporter.get_finished_spans() if span.parent is None)
     assert root.context is not None
     assert context.fields() == {
-        "trace_id": f"{root.context.trace_id:032x}", "span_id": f"{root.context.span_id:016x}",
-    }  # fmt: skip
+        "trace_id": f"{root.context.trace_id:032x}",
+        "span_id": f"{root.context.span_id:016x}",
+    }
     bind = next(span for span in exporter.get_finished_spans() if span.name == "bind")
     assert bind.context is not None
     assert context.traceparent == f"00-{bind.context.trace_id:032x}-{bind.context.span_id:016x}-01"

@@ -200,9 +200,13 @@ def test_a_kubeconfig_points_at_it(tmp_path: Path) -> None:
 def test_discovery_lists_every_resource(plane: Embedded) -> None:
     groups = [group["name"] for group in plane.client.get("/apis").json["groups"]]
     assert groups == [
-        "apps", "coordination.k8s.io", "events.k8s.io", "policy", "scheduling.k8s.io",
+        "apps",
+        "coordination.k8s.io",
+        "events.k8s.io",
+        "policy",
+        "scheduling.k8s.io",
         "storage.k8s.io",
-    ]  # fmt: skip
+    ]
     seen = 0
     for path in ("/api/v1", *(f"/apis/{group}/v1" for group in groups)):
         document = plane.client.get(path).json

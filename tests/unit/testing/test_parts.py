@@ -28,9 +28,21 @@ JSON = st.recursive(
     max_leaves=12,
 )
 FIELDS = st.sampled_from(
-    ("metadata", "spec", "status", "labels", "containers", "conditions", "name", "type", "$patch",
-     "$setElementOrder/conditions", "$deleteFromPrimitiveList/finalizers", "$retainKeys")
-)  # fmt: skip
+    (
+        "metadata",
+        "spec",
+        "status",
+        "labels",
+        "containers",
+        "conditions",
+        "name",
+        "type",
+        "$patch",
+        "$setElementOrder/conditions",
+        "$deleteFromPrimitiveList/finalizers",
+        "$retainKeys",
+    )
+)
 OBJECTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
@@ -41,12 +53,24 @@ OBJECTS = st.recursive(
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0s"), (119, "119s"), (120, "2m"), (125, "2m5s"), (600, "10m"), (3600, "60m"),
-        (3 * 3600, "3h"), (3 * 3600 + 60, "3h1m"), (9 * 3600, "9h"), (48 * 3600, "2d"),
-        (50 * 3600, "2d2h"), (9 * 86400, "9d"), (800 * 86400, "2y70d"), (9 * 365 * 86400, "9y"),
-        (-1, "0s"), (-5, "<invalid>"),
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (600, "10m"),
+        (3600, "60m"),
+        (3 * 3600, "3h"),
+        (3 * 3600 + 60, "3h1m"),
+        (9 * 3600, "9h"),
+        (48 * 3600, "2d"),
+        (50 * 3600, "2d2h"),
+        (9 * 86400, "9d"),
+        (800 * 86400, "2y70d"),
+        (9 * 365 * 86400, "9y"),
+        (-1, "0s"),
+        (-5, "<invalid>"),
     ],
-)  # fmt: skip
+)
 def test_durations_as_kubectl_shortens_them(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
@@ -85,8 +109,9 @@ def test_strategic_directives() -> None:
         {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}], "containers": []}
     )
     assert [each["name"] for each in ordered["containers"]] == ["b", "a"]
-    retained = merged({"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"],
-                                    "hostPath": {"path": "/"}}]})  # fmt: skip
+    retained = merged(
+        {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}
+    )
     assert retained["volumes"] == [{"name": "v", "hostPath": {"path": "/"}}]
     assert merged({"volumes": None}) == {key: held[key] for key in held if key != "volumes"}
     assert held["containers"] == [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]
@@ -213,12 +238,20 @@ def test_a_head_is_read_with_its_query() -> None:
 
 
 def test_builders_share_nothing_and_say_what_they_are_told() -> None:
-    node = builders.node("n", cpu="2", taints=["a=b:NoSchedule", "c:NoExecute"],
-                         labels={"zone": "z"}, resources={"nvidia.com/gpu": "1"})  # fmt: skip
+    node = builders.node(
+        "n",
+        cpu="2",
+        taints=["a=b:NoSchedule", "c:NoExecute"],
+        labels={"zone": "z"},
+        resources={"nvidia.com/gpu": "1"},
+    )
     assert node["status"]["allocatable"] == {
-        "cpu": "2", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi",
+        "cpu": "2",
+        "memory": "16Gi",
+        "pods": "110",
+        "ephemeral-storage": "100Gi",
         "nvidia.com/gpu": "1",
-    }  # fmt: skip
+    }
     assert node["spec"]["taints"] == [
         {"key": "a", "value": "b", "effect": "NoSchedule"},
         {"key": "c", "effect": "NoExecute"},

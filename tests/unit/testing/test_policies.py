@@ -51,21 +51,31 @@ def test_victims_are_named() -> None:
 WRONG: list[tuple[Callable[[PolicyDecision], object], str]] = [
     (lambda d: d.assert_placed("n2"), "the pod should be placed on n2, and is on n1"),
     (lambda d: d.assert_parked(), "the pod should fit nowhere, and is on n1"),
-    (lambda d: d.assert_passes("n2"),
-     "n2 should pass: it is rejected by off-spot: node n2 is spot"),
+    (
+        lambda d: d.assert_passes("n2"),
+        "n2 should pass: it is rejected by off-spot: node n2 is spot",
+    ),
     (lambda d: d.assert_rejected("n1"), "n1 should be rejected, and passes"),
-    (lambda d: d.assert_rejected("n2", "rack"),
-     "n2 should be rejected by rack: it is rejected by off-spot: node n2 is spot"),
-    (lambda d: d.assert_rejected("n2", "of-spot"),
-     "the policy has no predicate of-spot (did you mean `off-spot`?)"),
-    (lambda d: d.assert_rejected("n2", reason="Spot"),
-     "n2 should be rejected with the reason Spot, and is with SpotForbidden"),
-    (lambda d: d.assert_rejected("n2", message="rack"),
-     "n2 should be rejected with 'rack', and is with ['node n2 is spot']"),
+    (
+        lambda d: d.assert_rejected("n2", "rack"),
+        "n2 should be rejected by rack: it is rejected by off-spot: node n2 is spot",
+    ),
+    (
+        lambda d: d.assert_rejected("n2", "of-spot"),
+        "the policy has no predicate of-spot (did you mean `off-spot`?)",
+    ),
+    (
+        lambda d: d.assert_rejected("n2", reason="Spot"),
+        "n2 should be rejected with the reason Spot, and is with SpotForbidden",
+    ),
+    (
+        lambda d: d.assert_rejected("n2", message="rack"),
+        "n2 should be rejected with 'rack', and is with ['node n2 is spot']",
+    ),
     (lambda d: d.assert_rejected("n3"), "there is no node n3 (there are n1, n2)"),
     (lambda d: d.score("n2"), "n2 has no score: it is rejected by off-spot: node n2 is spot"),
     (lambda d: d.score("n1", "sssd"), "the priority sssd gives n1 no score (did you mean `ssd`?)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG)

@@ -147,14 +147,26 @@ def test_a_new_element_of_a_merged_list_comes_first(server: Server) -> None:
         ({"metadata": {"labels": {"b": "2"}}}, MERGE, {"a": "1", "b": "2"}),
         ({"metadata": {"labels": {"a": None}}}, MERGE, None),
         ({"metadata": {"labels": {"$patch": "replace", "c": "3"}}}, STRATEGIC, {"c": "3"}),
-        ([{"op": "add", "path": "/metadata/labels/b", "value": "2"}], JSON_PATCH,
-         {"a": "1", "b": "2"}),
-        ([{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/x~1y"}],
-         JSON_PATCH, {"x/y": "1"}),
-        ([{"op": "test", "path": "/metadata/labels/a", "value": "1"},
-          {"op": "replace", "path": "/metadata/labels/a", "value": "9"}], JSON_PATCH, {"a": "9"}),
+        (
+            [{"op": "add", "path": "/metadata/labels/b", "value": "2"}],
+            JSON_PATCH,
+            {"a": "1", "b": "2"},
+        ),
+        (
+            [{"op": "move", "from": "/metadata/labels/a", "path": "/metadata/labels/x~1y"}],
+            JSON_PATCH,
+            {"x/y": "1"},
+        ),
+        (
+            [
+                {"op": "test", "path": "/metadata/labels/a", "value": "1"},
+                {"op": "replace", "path": "/metadata/labels/a", "value": "9"},
+            ],
+            JSON_PATCH,
+            {"a": "9"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_patches(server: Server, patch: object, kind: str, labels: dict[str, str] | None) -> None:
     create(server, pod("a", labels={"a": "1"}))
     reply = server.client.patch(f"{server.pods}/a", patch, kind)

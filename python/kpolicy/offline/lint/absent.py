@@ -22,8 +22,11 @@ from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.nearest import nearest
 
 _OWNERS: Final = {
-    "node": "node", "pod": "pod", "victim": "pod", "namespaceObject": "namespace",
-}  # fmt: skip
+    "node": "node",
+    "pod": "pod",
+    "victim": "pod",
+    "namespaceObject": "namespace",
+}
 # By short fact and by API path.
 _LABELS: Final = {
     f"{root}{path}[]": owner
@@ -32,9 +35,13 @@ _LABELS: Final = {
 } | {"labels[]": "pod"}
 _TAINTS: Final = frozenset({"Taint", "v1.Taint"})
 _NAMESPACES: Final = frozenset(
-    {"pod.namespace", "pod.metadata.namespace", "namespaceObject.name",
-     "namespaceObject.metadata.name"}
-)  # fmt: skip
+    {
+        "pod.namespace",
+        "pod.metadata.namespace",
+        "namespaceObject.name",
+        "namespaceObject.metadata.name",
+    }
+)
 _RESOURCE_MAPS: Final = frozenset({"node.status.allocatable[]", "node.status.capacity[]"})
 _RESOURCES: Final = frozenset(
     {"free", "allocatable", "capacity", "requested", "request", "limit", "utilization", "sum"}
@@ -79,9 +86,12 @@ def told(policy: WrittenPolicy, at: WrittenExpression, named: Named, names: Name
         "namespace name": ("the snapshot has no namespace", names.namespace_names, ""),
     }.get(
         named.kind,
-        (f"no {named.kind} in the snapshot has the label", _labelled(named.kind, names).keys,
-         named.kind),
-    )  # fmt: skip
+        (
+            f"no {named.kind} in the snapshot has the label",
+            _labelled(named.kind, names).keys,
+            named.kind,
+        ),
+    )
     near = nearest(named.name, known)
     hint = f"did you mean `{near}`?" if near else ""
     if near and owner:

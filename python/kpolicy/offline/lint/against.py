@@ -55,9 +55,12 @@ class _Against:
             for policy in examined.policies
         ]
         self._judged: Judged = judged(
-            snapshot, self._rules(), list(examined.expressions.own), examined.expressions,
+            snapshot,
+            self._rules(),
+            list(examined.expressions.own),
+            examined.expressions,
             self._names.nodes.total,
-        )  # fmt: skip
+        )
 
     def compiled(self) -> Compiled:
         missing = [
@@ -162,11 +165,12 @@ class _Against:
         """Rules by the places of their expressions."""
         return {
             policy.say(rule.expression, "KP322", "", rule.expression.tree.span).place: (
-                policy.policy.name, rule.path,
+                policy.policy.name,
+                rule.path,
             )
             for policy in self._written
             for rule in policy.rules
-        }  # fmt: skip
+        }
 
     # Rules that never differ.
 

@@ -125,9 +125,12 @@ def _program(
     scores: Sequence[dict[str, Any]] = (),
 ) -> Program:
     profile: dict[str, Any] = {
-        "schedulerName": EVERY_POD, "percentageOfNodesToScore": 100, "filters": list(filters),
-        "scores": list(scores), "preemption": {"policy": "Never"},
-    }  # fmt: skip
+        "schedulerName": EVERY_POD,
+        "percentageOfNodesToScore": 100,
+        "filters": list(filters),
+        "scores": list(scores),
+        "preemption": {"policy": "Never"},
+    }
     return encode(policies, "name", [profile], [()])
 
 

@@ -113,10 +113,12 @@ def _header(document: Mapping[str, Any]) -> Header:
             if "resourceVersion" in each
         },
         left_out={kind: _text(why) for kind, why in document["leftOut"].items()},
-        redaction=None if redacted is None else Redaction(
+        redaction=None
+        if redacted is None
+        else Redaction(
             tuple(map(_text, redacted["keptLabels"])), tuple(map(_text, redacted["keptNamespaces"]))
         ),
-    )  # fmt: skip
+    )
     counts = {kind: int(each["objects"]) for kind, each in kinds.items()}
     return Header(origin, Content(size_bytes, sha256, counts), _text(document["kpolicy"]))
 

@@ -12,9 +12,17 @@ from typing import Any, Final
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _METADATA: Final = frozenset({"managedFields", "selfLink"})
 _CONTAINER: Final = frozenset(
-    {"args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe",
-     "startupProbe"}
-)  # fmt: skip
+    {
+        "args",
+        "command",
+        "env",
+        "envFrom",
+        "lifecycle",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+    }
+)
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
 # A controller's pods are there themselves; its template would bring their variables back.
 _OF_SPEC: Final[Mapping[str, frozenset[str]]] = {
@@ -32,9 +40,9 @@ def cleaned(item: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(metadata := item.get("metadata"), dict):
         kept["metadata"] = _metadata(metadata)
     if isinstance(spec := item.get("spec"), dict):
-        kept["spec"] = _pod_spec(spec) if kind == "Pod" else _without(
-            spec, _OF_SPEC.get(kind, frozenset())
-        )  # fmt: skip
+        kept["spec"] = (
+            _pod_spec(spec) if kind == "Pod" else _without(spec, _OF_SPEC.get(kind, frozenset()))
+        )
     return kept
 
 

@@ -34,9 +34,18 @@ from kpolicy.offline.redaction.pods import POD, in_tree
 
 # Owners of these kinds and groups are Kubernetes' own; others' words may be anyone's.
 _OWNERS: Final = frozenset(
-    {"CronJob", "DaemonSet", "Deployment", "Job", "Node", "Pod", "ReplicaSet",
-     "ReplicationController", "StatefulSet"}
-)  # fmt: skip
+    {
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "Node",
+        "Pod",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
 _GROUPS: Final = frozenset({"apps", "batch", "extensions"})
 ANNOTATIONS_KEPT: Final[Mapping[str, Rule]] = {
     "pv.kubernetes.io/bind-completed": kept,
@@ -127,11 +136,15 @@ _node = {
         images=each(fields(names=each(image), sizeBytes=kept)),
         declaredFeatures=each(kept),
         nodeInfo=fields(
-            kubeletVersion=kept, kernelVersion=kept, osImage=kept, containerRuntimeVersion=kept,
-            architecture=kept, operatingSystem=kept,
+            kubeletVersion=kept,
+            kernelVersion=kept,
+            osImage=kept,
+            containerRuntimeVersion=kept,
+            architecture=kept,
+            operatingSystem=kept,
         ),
     ),
-}  # fmt: skip
+}
 _source = fields(persistentVolumeName=name, inlineVolumeSpec=fields(csi=_csi))
 _selecting = {"spec": fields(selector=selector)}
 _mapped = {"spec": fields(selector=asked_labels)}

@@ -69,9 +69,7 @@ _spread = fields(
     nodeTaintsPolicy=kept,
 )
 _resources = fields(requests=amounts, limits=amounts)
-_port = fields(
-    containerPort=kept, hostPort=kept, hostIP=word_of(*_ADDRESSES), protocol=kept
-)  # fmt: skip
+_port = fields(containerPort=kept, hostPort=kept, hostIP=word_of(*_ADDRESSES), protocol=kept)
 _container = fields(
     name=name,
     image=image,

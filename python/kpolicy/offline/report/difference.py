@@ -13,11 +13,12 @@ from kpolicy.offline.difference_reason import Outscored, Rejection, Scored
 from kpolicy.offline.report.columns import columns, counted
 
 _WORDS: Final = {
-    "moved": "go to another node", "placedByOld": "are placed by the old policy only",
+    "moved": "go to another node",
+    "placedByOld": "are placed by the old policy only",
     "placedByNew": "are placed by the new policy only",
     "servedByOld": "are served by the old policy only",
     "servedByNew": "are served by the new policy only",
-}  # fmt: skip
+}
 
 
 def difference_text(one: Difference) -> Iterator[str]:

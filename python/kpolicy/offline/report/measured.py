@@ -11,8 +11,16 @@ from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.report.columns import columns
 
 HEADINGS = (
-    "workload", "nodes", "existing", "pods", "scheduled", "seconds", "pods/s", "p50 µs", "p99 µs",
-)  # fmt: skip
+    "workload",
+    "nodes",
+    "existing",
+    "pods",
+    "scheduled",
+    "seconds",
+    "pods/s",
+    "p50 µs",
+    "p99 µs",
+)
 
 
 def row(one: Measured) -> list[str]:

@@ -56,9 +56,15 @@ class Suite:
         return self.text.place(self.span(path))
 
     def remark(
-        self, code: str, message: str, path: Path, *, hint: str = "", at_key: bool = False,
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        hint: str = "",
+        at_key: bool = False,
         notes: tuple[Note, ...] = (),
-    ) -> Diagnostic:  # fmt: skip
+    ) -> Diagnostic:
         span = self.key_span(path) if at_key else self.span(path)
         said = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
         return placed(self.text, said)

@@ -42,10 +42,16 @@ _PASSES: Final = "pass"
 def asserts(expect: Expectation) -> bool:
     """Whether anything at all is expected."""
     plain = (
-        expect.decision, expect.node, expect.best, expect.message, expect.preemption,
-        expect.errors, expect.audited, expect.wakes_on,
+        expect.decision,
+        expect.node,
+        expect.best,
+        expect.message,
+        expect.preemption,
+        expect.errors,
+        expect.audited,
+        expect.wakes_on,
         *(getattr(expect, name) for name in OF_REPLAYS),
-    )  # fmt: skip
+    )
     if any(value is not None for value in plain) or expect.filters:
         return True
     return any(

@@ -54,9 +54,12 @@ def load_inputs(suite: Suite, policies: Sequence[Source] | None = None) -> Input
     snapshot = _snapshot(suite, reading)
     replayed = _replayed(suite, snapshot, reading)
     return Inputs(
-        tuple(chosen), snapshot, replayed,
-        diagnostics=tuple(reading.said), files=tuple(reading.files),
-    )  # fmt: skip
+        tuple(chosen),
+        snapshot,
+        replayed,
+        diagnostics=tuple(reading.said),
+        files=tuple(reading.files),
+    )
 
 
 def beside(suite: Suite, name: str) -> File:

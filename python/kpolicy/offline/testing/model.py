@@ -118,13 +118,34 @@ Share = Annotated[
     Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
 ]
 Wake: TypeAlias = Literal[
-    "node", "node.labels", "node.annotations", "node.taints", "node.conditions",
-    "node.allocatable", "node.declaredFeatures", "node.free", "node.pods",
-    "pod", "pod.labels", "pod.requests", "pod.tolerations", "pod.schedulingGates",
-    "namespace", "service", "replicationController", "replicaSet", "statefulSet",
-    "persistentVolume", "persistentVolumeClaim", "storageClass", "csiNode", "csiDriver",
-    "csiStorageCapacity", "volumeAttachment", "podDisruptionBudget",
-]  # fmt: skip
+    "node",
+    "node.labels",
+    "node.annotations",
+    "node.taints",
+    "node.conditions",
+    "node.allocatable",
+    "node.declaredFeatures",
+    "node.free",
+    "node.pods",
+    "pod",
+    "pod.labels",
+    "pod.requests",
+    "pod.tolerations",
+    "pod.schedulingGates",
+    "namespace",
+    "service",
+    "replicationController",
+    "replicaSet",
+    "statefulSet",
+    "persistentVolume",
+    "persistentVolumeClaim",
+    "storageClass",
+    "csiNode",
+    "csiDriver",
+    "csiStorageCapacity",
+    "volumeAttachment",
+    "podDisruptionBudget",
+]
 Instant = Annotated[str, AfterValidator(check_instant)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 

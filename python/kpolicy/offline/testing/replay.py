@@ -133,6 +133,10 @@ def _created(pod: PodChange) -> tuple[int, str, str]:
 def _replayed(decision: Decision, recorded: dict[str, str]) -> ReplayedPod:
     key = f"{decision.namespace}/{decision.name}"
     return ReplayedPod(
-        key, recorded[key], decision.node, decision.message, decision.score,
+        key,
+        recorded[key],
+        decision.node,
+        decision.message,
+        decision.score,
         decision.took_ns,
-    )  # fmt: skip
+    )

@@ -76,6 +76,9 @@ def _coverage(one: PolicyCoverage) -> _Json:
 
 def _place(place: Place) -> _Json:
     return {
-        "file": place.file, "line": place.line, "column": place.column,
-        "endLine": place.end_line, "endColumn": place.end_column,
-    }  # fmt: skip
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }

@@ -19,28 +19,36 @@ _BY_WORD: Final[Mapping[str, tuple[str, ...]]] = {
     "node.declaredFeatures": ("NodeUpdateNodeDeclaredFeature",),
     # Room comes from pods that leave or shrink, and from nodes that grow.
     "node.free": (
-        "AssignedPodDelete", "AssignedPodUpdatePodScaleDown", "NodeUpdateNodeAllocatable",
+        "AssignedPodDelete",
+        "AssignedPodUpdatePodScaleDown",
+        "NodeUpdateNodeAllocatable",
     ),
     "node.pods": ("AssignedPodAdd", "AssignedPodDelete", "AssignedPodUpdatePodLabel"),
     "pod": ("UnschedulablePodUpdate", "AssignedPodUpdate"),
     "pod.labels": ("UnschedulablePodUpdatePodLabel", "AssignedPodUpdatePodLabel"),
     "pod.requests": ("UnschedulablePodUpdatePodScaleDown", "AssignedPodUpdatePodScaleDown"),
     "pod.tolerations": (
-        "UnschedulablePodUpdatePodToleration", "AssignedPodUpdatePodToleration",
+        "UnschedulablePodUpdatePodToleration",
+        "AssignedPodUpdatePodToleration",
     ),
     "pod.schedulingGates": ("UnschedulablePodUpdatePodSchedulingGatesEliminated",),
-}  # fmt: skip
+}
 _ACTIONS: Final = ("Add", "Update", "Delete")
 _OBJECTS: Final = {
-    "namespace": "Namespace", "service": "Service", "replicationController":
-    "ReplicationController", "replicaSet": "apps/ReplicaSet", "statefulSet": "apps/StatefulSet",
-    "persistentVolume": "PersistentVolume", "persistentVolumeClaim": "PersistentVolumeClaim",
-    "storageClass": "storage.k8s.io/StorageClass", "csiNode": "storage.k8s.io/CSINode",
+    "namespace": "Namespace",
+    "service": "Service",
+    "replicationController": "ReplicationController",
+    "replicaSet": "apps/ReplicaSet",
+    "statefulSet": "apps/StatefulSet",
+    "persistentVolume": "PersistentVolume",
+    "persistentVolumeClaim": "PersistentVolumeClaim",
+    "storageClass": "storage.k8s.io/StorageClass",
+    "csiNode": "storage.k8s.io/CSINode",
     "csiDriver": "storage.k8s.io/CSIDriver",
     "csiStorageCapacity": "storage.k8s.io/CSIStorageCapacity",
     "volumeAttachment": "storage.k8s.io/VolumeAttachment",
     "podDisruptionBudget": "policy/PodDisruptionBudget",
-}  # fmt: skip
+}
 EVENTS: Final[Mapping[str, frozenset[str]]] = {
     **{word: frozenset(events) for word, events in _BY_WORD.items()},
     **{

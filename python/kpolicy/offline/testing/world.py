@@ -65,8 +65,9 @@ def pod(form: PodForm, fixtures: Mapping[str, PodForm], *, name: str, scheduler:
     metadata: Object = {"name": name, "namespace": "default"}
     spec: Object = {"schedulerName": scheduler}
     for one in _line(form, fixtures):
-        metadata |= {key: value for key, value in
-                     (("name", one.name), ("namespace", one.namespace)) if value}  # fmt: skip
+        metadata |= {
+            key: value for key, value in (("name", one.name), ("namespace", one.namespace)) if value
+        }
         for key in ("labels", "annotations"):
             if getattr(one, key):
                 _merge(metadata, {key: getattr(one, key)})

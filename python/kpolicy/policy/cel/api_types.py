@@ -17,8 +17,14 @@ from .types import BOOL, DOUBLE, DYN, INT, STRING, TIMESTAMP, Type, list_of, map
 # Before the names of the API's types, so that `Container` is not the short facts' one.
 _PREFIX: Final = "v1."
 _SCALARS: Final = {
-    "b": BOOL, "d": DYN, "i": INT, "n": DOUBLE, "q": STRING, "s": STRING, "t": TIMESTAMP,
-}  # fmt: skip
+    "b": BOOL,
+    "d": DYN,
+    "i": INT,
+    "n": DOUBLE,
+    "q": STRING,
+    "s": STRING,
+    "t": TIMESTAMP,
+}
 # Bounds of what one value may hold, for the cost.
 _ITEMS_MAX: Final = 64
 _ENTRIES_MAX: Final = 128

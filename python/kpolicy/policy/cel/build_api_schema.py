@@ -24,21 +24,31 @@ _SCALARS: Final = {"Time": "t", "MicroTime": "t", "Quantity": "q", "IntOrString"
 LEFT_OUT: Final[dict[str, tuple[str, ...]]] = {
     "ObjectMeta": ("managedFields", "resourceVersion", "selfLink"),
     "Container": (
-        "args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe",
+        "args",
+        "command",
+        "env",
+        "envFrom",
+        "lifecycle",
+        "livenessProbe",
+        "readinessProbe",
         "startupProbe",
     ),
     "PodSpec": ("ephemeralContainers",),
     "PodStatus": (
-        "allocatedResources", "containerStatuses", "ephemeralContainerStatuses",
-        "extendedResourceClaimStatus", "initContainerStatuses",
-        "nodeAllocatableResourceClaimStatuses", "resources",
+        "allocatedResources",
+        "containerStatuses",
+        "ephemeralContainerStatuses",
+        "extendedResourceClaimStatus",
+        "initContainerStatuses",
+        "nodeAllocatableResourceClaimStatuses",
+        "resources",
     ),
     "PodCondition": ("lastProbeTime",),
     "NodeSpec": ("configSource", "externalID"),
     "NodeStatus": ("config", "images", "volumesAttached", "volumesInUse"),
     "NodeCondition": ("lastHeartbeatTime",),
     "Volume": ("downwardAPI", "ephemeral", "projected"),
-}  # fmt: skip
+}
 
 
 def _kept(name: str, field: str) -> bool:

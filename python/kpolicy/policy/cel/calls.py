@@ -24,9 +24,21 @@ from .types import BOOL, DYN, ERROR, NULL, NUMBERS, Type, fits, joined, substitu
 Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
 
 _SYMBOLS = {
-    "_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_+_": "+",
-    "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_in_": "in", "!_": "!", "-_": "-",
-}  # fmt: skip
+    "_==_": "==",
+    "_!=_": "!=",
+    "_<_": "<",
+    "_<=_": "<=",
+    "_>_": ">",
+    "_>=_": ">=",
+    "_+_": "+",
+    "_-_": "-",
+    "_*_": "*",
+    "_/_": "/",
+    "_%_": "%",
+    "_in_": "in",
+    "!_": "!",
+    "-_": "-",
+}
 # How a hint begins that says what to write instead of a text.
 _INSTEAD = ("write `cpu(", "write `units(", *(f"write `{digit}" for digit in "0123456789"))
 _UNITS_MEET = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
@@ -101,10 +113,15 @@ def _resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member:
         _never_equal(scope, node, args, name)
     result = _with_unit(result, name, args)
     tree = Tree(
-        "call", result, node.span, tuple(args), name=identity,
+        "call",
+        result,
+        node.span,
+        tuple(args),
+        name=identity,
         time=max((arg.time for arg in args), default=Time.CONST),
-        size=cost.size_of(overload.family, args), cost=cost.of_call(overload.family, args),
-    )  # fmt: skip
+        size=cost.size_of(overload.family, args),
+        cost=cost.of_call(overload.family, args),
+    )
     return check_constant(scope, overload.family, tree, node)
 
 

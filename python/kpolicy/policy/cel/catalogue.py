@@ -86,17 +86,25 @@ def _object(name: str, members: dict[str, Member]) -> ObjectType:
 _RECORDS: Final = (
     _record("Taint", key=STRING, value=STRING, effect=STRING),
     _record(
-        "Toleration", key=STRING, operator=STRING, value=STRING, effect=STRING,
+        "Toleration",
+        key=STRING,
+        operator=STRING,
+        value=STRING,
+        effect=STRING,
         tolerationSeconds=INT,
     ),
     _record("Controller", kind=STRING, name=STRING),
     _record("Port", name=STRING, protocol=STRING, hostIP=STRING, containerPort=INT, hostPort=INT),
     _record("Volumes", claims=list_of(STRING)),
     _record(
-        "Container", name=STRING, image=STRING, ports=list_of(Type("Port")),
-        requests=map_of(STRING, INT), limits=map_of(STRING, INT),
+        "Container",
+        name=STRING,
+        image=STRING,
+        ports=list_of(Type("Port")),
+        requests=map_of(STRING, INT),
+        limits=map_of(STRING, INT),
     ),
-)  # fmt: skip
+)
 
 _POD: Final = _object(
     "Pod",
@@ -162,12 +170,17 @@ _POD_SET: Final = _object(
             INT, (SELECTOR, list_of(STRING)), optional=1, column="int", cost=10, method=True
         ),
         "sum": Member(
-            INT, (STRING, SELECTOR), optional=1, column="int", cost=10,
-            unit_by_resource=True, method=True,
+            INT,
+            (STRING, SELECTOR),
+            optional=1,
+            column="int",
+            cost=10,
+            unit_by_resource=True,
+            method=True,
         ),
         "size": Member(INT, column="int", method=True),
     },
-)  # fmt: skip
+)
 
 _DOMAIN: Final = _object(
     "Domain",

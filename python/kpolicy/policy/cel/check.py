@@ -31,15 +31,26 @@ from .types import (
 
 # Names of types as values, by what the engine calls them.
 _TYPE_NAMES = {
-    "bool": "bool", "int": "int", "uint": "uint", "double": "double", "string": "string",
-    "bytes": "bytes", "list": "list", "map": "map", "type": "type", "null_type": "null_type",
+    "bool": "bool",
+    "int": "int",
+    "uint": "uint",
+    "double": "double",
+    "string": "string",
+    "bytes": "bytes",
+    "list": "list",
+    "map": "map",
+    "type": "type",
+    "null_type": "null_type",
     "optional_type": "optional_type",
     "google.protobuf.Timestamp": "google.protobuf.Timestamp",
     "google.protobuf.Duration": "google.protobuf.Duration",
-    "net.IP": "net.IP", "net.CIDR": "net.CIDR",
-    "kubernetes.Quantity": "kubernetes.Quantity", "kubernetes.Semver": "kubernetes.Semver",
-    "kubernetes.URL": "kubernetes.URL", "kubernetes.NamedFormat": "kubernetes.NamedFormat",
-}  # fmt: skip
+    "net.IP": "net.IP",
+    "net.CIDR": "net.CIDR",
+    "kubernetes.Quantity": "kubernetes.Quantity",
+    "kubernetes.Semver": "kubernetes.Semver",
+    "kubernetes.URL": "kubernetes.URL",
+    "kubernetes.NamedFormat": "kubernetes.NamedFormat",
+}
 _KINDS = {kind: Type(kind) for kind in ("bool", "int", "uint", "double", "string", "bytes")}
 
 
@@ -135,9 +146,15 @@ def _variable(scope: Scope, node: ast.Select) -> Tree:
     inner = found.tree
     scope.variable_levels = max(scope.variable_levels, found.variable_levels + 1)
     return Tree(
-        "variable", inner.type, node.span, (inner,), name=node.name, time=inner.time,
-        size=inner.size, cost=0,
-    )  # fmt: skip
+        "variable",
+        inner.type,
+        node.span,
+        (inner,),
+        name=node.name,
+        time=inner.time,
+        size=inner.size,
+        cost=0,
+    )
 
 
 def _identifier(scope: Scope, node: ast.Identifier) -> Tree:
@@ -181,10 +198,15 @@ def _list(scope: Scope, node: ast.ListLiteral) -> Tree:
     for item, optional in zip(items, node.optional, strict=True):
         kinds.append(_inside(scope, item) if optional else item.type)
     return Tree(
-        "list", list_of(joined(kinds)), node.span, tuple(items),
+        "list",
+        list_of(joined(kinds)),
+        node.span,
+        tuple(items),
         optional=tuple(at for at, flag in enumerate(node.optional) if flag),
-        time=latest(items), size=len(items), cost=10,
-    )  # fmt: skip
+        time=latest(items),
+        size=len(items),
+        cost=10,
+    )
 
 
 def _inside(scope: Scope, tree: Tree) -> Type:
@@ -211,10 +233,15 @@ def _map(scope: Scope, node: ast.MapLiteral) -> Tree:
     ]
     flat = [tree for pair in zip(keys, values, strict=True) for tree in pair]
     return Tree(
-        "map", map_of(joined([key.type for key in keys]), joined(kinds)), node.span, tuple(flat),
+        "map",
+        map_of(joined([key.type for key in keys]), joined(kinds)),
+        node.span,
+        tuple(flat),
         optional=tuple(at for at, flag in enumerate(flags) if flag),
-        time=latest(flat), size=len(keys), cost=30,
-    )  # fmt: skip
+        time=latest(flat),
+        size=len(keys),
+        cost=30,
+    )
 
 
 def latest(trees: list[Tree]) -> Time:
@@ -262,6 +289,10 @@ def _conditional(scope: Scope, node: ast.Call) -> Tree:
                 "make both of one type",
             )
     return Tree(
-        "conditional", kind, node.span, (condition, yes, no),
-        time=latest([condition, yes, no]), size=max(yes.size, no.size),
-    )  # fmt: skip
+        "conditional",
+        kind,
+        node.span,
+        (condition, yes, no),
+        time=latest([condition, yes, no]),
+        size=max(yes.size, no.size),
+    )

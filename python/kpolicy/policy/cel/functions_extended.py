@@ -26,46 +26,60 @@ _OPTIONALS: Final = (
     Family("has_value", "hasValue", (("optional", "optional(A)", "bool"),), MEMBER),
     Family("optional_value", "value", (("optional", "optional(A)", "A"),), MEMBER),
     Family(
-        "optional_unwrap", "optional.unwrap", (("list", "list(optional(A))", "list(A)"),),
-        GLOBAL, "items",
+        "optional_unwrap",
+        "optional.unwrap",
+        (("list", "list(optional(A))", "list(A)"),),
+        GLOBAL,
+        "items",
     ),
     Family(
-        "optional_unwrap", "unwrapOpt", (("list", "list(optional(A))", "list(A)"),),
-        MEMBER, "items",
+        "optional_unwrap",
+        "unwrapOpt",
+        (("list", "list(optional(A))", "list(A)"),),
+        MEMBER,
+        "items",
     ),
-)  # fmt: skip
+)
 
 _STRINGS: Final = (
     Family("char_at", "charAt", (("string", "string int", "string"),), MEMBER, "text"),
     Family("index_of", "indexOf", _FIND, MEMBER, "product"),
     Family("last_index_of", "lastIndexOf", _FIND, MEMBER, "product"),
     Family(
-        "join", "join",
+        "join",
+        "join",
         (("list", "list(string)", "string"), ("list_string", "list(string) string", "string")),
-        MEMBER, "text",
+        MEMBER,
+        "text",
     ),
     Family("lower_ascii", "lowerAscii", _ONE, MEMBER, "text"),
     Family("upper_ascii", "upperAscii", _ONE, MEMBER, "text"),
     Family(
-        "replace", "replace",
+        "replace",
+        "replace",
         (
             ("string", "string string string", "string"),
             ("string_int64", "string string string int", "string"),
         ),
-        MEMBER, "text",
+        MEMBER,
+        "text",
     ),
     Family(
-        "split", "split",
+        "split",
+        "split",
         (
             ("string", "string string", "list(string)"),
             ("string_int64", "string string int", "list(string)"),
         ),
-        MEMBER, "text",
+        MEMBER,
+        "text",
     ),
     Family(
-        "substring", "substring",
+        "substring",
+        "substring",
         (("int64", "string int", "string"), ("int64_int64", "string int int", "string")),
-        MEMBER, "text",
+        MEMBER,
+        "text",
     ),
     Family("trim", "trim", _ONE, MEMBER, "text"),
     Family("string_reverse", "reverse", _ONE, MEMBER, "text"),
@@ -73,7 +87,7 @@ _STRINGS: Final = (
     Family("format", "format", (("list", "string list(dyn)", "string"),), MEMBER, "text"),
     Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), GLOBAL, "text"),
     Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), GLOBAL, "text"),
-)  # fmt: skip
+)
 
 _LISTS: Final = (
     Family("is_sorted", "isSorted", (("list", "list(A)", "bool"),), MEMBER, "items"),
@@ -85,9 +99,11 @@ _LISTS: Final = (
     Family("includes", "includes", (("list", "list(A) A", "bool"),), MEMBER, "items"),
     Family("distinct", "distinct", (("list", "list(A)", "list(A)"),), MEMBER, "product"),
     Family(
-        "flatten", "flatten",
+        "flatten",
+        "flatten",
         (("list", "list(A)", "list(dyn)"), ("list_depth", "list(A) int", "list(dyn)")),
-        MEMBER, "items",
+        MEMBER,
+        "items",
     ),
     Family("lists_range", "lists.range", (("int64", "int", "list(int)"),), GLOBAL, "items"),
     Family("list_reverse", "reverse", (("list", "list(A)", "list(A)"),), MEMBER, "items"),
@@ -98,22 +114,31 @@ _LISTS: Final = (
     Family("sets_contains", "sets.contains", _SETS, GLOBAL, "product"),
     Family("sets_equivalent", "sets.equivalent", _SETS, GLOBAL, "product"),
     Family("sets_intersects", "sets.intersects", _SETS, GLOBAL, "product"),
-)  # fmt: skip
+)
 
 _REGEX: Final = (
     Family(
-        "find", "find", (("string", "string string", "string"),), MEMBER, "regex",
-        pattern=1, checked="pattern",
+        "find",
+        "find",
+        (("string", "string string", "string"),),
+        MEMBER,
+        "regex",
+        pattern=1,
+        checked="pattern",
     ),
     Family(
-        "find_all", "findAll",
+        "find_all",
+        "findAll",
         (
             ("string", "string string", "list(string)"),
             ("string_limit", "string string int", "list(string)"),
         ),
-        MEMBER, "regex", pattern=1, checked="pattern",
+        MEMBER,
+        "regex",
+        pattern=1,
+        checked="pattern",
     ),
-)  # fmt: skip
+)
 
 _MATH: Final = (
     # Any number of arguments: the checker makes a list of them.

@@ -25,32 +25,44 @@ _NETWORK: Final = (
     Family("cidr", "cidr", (("string", "string", "cidr"),), GLOBAL, "text", checked="cidr"),
     Family("is_cidr", "isCIDR", _TEST, GLOBAL, "text"),
     Family(
-        "contains_ip", "containsIP",
-        (("ip", "cidr ip", "bool"), ("string", "cidr string", "bool")), MEMBER, "text",
+        "contains_ip",
+        "containsIP",
+        (("ip", "cidr ip", "bool"), ("string", "cidr string", "bool")),
+        MEMBER,
+        "text",
     ),
     Family(
-        "contains_cidr", "containsCIDR",
-        (("cidr", "cidr cidr", "bool"), ("string", "cidr string", "bool")), MEMBER, "text",
+        "contains_cidr",
+        "containsCIDR",
+        (("cidr", "cidr cidr", "bool"), ("string", "cidr string", "bool")),
+        MEMBER,
+        "text",
     ),
     Family("cidr_ip", "ip", (("cidr", "cidr", "ip"),), MEMBER),
     Family("masked", "masked", (("cidr", "cidr", "cidr"),), MEMBER),
     Family("prefix_length", "prefixLength", (("cidr", "cidr", "int"),), MEMBER),
-)  # fmt: skip
+)
 
 _SEMVER: Final = (
     Family(
-        "semver", "semver",
-        (("string", "string", "semver"), ("string_bool", "string bool", "semver")), GLOBAL, "text",
+        "semver",
+        "semver",
+        (("string", "string", "semver"), ("string_bool", "string bool", "semver")),
+        GLOBAL,
+        "text",
         checked="semver",
     ),
     Family(
-        "is_semver", "isSemver",
-        (("string", "string", "bool"), ("string_bool", "string bool", "bool")), GLOBAL, "text",
+        "is_semver",
+        "isSemver",
+        (("string", "string", "bool"), ("string_bool", "string bool", "bool")),
+        GLOBAL,
+        "text",
     ),
     Family("major", "major", _OF_SEMVER, MEMBER),
     Family("minor", "minor", _OF_SEMVER, MEMBER),
     Family("patch", "patch", _OF_SEMVER, MEMBER),
-)  # fmt: skip
+)
 
 _URL: Final = (
     Family("url", "url", (("string", "string", "url"),), GLOBAL, "text", checked="url"),
@@ -89,10 +101,13 @@ def _constant(name: str) -> Family:
 _FORMAT: Final = (
     Family("format_named", "format.named", (("string", "string", "optional(format)"),)),
     Family(
-        "format_validate", "validate", (("string", "format string", "optional(list(string))"),),
-        MEMBER, "text",
+        "format_validate",
+        "validate",
+        (("string", "format string", "optional(list(string))"),),
+        MEMBER,
+        "text",
     ),
     *map(_constant, FORMATS),
-)  # fmt: skip
+)
 
 FAMILIES: Final[tuple[Family, ...]] = (*_NETWORK, *_SEMVER, *_URL, *_FORMAT)

@@ -110,9 +110,14 @@ def _bind(scope: Scope, node: ast.Call, check: Check) -> Tree:
     bound = Tree("slot", value.type, node.span, slots=(slot,), time=value.time, size=value.size)
     body = _within(scope, {name: bound}, node.args[2], check)
     return Tree(
-        "bind", body.type, node.span, (value, body), slots=(slot,),
-        time=max(value.time, body.time), size=body.size,
-    )  # fmt: skip
+        "bind",
+        body.type,
+        node.span,
+        (value, body),
+        slots=(slot,),
+        time=max(value.time, body.time),
+        size=body.size,
+    )
 
 
 def _within(scope: Scope, names: dict[str, Tree], body: ast.Expression, check: Check) -> Tree:
@@ -130,9 +135,10 @@ def _loop(scope: Scope, node: ast.Call, shape: _Shape, check: Check) -> Tree | N
     elements = _elements(range_.type, shape)
     if elements is None:
         return scope.report(
-            "KP204", f"`{node.name}` runs over a list or a map, this is {range_.type}",
+            "KP204",
+            f"`{node.name}` runs over a list or a map, this is {range_.type}",
             node.target.span,
-        )  # fmt: skip
+        )
     names = [_name(scope, arg) for arg in node.args[: shape.variables]]
     if len(set(names)) < len(names):
         scope.report("KP204", f"`{names[0]}` names both variables", node.args[1].span)
@@ -147,10 +153,15 @@ def _loop(scope: Scope, node: ast.Call, shape: _Shape, check: Check) -> Tree | N
     tests = len(operands) if shape.kind in _TESTS else int(shape.selects)
     operands[:tests] = [_test(scope, node, operand) for operand in operands[:tests]]
     return Tree(
-        "loop", _result(scope, shape, range_, elements, operands[-1]), node.span,
-        (_sized(range_), *operands), name=shape.kind, slots=slots,
-        time=max(range_.time, *(operand.time for operand in operands)), size=range_.size,
-    )  # fmt: skip
+        "loop",
+        _result(scope, shape, range_, elements, operands[-1]),
+        node.span,
+        (_sized(range_), *operands),
+        name=shape.kind,
+        slots=slots,
+        time=max(range_.time, *(operand.time for operand in operands)),
+        size=range_.size,
+    )
 
 
 def _test(scope: Scope, node: ast.Call, operand: Tree) -> Tree:

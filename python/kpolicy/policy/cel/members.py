@@ -111,9 +111,14 @@ def _optional_field(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
         return _optional_entry(operand, key, node.span)
     kind = value if value.name == "optional" else optional_of(value)
     return Tree(
-        "optional_field", kind, node.span, (operand,), name=node.name, time=operand.time,
+        "optional_field",
+        kind,
+        node.span,
+        (operand,),
+        name=node.name,
+        time=operand.time,
         size=operand.size,
-    )  # fmt: skip
+    )
 
 
 def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.Select) -> Tree:
@@ -134,9 +139,13 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.
     plain = described.record and operand.op != "fact"
     if plain and node.optional:
         return Tree(
-            "optional_field", optional_of(member.result), node.span, (operand,), name=node.name,
+            "optional_field",
+            optional_of(member.result),
+            node.span,
+            (operand,),
+            name=node.name,
             time=operand.time,
-        )  # fmt: skip
+        )
     tree = _field(operand, node, member.result) if plain else asked(operand, member, node.name, ())
     tree = replace(tree, span=node.span, size=member.size)
     if node.optional:
@@ -240,13 +249,23 @@ def entry(scope: Scope, operand: Tree, key: Tree, span: Span) -> Tree:
         )
     if key.op == "constant" and isinstance(key.value, str):
         return Tree(
-            "field", value, span, (operand,), name=key.value, time=operand.time,
+            "field",
+            value,
+            span,
+            (operand,),
+            name=key.value,
+            time=operand.time,
             size=operand.size,
-        )  # fmt: skip
+        )
     return Tree(
-        "call", value, span, (operand, key), name="index_map",
-        time=max(operand.time, key.time), size=operand.size,
-    )  # fmt: skip
+        "call",
+        value,
+        span,
+        (operand, key),
+        name="index_map",
+        time=max(operand.time, key.time),
+        size=operand.size,
+    )
 
 
 def _key_fits(scope: Scope, key: Tree, expected: Type) -> None:
@@ -258,9 +277,14 @@ def _key_fits(scope: Scope, key: Tree, expected: Type) -> None:
 def _optional_entry(operand: Tree, key: Tree, span: Span) -> Tree:
     value = operand.type.parameters[1]
     fact = replace(
-        operand, type=value, span=span, args=(*operand.args, key), name=f"{operand.name}[]",
-        time=max(operand.time, key.time), column_entries=False,
-    )  # fmt: skip
+        operand,
+        type=value,
+        span=span,
+        args=(*operand.args, key),
+        name=f"{operand.name}[]",
+        time=max(operand.time, key.time),
+        column_entries=False,
+    )
     return _guarded(fact, span)
 
 
@@ -280,9 +304,14 @@ def index(scope: Scope, node: ast.Index, check: Check) -> Tree:
         name = "index_list" if kind.name == "list" else "index"
         value = kind.parameters[0] if kind.name == "list" else DYN
         return Tree(
-            "call", value, node.span, (operand, key), name=name,
-            time=max(operand.time, key.time), size=operand.size,
-        )  # fmt: skip
+            "call",
+            value,
+            node.span,
+            (operand, key),
+            name=name,
+            time=max(operand.time, key.time),
+            size=operand.size,
+        )
     hint = ""
     if scope.environment.catalogue.object_type(kind):
         hint = "name the member: `.labels['…']`"
@@ -304,6 +333,11 @@ def _optional_index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> 
     else:
         return scope.report("KP204", f"{inner} cannot be indexed", node.span)
     return Tree(
-        "call", optional_of(value), node.span, (operand, key), name="optional_index",
-        time=max(operand.time, key.time), size=operand.size,
-    )  # fmt: skip
+        "call",
+        optional_of(value),
+        node.span,
+        (operand, key),
+        name="optional_index",
+        time=max(operand.time, key.time),
+        size=operand.size,
+    )

@@ -23,13 +23,35 @@ if TYPE_CHECKING:
     from lark import Lark
 
 _VALUES: Final = frozenset(
-    {"IDENT", "INT_LIT", "UINT_LIT", "FLOAT_LIT", "STRING_LIT", "MLSTRING_LIT", "BYTES_LIT",
-     "NULL_LIT"}
-)  # fmt: skip
+    {
+        "IDENT",
+        "INT_LIT",
+        "UINT_LIT",
+        "FLOAT_LIT",
+        "STRING_LIT",
+        "MLSTRING_LIT",
+        "BYTES_LIT",
+        "NULL_LIT",
+    }
+)
 _OPERATORS: Final = frozenset(
-    {"PLUS", "SLASH", "STAR", "PERCENT", "LESSTHAN", "MORETHAN", "IN", "MINUS", "__ANON_0",
-     "__ANON_1", "__ANON_2", "__ANON_3", "__ANON_4", "__ANON_5"}
-)  # fmt: skip
+    {
+        "PLUS",
+        "SLASH",
+        "STAR",
+        "PERCENT",
+        "LESSTHAN",
+        "MORETHAN",
+        "IN",
+        "MINUS",
+        "__ANON_0",
+        "__ANON_1",
+        "__ANON_2",
+        "__ANON_3",
+        "__ANON_4",
+        "__ANON_5",
+    }
+)
 
 
 def parse(text: str) -> Expression | Diagnostic:
@@ -126,10 +148,18 @@ def _wanted(expected: set[str]) -> str:
     elif "IDENT" in expected:
         names.append("a name")
     marks = {
-        "LPAR": "`(`", "RPAR": "`)`", "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`",
-        "RBRACE": "`}`", "BANG": "`!`", "COLON": "`:`", "COMMA": "`,`", "DOT": "`.`",
+        "LPAR": "`(`",
+        "RPAR": "`)`",
+        "LSQB": "`[`",
+        "RSQB": "`]`",
+        "LBRACE": "`{`",
+        "RBRACE": "`}`",
+        "BANG": "`!`",
+        "COLON": "`:`",
+        "COMMA": "`,`",
+        "DOT": "`.`",
         "QMARK": "`?`",
-    }  # fmt: skip
+    }
     if expected & _OPERATORS - {"MINUS"}:
         names.append("an operator")
     elif "MINUS" in expected:

@@ -68,9 +68,17 @@ class Scope:
     def untyped(self, tree: Tree) -> Tree:
         """An operand of a wrong type, left to be refused when it is reached."""
         return replace(
-            tree, op="call", type=DYN, args=(tree,), name="to_dyn_any", slots=(), optional=(),
-            value=None, column="", column_entries=False,
-        )  # fmt: skip
+            tree,
+            op="call",
+            type=DYN,
+            args=(tree,),
+            name="to_dyn_any",
+            slots=(),
+            optional=(),
+            value=None,
+            column="",
+            column_entries=False,
+        )
 
     def warn(
         self, code: str, message: str, span: Span, hint: str = "", *, notes: tuple[Note, ...] = ()

@@ -73,13 +73,21 @@ def with_receiver(scope: Scope, receiver: Tree, node: ast.Call, check: Check) ->
         there, value = guard
         args = (there, value, other)
         return Tree(
-            "conditional", kind, node.span, args, time=max(receiver.time, other.time),
+            "conditional",
+            kind,
+            node.span,
+            args,
+            time=max(receiver.time, other.time),
             size=max(receiver.size, other.size),
-        )  # fmt: skip
+        )
     return Tree(
-        op, kind, node.span, (receiver, other), time=max(receiver.time, other.time),
+        op,
+        kind,
+        node.span,
+        (receiver, other),
+        time=max(receiver.time, other.time),
         size=max(receiver.size, other.size),
-    )  # fmt: skip
+    )
 
 
 def _result(inner: Type, other: Tree, name: str) -> tuple[Type | None, str]:
@@ -126,9 +134,13 @@ def extreme(scope: Scope, node: ast.Call, check: Check) -> Tree | None:
     else:
         kind = joined([item.type for item in items])
         operand = Tree(
-            "list", list_of(kind), node.span, tuple(items), size=len(items),
+            "list",
+            list_of(kind),
+            node.span,
+            tuple(items),
+            size=len(items),
             time=max(item.time for item in items),
-        )  # fmt: skip
+        )
         if len(args) == 1 and kind == DYN:
             operand = args[0]
     for item in items:
@@ -140,6 +152,12 @@ def extreme(scope: Scope, node: ast.Call, check: Check) -> Tree | None:
     if operand.type.name == "list":
         identity += "_list"
     return Tree(
-        "call", kind, node.span, (operand,), name=identity, time=operand.time, size=1,
+        "call",
+        kind,
+        node.span,
+        (operand,),
+        name=identity,
+        time=operand.time,
+        size=1,
         cost=1 + operand.size,
-    )  # fmt: skip
+    )

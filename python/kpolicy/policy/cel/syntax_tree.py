@@ -29,9 +29,26 @@ from .ast import (
 )
 
 RESERVED: Final = frozenset(
-    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
-     "package", "namespace", "return", "var", "void", "while"}
-)  # fmt: skip
+    {
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    }
+)
 _KEYWORDS: Final = frozenset({"true", "false", "null", "in"})
 _DECODERS: Final[dict[str, tuple[str, Callable[[str], int | float | str | bytes]]]] = {
     "INT_LIT": ("int", literals.integer),

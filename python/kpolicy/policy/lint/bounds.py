@@ -30,13 +30,26 @@ _SHARE: Final = Range(0, 1)
 # Last parts of the names of facts and members.
 _FACTS: Final = {
     **dict.fromkeys(
-        ("free", "allocatable", "capacity", "requested", "podCount", "podLimit", "nodeCount",
-         "request", "limit", "domains", "count", "sum", "size"),
+        (
+            "free",
+            "allocatable",
+            "capacity",
+            "requested",
+            "podCount",
+            "podLimit",
+            "nodeCount",
+            "request",
+            "limit",
+            "domains",
+            "count",
+            "sum",
+            "size",
+        ),
         _AMOUNT,
     ),
     "utilization": _SHARE,
     "priority": Range(-_INF, _INF),
-}  # fmt: skip
+}
 _NUMBERS: Final = frozenset({"int", "uint", "double"})
 
 

@@ -33,8 +33,9 @@ def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
             found[one.path] = ("it matches every pod", "the rule is never asked")
         if rule.is_predicate:
             found[rule.expression.path] = (
-                "the rule passes every node", "the rule rejects every node",
-            )  # fmt: skip
+                "the rule passes every node",
+                "the rule rejects every node",
+            )
     if policy.victims is not None:
         found[policy.victims.path] = ("every pod may be evicted", "no pod is ever evicted")
     return found

@@ -206,21 +206,40 @@ def _to_int(text: str) -> int:
 _DIVISIONS: Final = frozenset({"divide_int64", "divide_uint64", "modulo_int64", "modulo_uint64"})
 _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
     "not_bool": operator.not_,
-    "negate_int64": operator.neg, "negate_double": operator.neg,
-    "equals_any": _alike(operator.eq), "not_equals_any": _alike(operator.ne),
-    "to_int_string": _to_int, "to_int_int64": int, "to_double_int64": float,
+    "negate_int64": operator.neg,
+    "negate_double": operator.neg,
+    "equals_any": _alike(operator.eq),
+    "not_equals_any": _alike(operator.ne),
+    "to_int_string": _to_int,
+    "to_int_int64": int,
+    "to_double_int64": float,
     "contains_string": lambda a, b: b in a,
-    "starts_with_string": str.startswith, "ends_with_string": str.endswith,
-    "add_string": operator.add, "size_string": len,
-    **{f"{name}_{kind}": compute
-       for name, compute in (("add", operator.add), ("subtract", operator.sub),
-                             ("multiply", operator.mul))
-       for kind in ("int64", "uint64", "double")},
-    **{f"{name}_{kind}": compute
-       for name, compute in (("divide", _quotient), ("modulo", _remainder))
-       for kind in ("int64", "uint64")},
-    **{f"{name}_{kind}": compute
-       for name, compute in (("less", operator.lt), ("less_equals", operator.le),
-                             ("greater", operator.gt), ("greater_equals", operator.ge))
-       for kind in ("int64", "uint64", "double", "number", "string")},
-}  # fmt: skip
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
+    "add_string": operator.add,
+    "size_string": len,
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (
+            ("add", operator.add),
+            ("subtract", operator.sub),
+            ("multiply", operator.mul),
+        )
+        for kind in ("int64", "uint64", "double")
+    },
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (("divide", _quotient), ("modulo", _remainder))
+        for kind in ("int64", "uint64")
+    },
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (
+            ("less", operator.lt),
+            ("less_equals", operator.le),
+            ("greater", operator.gt),
+            ("greater_equals", operator.ge),
+        )
+        for kind in ("int64", "uint64", "double", "number", "string")
+    },
+}

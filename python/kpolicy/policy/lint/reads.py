@@ -19,9 +19,23 @@ from kpolicy.policy.model import Predicate
 # Last parts of facts of a node, a domain or the cluster that evictions change.
 _CHANGED: Final = frozenset({"free", "requested", "utilization", "podCount", "fits", "pods"})
 _KERNELS: Final = frozenset(
-    {"add", "subtract", "multiply", "divide", "not", "equals", "not_equals", "less", "less_equals",
-     "greater", "greater_equals", "ratio", "to_int", "to_double"}
-)  # fmt: skip
+    {
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "not",
+        "equals",
+        "not_equals",
+        "less",
+        "less_equals",
+        "greater",
+        "greater_equals",
+        "ratio",
+        "to_int",
+        "to_double",
+    }
+)
 # A little arithmetic: node by node as well, but for next to nothing.
 _CHEAP: Final = ("clamp", "linear", "step", "math", "negate", "modulo")
 _SIMPLE: Final = frozenset({"int", "double", "bool", "string"})

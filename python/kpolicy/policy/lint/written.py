@@ -122,8 +122,9 @@ class WrittenPolicy:
     def _rules(self) -> Iterator[RuleExpression]:
         spec = self.policy.model.spec
         sides: tuple[tuple[str, Sequence[Predicate | Priority]], ...] = (
-            ("predicates", spec.predicates), ("priorities", spec.priorities),
-        )  # fmt: skip
+            ("predicates", spec.predicates),
+            ("priorities", spec.priorities),
+        )
         for side, rules in sides:
             for index, rule in enumerate(rules):
                 path: Path = ("spec", side, index)

@@ -93,9 +93,12 @@ class ExtenderClient:
 
     async def _post(self, verb: str, body: bytes) -> Response | Failure:
         return await self._api.request(
-            "POST", f"/{verb}", body=body, timeout_s=self._timeout_s,
+            "POST",
+            f"/{verb}",
+            body=body,
+            timeout_s=self._timeout_s,
             body_bytes_max=limits.EXTENDER_ANSWER_BYTES_MAX,
-        )  # fmt: skip
+        )
 
     def _failed(self, verb: str, answer: Response | Failure) -> Failed:
         url = f"{self.url}/{verb}"

@@ -178,6 +178,21 @@ def _interested(extenders: Extenders, one: _Pod) -> list[ExtenderClient]:
 def _failed(pod: QueuedPod, message: str) -> Decision:
     """Of a cycle that an extender broke off."""
     return Decision(
-        Verdict.FAILED, pod.uid, pod.namespace, pod.name, "", message, 0, 0, 0, 0, 0, 0, "",
-        [], [], [], [],
-    )  # fmt: skip
+        Verdict.FAILED,
+        pod.uid,
+        pod.namespace,
+        pod.name,
+        "",
+        message,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        "",
+        [],
+        [],
+        [],
+        [],
+    )

@@ -87,8 +87,13 @@ class TwoSteps:
         if left is not None:
             return await self._thread.call(
                 self._thread.engine.preempt,
-                uid, token, asked.kept, asked.refused, basis.started_ns, left=left,
-            )  # fmt: skip
+                uid,
+                token,
+                asked.kept,
+                asked.refused,
+                basis.started_ns,
+                left=left,
+            )
         return await self._thread.call(
             self._thread.engine.choose, uid, token, asked.kept, asked.refused, basis.started_ns
         )
@@ -117,8 +122,12 @@ class TwoSteps:
         """What extenders leave of the candidates; or the pod could not be read."""
         candidates = await self._thread.call(
             self._thread.engine.candidates,
-            pod.uid, token, asked.kept, asked.refused, self._clock.now_ns(),
-        )  # fmt: skip
+            pod.uid,
+            token,
+            asked.kept,
+            asked.refused,
+            self._clock.now_ns(),
+        )
         if not candidates.nodes:
             return LeftRoom(candidates.token, "", None)
         body = await self._pods.pending(pod)

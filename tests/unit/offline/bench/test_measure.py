@@ -12,9 +12,16 @@ from kpolicy.offline.bench.measure import decision_times, quantile
 from tests.unit.offline.worlds import POLICY
 
 KEYS = [
-    "workload", "nodes", "existing", "pods", "scheduled", "seconds", "podsPerSecond", "p50us",
+    "workload",
+    "nodes",
+    "existing",
+    "pods",
+    "scheduled",
+    "seconds",
+    "podsPerSecond",
+    "p50us",
     "p99us",
-]  # fmt: skip
+]
 EVERY_POD = compile_policy(POLICY, every_pod=True).program
 
 

@@ -41,8 +41,10 @@ def test_the_engine_reads_all_of_it_and_waits_in_the_order_of_uids(workload: str
 
 def test_nodes_are_as_the_design_says() -> None:
     nodes = items("basic")["Node"]
-    assert {tuple(node["status"]["allocatable"][name] for name in ("cpu", "memory", "pods"))
-            for node in nodes} == {("32", "128Gi", "110")}  # fmt: skip
+    assert {
+        tuple(node["status"]["allocatable"][name] for name in ("cpu", "memory", "pods"))
+        for node in nodes
+    } == {("32", "128Gi", "110")}
     labels = [node["metadata"]["labels"] for node in nodes]
     for label, kinds in (
         ("topology.kubernetes.io/zone", 10),
@@ -53,8 +55,19 @@ def test_nodes_are_as_the_design_says() -> None:
         counted = Counter(one[label] for one in labels)
         assert len(counted) == kinds
     # Every disk and every type in every zone.
-    assert len({(one["topology.kubernetes.io/zone"], one["disk"],
-                 one["node.kubernetes.io/instance-type"]) for one in labels}) == 80  # fmt: skip
+    assert (
+        len(
+            {
+                (
+                    one["topology.kubernetes.io/zone"],
+                    one["disk"],
+                    one["node.kubernetes.io/instance-type"],
+                )
+                for one in labels
+            }
+        )
+        == 80
+    )
 
 
 def test_existing_pods_are_on_the_nodes_in_turn_and_pods_are_of_fifty_apps() -> None:

@@ -110,20 +110,30 @@ class TestWhatIsWritten:
         secret = {"name": "PASSWORD", "value": "hunter2"}
         item = pod("p")
         item["spec"]["containers"][0] |= {
-            "env": [secret], "args": ["hunter2"], "command": ["hunter2"],
+            "env": [secret],
+            "args": ["hunter2"],
+            "command": ["hunter2"],
             "livenessProbe": {"httpGet": {"httpHeaders": [secret]}},
-        }  # fmt: skip
+        }
         item["spec"]["initContainers"] = [{"name": "i", "env": [secret]}]
         item["spec"]["ephemeralContainers"] = [{"name": "e", "env": [secret]}]
         item["metadata"]["managedFields"] = [{"manager": "hunter2"}]
         item["metadata"]["annotations"] = {
-            "kubectl.kubernetes.io/last-applied-configuration": "hunter2", "kept": "yes",
-        }  # fmt: skip
+            "kubectl.kubernetes.io/last-applied-configuration": "hunter2",
+            "kept": "yes",
+        }
         controllers = [
-            {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "c"},
-             "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": item["spec"]}}}
+            {
+                "apiVersion": "apps/v1",
+                "kind": kind,
+                "metadata": {"name": "c"},
+                "spec": {
+                    "selector": {"matchLabels": {"a": "b"}},
+                    "template": {"spec": item["spec"]},
+                },
+            }
             for kind in ("ReplicaSet", "StatefulSet")
-        ]  # fmt: skip
+        ]
         target = tmp_path / "a.kpsnap"
         assert write_snapshot(target, [item, *controllers]) == []
         [text] = Snapshot.load(target).texts
@@ -179,8 +189,11 @@ class TestWhereverAListIsRead:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(packed)))
         looked_at = 0
         for argument, nodes in (
-            (folder, 5), (tmp_path / "b.kpsnap.gz", 4), (tmp_path / "by-content", 4), ("-", 4),
-        ):  # fmt: skip
+            (folder, 5),
+            (tmp_path / "b.kpsnap.gz", 4),
+            (tmp_path / "by-content", 4),
+            ("-", 4),
+        ):
             snapshot = Snapshot.load(argument)
             assert snapshot.problems == ()
             assert len(snapshot.inventory.nodes()) == nodes
@@ -277,7 +290,8 @@ class TestDamage:
     def test_right_sizes_and_a_wrong_hash_are_damage(self) -> None:
         text = b'{"a":1}\n'
         body = zstandard.ZstdCompressor().compress(text)
-        assert isinstance(read_recording("", packed_as(Header(Origin(), content_of(text)), body)),
-                          Recording)  # fmt: skip
+        assert isinstance(
+            read_recording("", packed_as(Header(Origin(), content_of(text)), body)), Recording
+        )
         other = Header(Origin(), content_of(b'{"a":2}\n'))
         assert "hashes differ" in told(packed_as(other, body)).message

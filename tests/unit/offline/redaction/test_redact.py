@@ -37,8 +37,10 @@ class TestWords:
     def test_namespaces_of_every_cluster_and_those_asked_for_stay(self) -> None:
         words = Words(KEY, keep_namespaces=["prod"])
         assert [words.name(each) for each in ("default", "kube-system", "prod")] == [
-            "default", "kube-system", "prod",
-        ]  # fmt: skip
+            "default",
+            "kube-system",
+            "prod",
+        ]
 
     def test_values_of_well_known_labels_and_of_those_asked_for_stay(self) -> None:
         words = Words(KEY, keep_labels=["disk"])
@@ -95,18 +97,25 @@ def test_nothing_that_names_is_left_of_a_pod() -> None:
         "annotations": {"secret-annotation": "secret-text"},
         "generateName": "secret-pod-",
         "ownerReferences": [
-            {"apiVersion": "secret.corp/v1", "kind": "SecretKind", "name": "secret-owner",
-             "uid": "secret-owner-uid", "controller": True},
+            {
+                "apiVersion": "secret.corp/v1",
+                "kind": "SecretKind",
+                "name": "secret-owner",
+                "uid": "secret-owner-uid",
+                "controller": True,
+            },
         ],
-    }  # fmt: skip
+    }
     selector = {
         "matchLabels": {"kept-key": "secret-value"},
         "matchExpressions": [{"key": "kept-key", "operator": "In", "values": ["secret-value"]}],
     }
     term = {
-        "labelSelector": selector, "namespaceSelector": selector, "namespaces": ["secret-ns"],
+        "labelSelector": selector,
+        "namespaceSelector": selector,
+        "namespaces": ["secret-ns"],
         "topologyKey": "kept-topology",
-    }  # fmt: skip
+    }
     during = "DuringSchedulingIgnoredDuringExecution"
     item["spec"] |= {
         "nodeName": "secret-node",
@@ -120,41 +129,81 @@ def test_nothing_that_names_is_left_of_a_pod() -> None:
         "tolerations": [{"key": "kept-taint", "operator": "Equal", "value": "secret-value"}],
         "affinity": {
             "podAntiAffinity": {f"required{during}": [term]},
-            "nodeAffinity": {f"required{during}": {"nodeSelectorTerms": [
-                {"matchExpressions": selector["matchExpressions"],
-                 "matchFields": [{"key": "metadata.name", "operator": "In",
-                                  "values": ["secret-node"]}]},
-            ]}},
+            "nodeAffinity": {
+                f"required{during}": {
+                    "nodeSelectorTerms": [
+                        {
+                            "matchExpressions": selector["matchExpressions"],
+                            "matchFields": [
+                                {
+                                    "key": "metadata.name",
+                                    "operator": "In",
+                                    "values": ["secret-node"],
+                                }
+                            ],
+                        },
+                    ]
+                }
+            },
         },
-        "topologySpreadConstraints": [{"maxSkew": 3, "topologyKey": "kept-topology",
-                                       "whenUnsatisfiable": "ScheduleAnyway",
-                                       "labelSelector": selector}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 3,
+                "topologyKey": "kept-topology",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": selector,
+            }
+        ],
         "volumes": [
             {"name": "secret-volume", "persistentVolumeClaim": {"claimName": "secret-claim"}},
             {"name": "secret-config", "configMap": {"name": "secret-map"}},
-            {"name": "secret-csi", "csi": {"driver": "kept.driver",
-                                           "volumeAttributes": {"a": "secret-attribute"}}},
+            {
+                "name": "secret-csi",
+                "csi": {"driver": "kept.driver", "volumeAttributes": {"a": "secret-attribute"}},
+            },
         ],
-    }  # fmt: skip
+    }
     item["spec"]["containers"] = [
-        {"name": "secret-container", "image": "secret.registry/secret:1", "args": ["secret-arg"],
-         "env": [{"name": "SECRET", "value": "secret-env"}],
-         "resources": {"requests": {"cpu": "1500m", "kept.com/gpu": "1"}},
-         "ports": [{"hostPort": 8080, "hostIP": "10.1.2.3", "name": "secret-port"}]},
-    ]  # fmt: skip
+        {
+            "name": "secret-container",
+            "image": "secret.registry/secret:1",
+            "args": ["secret-arg"],
+            "env": [{"name": "SECRET", "value": "secret-env"}],
+            "resources": {"requests": {"cpu": "1500m", "kept.com/gpu": "1"}},
+            "ports": [{"hostPort": 8080, "hostIP": "10.1.2.3", "name": "secret-port"}],
+        },
+    ]
     item["status"] = {
-        "nominatedNodeName": "secret-node", "podIP": "10.1.2.4", "hostIP": "10.1.2.5",
-        "message": "secret-message", "phase": "Running",
-        "conditions": [{"type": "SecretCondition", "status": "True", "message": "secret-words"},
-                       {"type": "PodResizePending", "status": "True", "reason": "Infeasible",
-                        "message": "secret-words"}],
-    }  # fmt: skip
+        "nominatedNodeName": "secret-node",
+        "podIP": "10.1.2.4",
+        "hostIP": "10.1.2.5",
+        "message": "secret-message",
+        "phase": "Running",
+        "conditions": [
+            {"type": "SecretCondition", "status": "True", "message": "secret-words"},
+            {
+                "type": "PodResizePending",
+                "status": "True",
+                "reason": "Infeasible",
+                "message": "secret-words",
+            },
+        ],
+    }
     [made] = redacted(item)
     text = json.dumps(made)
     assert "secret" not in text.lower()
     assert "10.1.2" not in text
-    for word in ("kept-key", "kept-taint", "kept-topology", "kept-scheduler", "kept.driver",
-                 "kept.com/gpu", "1500m", "8080", "Infeasible"):  # fmt: skip
+    for word in (
+        "kept-key",
+        "kept-taint",
+        "kept-topology",
+        "kept-scheduler",
+        "kept.driver",
+        "kept.com/gpu",
+        "1500m",
+        "8080",
+        "Infeasible",
+    ):
         assert word in text, word
     name = Words(KEY).name
     assert made["spec"]["nodeName"] == made["status"]["nominatedNodeName"] == name("secret-node")
@@ -167,14 +216,21 @@ def test_nothing_that_names_is_left_of_a_pod() -> None:
 def test_a_node_is_named_alike_wherever_it_stands() -> None:
     labels = {"kubernetes.io/hostname": "secretnode", "topology.kubernetes.io/zone": "eu-1a"}
     there = node("secretnode", labels=labels)
-    attachment = named("VolumeAttachment", "storage.k8s.io/v1",
-                       spec={"attacher": "d", "nodeName": "secretnode", "source": {}})  # fmt: skip
+    attachment = named(
+        "VolumeAttachment",
+        "storage.k8s.io/v1",
+        spec={"attacher": "d", "nodeName": "secretnode", "source": {}},
+    )
     csi = named("CSINode", "storage.k8s.io/v1") | {"metadata": {"name": "secretnode"}}
     claim = named("PersistentVolumeClaim") | {
-        "metadata": {"name": "c", "annotations": {
-            "volume.kubernetes.io/selected-node": "secretnode", "other": "secretnode",
-        }},
-    }  # fmt: skip
+        "metadata": {
+            "name": "c",
+            "annotations": {
+                "volume.kubernetes.io/selected-node": "secretnode",
+                "other": "secretnode",
+            },
+        },
+    }
     made = redacted(there, attachment, csi, claim)
     name = Words(KEY).name("secretnode")
     assert "secretnode" not in json.dumps(made)
@@ -191,8 +247,9 @@ def test_the_claim_of_an_ephemeral_volume_is_named_after_both() -> None:
     claim["metadata"] = {"name": "web-0-data", "namespace": "shop"}
     elsewhere = named("PersistentVolumeClaim")
     elsewhere["metadata"] = {"name": "web-0-data", "namespace": "other"}
-    volume = named("PersistentVolume",
-                   spec={"claimRef": {"namespace": "shop", "name": "web-0-data"}})  # fmt: skip
+    volume = named(
+        "PersistentVolume", spec={"claimRef": {"namespace": "shop", "name": "web-0-data"}}
+    )
     _, made, other, bound = redacted(owner, claim, elsewhere, volume)
     name = Words(KEY).name
     assert made["metadata"]["name"] == f"{name('web-0')}-{name('data')}"

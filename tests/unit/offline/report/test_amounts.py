@@ -29,6 +29,10 @@ def test_units_follow_the_resource(resource: str, value: Fraction, written: str)
 
 def test_sizes_keep_three_digits_at_most() -> None:
     assert [bytes_of(n) for n in (0, 1023, 2**20 + 2**19, 999 * 2**30 + 2**29, 2**70)] == [
-        "0", "1,023", "1.5Mi", "1,000Gi", "1,024Ei",
-    ]  # fmt: skip
+        "0",
+        "1,023",
+        "1.5Mi",
+        "1,000Gi",
+        "1,024Ei",
+    ]
     assert percent(0.12345) == "12.3%"

@@ -7,8 +7,7 @@ from kpolicy.offline.report.columns import columns, counted, listed
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     rows = [["a", "1", "x"], ["bbb", "1000", ""], ["c"]]
-    assert columns(rows, right=(1,), indent="> ") == ["> a       1  x",
-                                                      "> bbb  1000", "> c"]  # fmt: skip
+    assert columns(rows, right=(1,), indent="> ") == ["> a       1  x", "> bbb  1000", "> c"]
     assert columns([]) == []
 
 

@@ -88,6 +88,10 @@ def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
 
 
 def test_a_tie_is_called_one() -> None:
-    explained = {"pod": "a/b", "best": ["m", "n"], "selected": "n", "nodes": [
-        {"name": name, "raw": {}, "weighted": {}, "total": 1} for name in ("m", "n")]}  # fmt: skip
+    explained = {
+        "pod": "a/b",
+        "best": ["m", "n"],
+        "selected": "n",
+        "nodes": [{"name": name, "raw": {}, "weighted": {}, "total": 1} for name in ("m", "n")],
+    }
     assert verdict(explained) == "a/b: fits 2 of 2 nodes; n is selected among the 2 best"

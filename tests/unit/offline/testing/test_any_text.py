@@ -15,9 +15,31 @@ from tests.tree.sources import ROOT
 
 FILES = sorted((ROOT / "policies").glob("*.test.yaml"))
 PIECES = (
-    "null", "[]", "{}", "5", "-1", "1e99", "'x'", "x:", "- ", "\n", ": ", "}", "{", "]", "name: ",
-    "expect: ", "pod: ", "from: ", "nodes: ", "metadata: ", "spec: ", "\x07", "true", "99999999999",
-)  # fmt: skip
+    "null",
+    "[]",
+    "{}",
+    "5",
+    "-1",
+    "1e99",
+    "'x'",
+    "x:",
+    "- ",
+    "\n",
+    ": ",
+    "}",
+    "{",
+    "]",
+    "name: ",
+    "expect: ",
+    "pod: ",
+    "from: ",
+    "nodes: ",
+    "metadata: ",
+    "spec: ",
+    "\x07",
+    "true",
+    "99999999999",
+)
 
 
 def damaged(text: str, chance: Random) -> str:

@@ -21,8 +21,10 @@ def coverage(tests: str, more: str = NODES, policy: str = POLICY) -> PolicyCover
 
 
 def missing(found: PolicyCoverage) -> dict[str, str]:
-    return {f"{item.place.line}:{item.place.column} {item.label}": item.told()
-            for item in found.uncovered()}  # fmt: skip
+    return {
+        f"{item.place.line}:{item.place.column} {item.label}": item.told()
+        for item in found.uncovered()
+    }
 
 
 def test_what_no_test_has_seen_is_named_with_its_place() -> None:

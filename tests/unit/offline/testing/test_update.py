@@ -45,7 +45,7 @@ UPDATED = (
 )
 UPDATED = UPDATED.replace(
     "message: >-\n            folded\n            text", 'message: "node n2 is spot"'
-).replace("{ssd: 1,", "{ssd: 80,")  # fmt: skip
+).replace("{ssd: 1,", "{ssd: 80,")
 
 
 def test_values_are_written_and_layout_stays() -> None:
@@ -62,11 +62,21 @@ def test_values_are_written_and_layout_stays() -> None:
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        ("n1", "n1"), ("kube-system/web", "kube-system/web"), ("yes", '"yes"'), ("", '""'),
-        ("a: b", '"a: b"'), ("1", '"1"'), ("true", '"true"'), ("ünï", '"ünï"'), ("x.", '"x."'),
-        (5, "5"), (1.5, "1.5"), ([], "[]"), (["a", "b c"], '[a, "b c"]'),
+        ("n1", "n1"),
+        ("kube-system/web", "kube-system/web"),
+        ("yes", '"yes"'),
+        ("", '""'),
+        ("a: b", '"a: b"'),
+        ("1", '"1"'),
+        ("true", '"true"'),
+        ("ünï", '"ünï"'),
+        ("x.", '"x."'),
+        (5, "5"),
+        (1.5, "1.5"),
+        ([], "[]"),
+        (["a", "b c"], '[a, "b c"]'),
         ({"a": ["b"]}, "{a: [b]}"),
     ],
-)  # fmt: skip
+)
 def test_values_are_quoted_where_they_must(value: object, written: str) -> None:
     assert flow(value) == written  # type: ignore[arg-type]

@@ -15,13 +15,24 @@ from tests.unit.offline.testing.suites import codes, ran
 
 def test_a_node_has_what_nodes_have_and_forms_merge() -> None:
     base = NodeForm.model_validate(
-        {"labels": {"gpu": "a100", "zone": "a"}, "allocatable": {"gpu": 8, "cpu": "64"},
-         "taints": ["a=b:NoSchedule", "c:NoExecute"], "spec": {"podCIDR": "10.0.0.0/24"}}
-    )  # fmt: skip
+        {
+            "labels": {"gpu": "a100", "zone": "a"},
+            "allocatable": {"gpu": 8, "cpu": "64"},
+            "taints": ["a=b:NoSchedule", "c:NoExecute"],
+            "spec": {"podCIDR": "10.0.0.0/24"},
+        }
+    )
     entry = NodeEntry.model_validate(
-        {"name": "n", "from": "base", "labels": {"zone": "b"}, "conditions": {"Ready": "False"},
-         "images": ["web"], "spec": {"providerID": "x"}, "status": {"nodeInfo": {"os": "linux"}}}
-    )  # fmt: skip
+        {
+            "name": "n",
+            "from": "base",
+            "labels": {"zone": "b"},
+            "conditions": {"Ready": "False"},
+            "images": ["web"],
+            "spec": {"providerID": "x"},
+            "status": {"nodeInfo": {"os": "linux"}},
+        }
+    )
     made = world.node(entry, {"base": base})
     labels = {"kubernetes.io/hostname": "n", "gpu": "a100", "zone": "b"}
     assert made["metadata"] == {"name": "n", "labels": labels}
@@ -42,10 +53,16 @@ def test_a_node_has_what_nodes_have_and_forms_merge() -> None:
 
 def test_a_pod_in_few_words_is_that_of_the_api() -> None:
     form = PodForm.model_validate(
-        {"namespace": "shop", "labels": {"app": "web"}, "requests": {"cpu": 0.5, "memory": "1Gi"},
-         "limits": {"cpu": 1}, "priority": 7, "nodeSelector": {"zone": "a"},
-         "tolerations": ["a=b:NoSchedule", "c", {"operator": "Exists"}]}
-    )  # fmt: skip
+        {
+            "namespace": "shop",
+            "labels": {"app": "web"},
+            "requests": {"cpu": 0.5, "memory": "1Gi"},
+            "limits": {"cpu": 1},
+            "priority": 7,
+            "nodeSelector": {"zone": "a"},
+            "tolerations": ["a=b:NoSchedule", "c", {"operator": "Exists"}],
+        }
+    )
     made = world.pod(form, {}, name="p", scheduler="kpolicy")
     metadata = {"name": "p", "namespace": "shop", "labels": {"app": "web"}, "uid": "shop/p"}
     assert made["metadata"] == metadata
@@ -121,10 +138,15 @@ def test_times() -> None:
 
 
 ODD = [
-    "metadata: {labels: 5}", "metadata: {name: null}", "spec: {containers: []}",
-    "spec: {containers: x}", "spec: {containers: [1]}, requests: {cpu: 1}",
-    "metadata: {namespace: {}}", "spec: {priority: high}", "metadata: {creationTimestamp: 1}",
-]  # fmt: skip
+    "metadata: {labels: 5}",
+    "metadata: {name: null}",
+    "spec: {containers: []}",
+    "spec: {containers: x}",
+    "spec: {containers: [1]}, requests: {cpu: 1}",
+    "metadata: {namespace: {}}",
+    "spec: {priority: high}",
+    "metadata: {creationTimestamp: 1}",
+]
 
 
 @pytest.mark.parametrize("odd", ODD)

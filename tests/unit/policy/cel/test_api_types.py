@@ -52,9 +52,11 @@ def test_the_codec_never_keeps_what_is_left_out_here() -> None:
     for path, packed, _ in _all():
         owners.setdefault(packed, set()).add(f"{path}.")
     left_out = {
-        f"{owner}{field}" for kind, fields in LEFT_OUT.items() for owner in owners[kind]
+        f"{owner}{field}"
+        for kind, fields in LEFT_OUT.items()
+        for owner in owners[kind]
         for field in fields
-    }  # fmt: skip
+    }
     never = _listed("NEVER")
     assert never == left_out
     assert not never & {path for path, _, _ in _all()}

@@ -10,11 +10,18 @@ from kpolicy.policy.cel import literals
 @pytest.mark.parametrize(
     ("token", "value"),
     [
-        ("'a'", "a"), ('"a"', "a"), ("'''a\n'b'''", "a\n'b"), (r"'\n\t\\\''", "\n\t\\'"),
-        (r"'\x41\X41\101\u0041\U00000041'", "AAAAA"), (r"r'\n'", r"\n"), (r"'\?\`'", "?`"),
-        ('""', ""), ("''''''", ""), (r"'\u00e9\U0001F600'", "é😀"),
+        ("'a'", "a"),
+        ('"a"', "a"),
+        ("'''a\n'b'''", "a\n'b"),
+        (r"'\n\t\\\''", "\n\t\\'"),
+        (r"'\x41\X41\101\u0041\U00000041'", "AAAAA"),
+        (r"r'\n'", r"\n"),
+        (r"'\?\`'", "?`"),
+        ('""', ""),
+        ("''''''", ""),
+        (r"'\u00e9\U0001F600'", "é😀"),
     ],
-)  # fmt: skip
+)
 def test_strings(token: str, value: str) -> None:
     assert literals.string(token) == value
 

@@ -16,13 +16,24 @@ def test_a_predicate_laid_out() -> None:
     assert ir is not None
     assert ir["constants"] == ["lifecycle", "spot"]
     assert [node["op"] for node in ir["nodes"]] == [
-        "constant", "present", "constant", "fact", "constant", "call", "and",
-    ]  # fmt: skip
+        "constant",
+        "present",
+        "constant",
+        "fact",
+        "constant",
+        "call",
+        "and",
+    ]
     assert ir["nodes"][5]["overload"] == "not_equals_any"
     assert [text[start:end] for start, end in ir["spans"]] == [
-        "'lifecycle'", "'lifecycle' in node.labels", "'lifecycle'", "node.labels['lifecycle']",
-        "'spot'", "node.labels['lifecycle'] != 'spot'", text,
-    ]  # fmt: skip
+        "'lifecycle'",
+        "'lifecycle' in node.labels",
+        "'lifecycle'",
+        "node.labels['lifecycle']",
+        "'spot'",
+        "node.labels['lifecycle'] != 'spot'",
+        text,
+    ]
     assert ir["reads"] == [{"fact": "node.labels[]", "args": ["lifecycle"], "column": "text"}]
     assert (ir["root"], ir["type"], ir["time"]) == (6, "bool", "node_class")
 

@@ -11,9 +11,31 @@ from kpolicy.policy.cel import ast
 from kpolicy.policy.cel.parse import parse
 
 _TOKENS = [
-    "a", ".", ".?", "[", "]", "(", ")", "{", "}", "?", ":", ",", "+", "-", "!", "&&", "||", "1",
-    "'x'", "in", "<", "b'y'", "`q`", "//",
-]  # fmt: skip
+    "a",
+    ".",
+    ".?",
+    "[",
+    "]",
+    "(",
+    ")",
+    "{",
+    "}",
+    "?",
+    ":",
+    ",",
+    "+",
+    "-",
+    "!",
+    "&&",
+    "||",
+    "1",
+    "'x'",
+    "in",
+    "<",
+    "b'y'",
+    "`q`",
+    "//",
+]
 
 
 def parsed(text: str) -> ast.Expression:

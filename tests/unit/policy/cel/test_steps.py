@@ -15,13 +15,22 @@ from kpolicy.policy.cel.catalogue_rows import Member
 from kpolicy.policy.compile import Compiled
 
 ARGUMENTS = {
-    "string": "'zone'", "selector": "selector({'a': 'b'})", "Taint": "node.taints[0]", "list": "[]",
-}  # fmt: skip
+    "string": "'zone'",
+    "selector": "selector({'a': 'b'})",
+    "Taint": "node.taints[0]",
+    "list": "[]",
+}
 STEPS_MAX = 4
 STEPS = {
-    "pod", "node", "node.domain('zone')", "node.domain('zone').pods", "cluster", "cluster.pods",
-    "namespaceObject", "victim",
-}  # fmt: skip
+    "pod",
+    "node",
+    "node.domain('zone')",
+    "node.domain('zone').pods",
+    "cluster",
+    "cluster.pods",
+    "namespaceObject",
+    "victim",
+}
 
 
 def paths(path: str, kind: str, steps: int = 0) -> Iterator[str]:

@@ -16,16 +16,13 @@ CONSTANT = {
     "pod.name == 'a' && pod.name == 'b'": "pod.name == 'a' && pod.name == 'b'",
     "pod.name != 'a' || pod.name != 'b'": "pod.name != 'a' || pod.name != 'b'",
     "pod.name in ['a', 'b'] && pod.name == 'c'": "pod.name in ['a', 'b'] && pod.name == 'c'",
-    "label(node, 'a') == 'x' && label(node, 'a') == 'y'":
-        "label(node, 'a') == 'x' && label(node, 'a') == 'y'",
+    "label(node, 'a') == 'x' && label(node, 'a') == 'y'": "label(node, 'a') == 'x' && label(node, 'a') == 'y'",  # noqa: E501
     "node.ready || !node.ready": "node.ready || !node.ready",
-    "node.unschedulable && (node.name == 'a' && node.name == 'b')":
-        "node.unschedulable && (node.name == 'a' && node.name == 'b')",
-    "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')":
-        "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')",
+    "node.unschedulable && (node.name == 'a' && node.name == 'b')": "node.unschedulable && (node.name == 'a' && node.name == 'b')",  # noqa: E501
+    "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')": "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')",  # noqa: E501
     "node.free('cpu') >= node.free('cpu')": "node.free('cpu') >= node.free('cpu')",
     "!('a' in node.labels) && has(node.labels.a)": "!('a' in node.labels) && has(node.labels.a)",
-}  # fmt: skip
+}
 OPEN = (
     "pod.priority > 5 && pod.priority < 7",
     "pod.priority != 5 || pod.priority > 5",

@@ -12,19 +12,37 @@ from tests.unit.policy.policies import policy
 
 # Why an example cannot be tried as it stands.
 NOT_TRIED = {
-    "KP101": "tested with whole files", "KP105": "of metadata", "KP106": "of metadata",
-    "KP108": "tested with whole files", "KP109": "a file of a size", "KP112": "shortened",
-    "KP115": "a part of a rule", "KP116": "two documents", "KP117": "no profile",
-    "KP119": "of `kpolicy fmt`", "KP120": "of metadata", "KP122": "a part of a profile",
-    "KP124": "a value given by hand", "KP125": "of a ConfigMap",
+    "KP101": "tested with whole files",
+    "KP105": "of metadata",
+    "KP106": "of metadata",
+    "KP108": "tested with whole files",
+    "KP109": "a file of a size",
+    "KP112": "shortened",
+    "KP115": "a part of a rule",
+    "KP116": "two documents",
+    "KP117": "no profile",
+    "KP119": "of `kpolicy fmt`",
+    "KP120": "of metadata",
+    "KP122": "a part of a profile",
+    "KP124": "a value given by hand",
+    "KP125": "of a ConfigMap",
     "KP142": "a mount",
-    "KP208": "no bool", "KP304": "needs a snapshot", "KP312": "needs a snapshot",
-    "KP325": "of legacy files", "KP341": "refused as an unknown name",
-    "KP501": "of tests", "KP502": "of tests", "KP503": "of tests", "KP504": "of snapshots",
-    "KP601": "of legacy files", "KP602": "of legacy files", "KP603": "of legacy files",
-    "KP604": "of configurations", "KP605": "of `kpolicy convert`",
+    "KP208": "no bool",
+    "KP304": "needs a snapshot",
+    "KP312": "needs a snapshot",
+    "KP325": "of legacy files",
+    "KP341": "refused as an unknown name",
+    "KP501": "of tests",
+    "KP502": "of tests",
+    "KP503": "of tests",
+    "KP504": "of snapshots",
+    "KP601": "of legacy files",
+    "KP602": "of legacy files",
+    "KP603": "of legacy files",
+    "KP604": "of configurations",
+    "KP605": "of `kpolicy convert`",
     "KP606": "of configurations",
-}  # fmt: skip
+}
 TRIED = [page for page in pages().values() if page.code not in NOT_TRIED]
 
 

@@ -7,11 +7,10 @@ import pytest
 from tests.unit.policy.lint.judged import findings, of_message, of_predicate
 
 BY_LANE = {
-    "!node.pods.exists(p, p.priority < pod.priority)":
-        "node.pods.exists(p, p.priority < pod.priority)",
+    "!node.pods.exists(p, p.priority < pod.priority)": "node.pods.exists(p, p.priority < pod.priority)",  # noqa: E501
     "string(node.free('cpu')) == '5'": "string(node.free('cpu'))",
     "node.labels[node.name] == 'x'": "node.labels[node.name]",
-}  # fmt: skip
+}
 COLUMNAR = (
     "node.pods.count(selector('tier=batch')) > 0",
     "node.name.startsWith('a') || label(node, 'zone').matches('^eu-')",

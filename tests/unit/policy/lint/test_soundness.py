@@ -20,8 +20,13 @@ from kpolicy.policy.lint.lookups import Guards, unguarded
 from kpolicy.policy.lint.terms import Terms
 
 _TYPES: Final = {
-    "p": "bool", "q": "bool", "x": "int", "y": "int", "s": "string", "m": "map(string, string)",
-}  # fmt: skip
+    "p": "bool",
+    "q": "bool",
+    "x": "int",
+    "y": "int",
+    "s": "string",
+    "m": "map(string, string)",
+}
 _PARSED = {name: parse_type(text) for name, text in _TYPES.items()}
 ENVIRONMENT: Final = Environment(
     inputs={name: kind for name, kind in _PARSED.items() if kind is not None}
@@ -40,12 +45,42 @@ WORLDS: Final[tuple[dict[str, Any], ...]] = tuple(
     )
 )
 _ATOMS: Final = (
-    "p", "q", "true", "false", "x < 2", "x > 1", "x <= 0", "x >= 3", "x == 1", "x != 2", "2 > x",
-    "x < y", "x == y", "y >= x", "x != y", "s == 'u'", "s != 'u'", "s in ['u', 'v']", "s == 'w'",
-    "'a' in m", "has(m.b)", "m['a'] == 'u'", "m.a == 'v'", "m['b'] != 'v'", "m[s] == 'u'", "s in m",
-    "m[?'a'].orValue('') == 'u'", "('a' in m ? m['a'] : '') == 'u'", "('b' in m ? m.b : '') != ''",
-    "x / 0 == 1", "x / y > 0", "1 + 1 == 2", "size(s) == 1", "[1, 2][5] == x", "x * 2 >= 4",
-)  # fmt: skip
+    "p",
+    "q",
+    "true",
+    "false",
+    "x < 2",
+    "x > 1",
+    "x <= 0",
+    "x >= 3",
+    "x == 1",
+    "x != 2",
+    "2 > x",
+    "x < y",
+    "x == y",
+    "y >= x",
+    "x != y",
+    "s == 'u'",
+    "s != 'u'",
+    "s in ['u', 'v']",
+    "s == 'w'",
+    "'a' in m",
+    "has(m.b)",
+    "m['a'] == 'u'",
+    "m.a == 'v'",
+    "m['b'] != 'v'",
+    "m[s] == 'u'",
+    "s in m",
+    "m[?'a'].orValue('') == 'u'",
+    "('a' in m ? m['a'] : '') == 'u'",
+    "('b' in m ? m.b : '') != ''",
+    "x / 0 == 1",
+    "x / y > 0",
+    "1 + 1 == 2",
+    "size(s) == 1",
+    "[1, 2][5] == x",
+    "x * 2 >= 4",
+)
 
 
 def _random(chance: Random, depth: int) -> str:
@@ -53,9 +88,17 @@ def _random(chance: Random, depth: int) -> str:
         return f"({chance.choice(_ATOMS)})"
     parts = [_random(chance, depth - 1) for _ in range(3)]
     form = chance.choice(
-        ("({} && {})", "({} || {})", "!({})", "({} ? {} : {})", "({} && {} && {})", "{}",
-         "({} || {} || {})", "({} == {})")
-    )  # fmt: skip
+        (
+            "({} && {})",
+            "({} || {})",
+            "!({})",
+            "({} ? {} : {})",
+            "({} && {} && {})",
+            "{}",
+            "({} || {} || {})",
+            "({} == {})",
+        )
+    )
     return form.format(*parts)
 
 

@@ -117,8 +117,12 @@ async def test_a_pod_that_goes_while_an_extender_is_asked_is_let_go() -> None:
             one.answer.set()
             control_plane.add(pod("q"))
             await until(lambda: placed(control_plane) == {"q": "n1"})
-            await until(lambda: (now := scheduler.queue_statistics()) is not None
-                        and now.attempts_under_way == 0)  # fmt: skip
+            await until(
+                lambda: (
+                    (now := scheduler.queue_statistics()) is not None
+                    and now.attempts_under_way == 0
+                )
+            )
             statistics = json.loads(await scheduler.engine_statistics())
             assert statistics["podsAssumed"] <= 1
 
