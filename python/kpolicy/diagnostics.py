@@ -1,6 +1,6 @@
 """Diagnostics: coded remarks about something a user wrote, as values.
 
-Owns the types `Span`, `Place`, `Severity`, `Diagnostic`. Assumes nothing. Must not know how a
+Owns the types `Span`, `Place`, `Severity`, `Hint`, `Fix` and `Diagnostic`. Must not know how a
 diagnostic is rendered, nor YAML, CEL or the engine.
 """
 
@@ -61,6 +61,24 @@ class Fix:
 
     edits: tuple[Edit, ...]
     is_safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What to do about a finding, and the exact text to write instead where that is known.
+
+    `span` is the text that `replacement` replaces; None: the text that the finding is about.
+    """
+
+    text: str
+    replacement: str = ""
+    span: Span | None = None
+
+    def fix_at(self, span: Span, *, is_safe: bool = False) -> Fix | None:
+        """The fix of a finding at `span`, or None if the hint names no replacement."""
+        if not self.replacement:
+            return None
+        return Fix((Edit(self.span or span, self.replacement),), is_safe=is_safe)
 
 
 @dataclass(frozen=True, slots=True)

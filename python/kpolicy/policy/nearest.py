@@ -5,13 +5,13 @@ Owns the measure. Assumes short lists. Must not know what the names stand for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+from kpolicy.diagnostics import Hint
+
 _NAME_CHARACTERS_MAX: Final = 64
-_MEANT: Final = re.compile(r"did you mean `([^`]+)`\?")
 _SIMILARITY_MIN: Final = 0.7
 
 
@@ -44,13 +44,13 @@ def _distance(a: str, b: str) -> int:
     return last[-1]
 
 
-def meant_by(hint: str) -> str:
-    """The name that a hint of `did_you_mean` gives, or an empty string."""
-    found = _MEANT.fullmatch(hint)
-    return found[1] if found else ""
+def suggestion(name: str, known: Iterable[str]) -> Hint | None:
+    """The hint that offers the nearest name as a replacement; None when nothing is near."""
+    found = nearest(name, known)
+    return Hint(f"did you mean `{found}`?", replacement=found) if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The hint `did you mean `x`?`, or an empty string."""
-    found = nearest(name, known)
-    return f"did you mean `{found}`?" if found else ""
+    """The text of that hint, or an empty string."""
+    hint = suggestion(name, known)
+    return hint.text if hint is not None else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kpolicy.diagnostics import Edit, Fix, Note
-from kpolicy.policy.nearest import did_you_mean
+from kpolicy.diagnostics import Hint, Note
+from kpolicy.policy.nearest import suggestion
 
 from . import ast, cost, functions, members, special
 from .catalogue import resource_unit
@@ -39,8 +39,6 @@ _SYMBOLS = {
     "!_": "!",
     "-_": "-",
 }
-# How a hint begins that says what to write instead of a text.
-_INSTEAD = ("write `cpu(", "write `units(", *(f"write `{digit}" for digit in "0123456789"))
 _UNITS_MEET = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
 
 
@@ -186,7 +184,7 @@ def _unknown(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: 
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
     shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
-    hint = did_you_mean(name, functions.NAMES) or no_clock(name)
+    hint = suggestion(name, functions.NAMES) or no_clock(name)
     return scope.report("KP201", f"there is {shown}", node.name_span, hint)
 
 
@@ -219,23 +217,14 @@ def _no_overload(
         if len(candidates) == 1:
             wanted = ", ".join(map(str, candidates[0].params))
             hint = hint or f"it takes ({wanted})"
-    fix = _quantity_fix(args, hint)
-    return scope.report("KP204", message, node.name_span, hint, notes=notes, fix=fix)
-
-
-def _quantity_fix(args: list[Tree], hint: str) -> Fix | None:
-    """`'500m'` as `cpu('500m')`, `'5'` as `5`, where the hint says so."""
-    text = next((arg for arg in args if isinstance(arg.value, str)), None)
-    if text is None or text.op != "constant" or not hint.startswith(_INSTEAD):
-        return None
-    return Fix((Edit(text.span, hint.removeprefix("write `").removesuffix("`")),), is_safe=False)
+    return scope.report("KP204", message, node.name_span, hint, notes=notes)
 
 
 def _sides(args: list[Tree]) -> str:
     return f"left is {args[0].type}, right is {args[1].type}"
 
 
-def _overload_hint(args: list[Tree], node: ast.Call) -> str:
+def _overload_hint(args: list[Tree], node: ast.Call) -> Hint | str:
     if len(args) != 2:
         return ""
     a, b = args
@@ -243,12 +232,19 @@ def _overload_hint(args: list[Tree], node: ast.Call) -> str:
     if text.type.name == "string" and node.name == "_+_":
         return "write `string(…)` around the other operand"
     if text.type.name == "string" and isinstance(text.value, str) and other.type.name == "int":
-        if text.value.isascii() and text.value.isdecimal():
-            return f"write `{int(text.value)}`"
-        function = "cpu" if other.type.unit == "milli-cpu" else "units"
-        return f"write `{function}('{text.value}')`"
+        return _written_as_number(text, text.value, other.type.unit)
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"
     if {a.type.name, b.type.name} == {"int", "uint"}:
         return "write `int(…)` around the uint"
     return ""
+
+
+def _written_as_number(text: Tree, value: str, unit: str) -> Hint:
+    """`'500m'` as `cpu('500m')`, `'5'` as `5`."""
+    if value.isascii() and value.isdecimal():
+        number = str(int(value))
+    else:
+        number = f"{'cpu' if unit == 'milli-cpu' else 'units'}('{value}')"
+    is_constant = text.op == "constant"
+    return Hint(f"write `{number}`", number if is_constant else "", text.span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.nearest import suggestion
 
 from . import ast, calls, macros, members
 from .catalogue_rows import Time
@@ -123,7 +123,7 @@ def _parameter(scope: Scope, node: ast.Select) -> Tree:
     known = scope.environment.params
     found = known.get(node.name)
     if found is None:
-        hint = did_you_mean(node.name, known)
+        hint = suggestion(node.name, known)
         return scope.report("KP201", f"there is no parameter `{node.name}`", node.name_span, hint)
     if found.value is not None:
         size = len(found.value) if isinstance(found.value, str | list | tuple | dict) else 1
@@ -138,7 +138,7 @@ def _variable(scope: Scope, node: ast.Select) -> Tree:
     known = scope.environment.variables
     found = known.get(node.name)
     if found is None:
-        hint = did_you_mean(node.name, known) or "variables see only those above them"
+        hint = suggestion(node.name, known) or "variables see only those above them"
         return scope.report("KP201", f"there is no variable `{node.name}`", node.name_span, hint)
     if found.tree is None:
         scope.poisoned = True
@@ -188,7 +188,7 @@ def _unknown(scope: Scope, node: ast.Identifier) -> Tree:
         roots = ", ".join(f"`{root}`" for root in environment.roots)
         return scope.report("KP201", f"`{name}` is not known here", node.span, f"here: {roots}")
     known = [*environment.roots, *environment.inputs, *scope.bound, "params", "variables"]
-    hint = did_you_mean(name, known) or no_clock(name)
+    hint = suggestion(name, known) or no_clock(name)
     return scope.report("KP201", f"there is nothing called `{name}`", node.span, hint)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from kpolicy.diagnostics import Span
-from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.nearest import suggestion
 
 from . import ast
 from .catalogue import API_ROOTS, resource_unit
@@ -154,7 +154,7 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
-    hint = did_you_mean(name, described.members) or no_clock(name)
+    hint = suggestion(name, described.members) or no_clock(name)
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Severity, Span
-from kpolicy.policy.nearest import meant_by
+from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span
 
 from .environment import Environment
 from .tree import Tree
@@ -49,20 +48,20 @@ class Scope:
         code: str,
         message: str,
         span: Span,
-        hint: str = "",
+        hint: Hint | str | None = None,
         *,
         notes: tuple[Note, ...] = (),
         severity: Severity = Severity.ERROR,
-        fix: Fix | None = None,
     ) -> Tree:
         """Adds a diagnostic; gives the tree that stands for what was not understood."""
         if severity is Severity.ERROR and not self.environment.checked and code in _AT_RUN_TIME:
             return Tree("error", DYN, span, name=message)
-        near = meant_by(hint) if code == "KP201" and fix is None else ""
-        if near:
-            fix = Fix((Edit(span, near),), is_safe=False)
-        said = Diagnostic(code, severity, message, hint, span, notes=notes, fix=fix)
-        self.diagnostics.append(said)
+        advice = hint if isinstance(hint, Hint) else Hint(hint or "")
+        self.diagnostics.append(
+            Diagnostic(
+                code, severity, message, advice.text, span, notes=notes, fix=advice.fix_at(span)
+            )
+        )
         return Tree("constant", ERROR, span)
 
     def untyped(self, tree: Tree) -> Tree:
