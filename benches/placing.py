@@ -164,11 +164,11 @@ class Placing:
         )
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
-            api,
+            api,  # type: ignore[arg-type]
             thread,
             queue,
             sink,
-            reporter,  # type: ignore[arg-type]
+            reporter,
             withdraw=binds.withdraw,
             clock=clock,
             on_work=work.set,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection import Connection
 from kpolicy.cluster.credentials import FixedAuthorization
@@ -35,8 +36,10 @@ from tests.simulation.network import Network
 EPOCH_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01
 
 
-class VirtualClock:
-    """The world's time; each host has its own idea of the date."""
+class VirtualClock(SystemClock):
+    """The simulated time; each host has its own wall clock. It sleeps on its `VirtualLoop`."""
+
+    __slots__ = ("_time", "wall_offset_ns")
 
     def __init__(self, time: WorldTime) -> None:
         self._time = time
@@ -47,9 +50,6 @@ class VirtualClock:
 
     def monotonic_ns(self) -> int:
         return self._time.now_ns
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds))
 
 
 class VirtualElectorThread:

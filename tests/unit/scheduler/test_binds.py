@@ -170,11 +170,11 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     thread = EngineThread(engine, clock, lambda call, seconds: None)
     reporter = Reporter(
         clock,
-        events,
-        Silent(),
+        events,  # type: ignore[arg-type]
+        Silent(),  # type: ignore[arg-type]
         SchedulerMetrics(),
         Traces(),
-        "run",  # type: ignore[arg-type]
+        "run",
     )
     unsent = Unsent()
     sink = EngineSink(

@@ -151,10 +151,10 @@ async def rig() -> AsyncIterator[Rig]:
     metrics = SchedulerMetrics()
     reporter = Reporter(
         clock,
-        Writer(),
-        Writer(),
+        Writer(),  # type: ignore[arg-type]
+        Writer(),  # type: ignore[arg-type]
         metrics,
-        Traces(),  # type: ignore[arg-type]
+        Traces(),
     )
     consequences = Consequences(binds, Unbounded(), reporter)  # type: ignore[arg-type]
     cycle = Cycle(thread, queue, consequences, metrics, clock=clock)
