@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from benches.crossings import CountingEngine
 from kpolicy.clock import SystemClock
-from kpolicy.cluster.binding import Binding, BindOutcome, Bound, Unknown
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
+from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
 from kpolicy.offline.bench import world
 from kpolicy.offline.snapshot import PolicyRefusedError, Progress

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kpolicy.cluster import binding
+from kpolicy.cluster.writes import binder as binding
 from tests.cluster.build import ControlPlaneBinary
 from tests.docs.metrics import on_page
 from tests.tree.sources import ROOT

@@ -14,8 +14,7 @@ from typing import Final
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.credentials import FixedAuthorization
+from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
 from kpolicy.scheduler.machine import Machine

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from kpolicy.cluster import binder, volume_patches
-from kpolicy.cluster.binding import Binding, binding_body
-from kpolicy.cluster.eviction import Eviction
-from kpolicy.cluster.pod_condition import PodCondition
-from kpolicy.cluster.pod_status import PodStatusWriter
-from kpolicy.cluster.volume_patches import ObjectVersion
+from kpolicy.cluster.writes import binder
+from kpolicy.cluster.writes import volume_writer as volume_patches
+from kpolicy.cluster.writes.binder import Binding, binding_body
+from kpolicy.cluster.writes.evictor import Eviction
+from kpolicy.cluster.writes.pod_status import PodCondition, PodStatusWriter
+from kpolicy.cluster.writes.volume_writer import ObjectVersion
 from kpolicy.engine import Applied, Decision, KeptNode
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import preemption

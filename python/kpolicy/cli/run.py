@@ -88,8 +88,8 @@ def _settings(args: argparse.Namespace) -> tuple[RunSettings, dict[str, str]]:
 
 async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.clock import SystemClock
-    from kpolicy.cluster.configuration import load_connection
-    from kpolicy.cluster.problem import ConnectionProblem
+    from kpolicy.cluster.auth.load_connection import load_connection
+    from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
     from kpolicy.scheduler.problem import Problem, of_connection

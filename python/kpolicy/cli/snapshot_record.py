@@ -18,8 +18,8 @@ from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.snapshot_destination import add_destination_flag, refuse_terminal, written
 
 if TYPE_CHECKING:
-    from kpolicy.cluster.problem import ConnectionProblem
-    from kpolicy.cluster.resource import Resource
+    from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.cluster.watch.resource import Resource
     from kpolicy.offline.recording.writer import Writer
     from kpolicy.recorder.pages import Progress
     from kpolicy.recorder.record import Recording
@@ -81,7 +81,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _record(args: argparse.Namespace, writer: Writer, wanted: list[Resource]) -> Recording:
     from kpolicy.cli.progress import progress_bar
-    from kpolicy.cluster.problem import ConnectionProblem
+    from kpolicy.cluster.connection_problem import ConnectionProblem
 
     with progress_bar("recording the cluster") as progress:
         made = asyncio.run(_listed(args, writer, wanted, progress))
@@ -95,8 +95,8 @@ async def _listed(
 ) -> Recording | ConnectionProblem:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
-    from kpolicy.cluster.configuration import load_connection
-    from kpolicy.cluster.problem import ConnectionProblem
+    from kpolicy.cluster.auth.load_connection import load_connection
+    from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.recorder.record import record
 
     clock = SystemClock()

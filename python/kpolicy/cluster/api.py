@@ -20,9 +20,9 @@ import aiohttp
 from yarl import URL
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.answer_reader import AnswerReader
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable, status_of
+from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.http1.answer_reader import AnswerReader
+from kpolicy.cluster.http1.write_connections import WriteConnections
 from kpolicy.cluster.limits import (
     BODY_BYTES_MAX,
     CONNECT_TIMEOUT_S,
@@ -31,9 +31,8 @@ from kpolicy.cluster.limits import (
     WATCH_BATCH_BYTES_MAX,
 )
 from kpolicy.cluster.outages import Outages
-from kpolicy.cluster.sessions import Sessions
-from kpolicy.cluster.transport import error_text, transport_failure
-from kpolicy.cluster.write_connections import WriteConnections
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, status_of
+from kpolicy.cluster.sessions import Sessions, error_text, transport_failure
 
 _log = logging.getLogger(__name__)
 

@@ -14,15 +14,15 @@ from math import ceil
 from typing import Any
 
 from kpolicy.clock import NANOSECONDS
-from kpolicy.cluster import problem as code
+from kpolicy.cluster import connection_problem as code
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
     LEASE_DURATION_S,
     LEASE_JITTER,
     LEASE_RENEW_DEADLINE_S,
     LEASE_RETRY_S,
 )
-from kpolicy.cluster.problem import ConnectionProblem, problem
-from kpolicy.cluster.timestamps import api_micro_time
+from kpolicy.cluster.writes.conventions import api_micro_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,18 @@ from collections import Counter
 from typing import Final
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.explained import explain_failure
-from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import OUTAGE_TOLD_PERIOD_S
-from kpolicy.cluster.problem import ConnectionProblem, problem
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    TimedOut,
+    Unreachable,
+    explain_failure,
+)
+from kpolicy.cluster.watch.resource import Resource
 
 _log = logging.getLogger(__name__)
 

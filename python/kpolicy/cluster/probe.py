@@ -9,14 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kpolicy.cluster import problem as code
+from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.explained import explain_failure
-from kpolicy.cluster.failure import Failure
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import CONNECT_TIMEOUT_S
 from kpolicy.cluster.patience import Patience
-from kpolicy.cluster.problem import ConnectionProblem, problem
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.request_failure import Failure, explain_failure
+from kpolicy.cluster.watch.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

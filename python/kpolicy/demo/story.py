@@ -17,8 +17,8 @@ from pathlib import Path
 from rich.console import Console
 
 from kpolicy.clock import SystemClock
-from kpolicy.cluster.configuration import load_connection
-from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.cluster.auth.load_connection import load_connection
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.demo import explanation, summary, tally, world
 from kpolicy.demo.measured_engine import MeasuredEngine
 from kpolicy.demo.tally import Object, Tally

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from kpolicy.cluster.sink import LinesRead, PageRead
+from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.offline.problem import Problem
 from kpolicy.offline.recording.writer import Writer
 from kpolicy.recorder.kinds import KINDS

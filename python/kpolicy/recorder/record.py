@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kpolicy.clock import Clock
-from kpolicy.cluster import problem as code
+from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.explained import explain_failure
-from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS,
     LIST_PAGE_OBJECTS_MAX,
     LIST_PAGE_OBJECTS_MIN,
 )
-from kpolicy.cluster.listing import Broken, Listed, read_list
 from kpolicy.cluster.probe import ServerVersion, probe
-from kpolicy.cluster.problem import ConnectionProblem, problem
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, explain_failure
+from kpolicy.cluster.watch.listing import Broken, Listed, read_list
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.offline.problem import Problem
 from kpolicy.offline.recording.writer import Writer
 from kpolicy.recorder.kinds import KINDS, RECORDED

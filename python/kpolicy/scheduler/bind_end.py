@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from kpolicy.cluster.binding import (
+from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
     Bound,
     Conflict,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.binding import Binding, BindOutcome, SettledOutcome, Unknown
+from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits

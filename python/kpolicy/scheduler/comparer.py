@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.roster import read_roster
+from kpolicy.cluster.watch.roster import read_roster
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.comparison import WHATS, Difference, Holdings, Side, compare
 from kpolicy.scheduler.engine_port import EngineThread

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kpolicy.cluster.roster import Roster, RosterPod
+from kpolicy.cluster.watch.roster import Roster, RosterPod
 
 
 class Side(StrEnum):

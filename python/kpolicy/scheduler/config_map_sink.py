@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
 from kpolicy.scheduler.config_map_name import ConfigMapName
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class ConfigMapSink:
     def digest(self) -> str:
         return self.held.digest if self.held is not None else ""
 
-    # --- kpolicy.cluster.sink.Sink ---------------------------------------------------------------
+    # --- kpolicy.cluster.watch.resource.Sink -----------------------------------------------------
 
     async def list_begin(self, resource: str) -> None:
         self._listed, self._is_list_whole = None, True

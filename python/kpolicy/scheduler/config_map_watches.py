@@ -16,12 +16,12 @@ from typing import Any
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.informer import Informer
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
-from kpolicy.cluster.problem import ConnectionProblem
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.watch.informer import Informer
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName

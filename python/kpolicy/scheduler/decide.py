@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kpolicy.cluster.pod_condition import ConditionReason
+from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision, Verdict
 from kpolicy.scheduler.queue import Queue
 from kpolicy.scheduler.queued_pod import QueuedPod

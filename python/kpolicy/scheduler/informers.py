@@ -15,13 +15,12 @@ from random import Random
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.informer import Informer, InformerStatistics
+from kpolicy.cluster.connection_problem import NOT_SERVED, ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
-from kpolicy.cluster.problem import NOT_SERVED, ConnectionProblem
-from kpolicy.cluster.resource import Resource
-from kpolicy.cluster.sink import Sink
+from kpolicy.cluster.watch.informer import Informer, InformerStatistics
+from kpolicy.cluster.watch.resource import Resource, Sink
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.problem import RESOURCE_NOT_READABLE, Problem, of_connection

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-from kpolicy.cluster.timestamps import api_micro_time
+from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_source import PolicySource

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.failure import Status
+from kpolicy.cluster.request_failure import Status
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.last_good import LastGood, decoded, encoded

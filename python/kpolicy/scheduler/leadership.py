@@ -13,7 +13,7 @@ from random import Random
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector, LeaseStatistics
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX

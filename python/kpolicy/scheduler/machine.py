@@ -14,8 +14,7 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.lease import Elector
-from kpolicy.cluster.lease_thread import LeaseThread
+from kpolicy.cluster.lease import Elector, LeaseThread
 
 
 class ElectorThread(Protocol):

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.informer import InformerStatistics
-from kpolicy.cluster.outbox import OutboxStatistics
+from kpolicy.cluster.watch.informer import InformerStatistics
+from kpolicy.cluster.writes.outbox import OutboxStatistics
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer
 from kpolicy.scheduler.engine_statistics import EngineStatistics

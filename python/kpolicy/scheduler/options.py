@@ -10,9 +10,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
-from kpolicy.cluster.problem import ConnectionProblem
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.problem import OPTION_INVALID, TOKENS_IN_THE_CLEAR, Problem
 from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback

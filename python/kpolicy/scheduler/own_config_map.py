@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.failure import Failure
+from kpolicy.cluster.request_failure import Failure
 from kpolicy.scheduler.config_map_name import ConfigMapName
 
 _APPLY: Final = "application/apply-patch+yaml"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.binder import Binder
-from kpolicy.cluster.events import EventRecorder
-from kpolicy.cluster.evictor import Evictor
 from kpolicy.cluster.patience import Patience
-from kpolicy.cluster.pod_status import PodStatusWriter
-from kpolicy.cluster.volume_writer import VolumeWriter
+from kpolicy.cluster.writes.binder import Binder
+from kpolicy.cluster.writes.event_recorder import EventRecorder
+from kpolicy.cluster.writes.evictor import Evictor
+from kpolicy.cluster.writes.pod_status import PodStatusWriter
+from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.comparer import Comparer

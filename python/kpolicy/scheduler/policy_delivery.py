@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.events import EventRecorder
 from kpolicy.cluster.patience import Patience
+from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits

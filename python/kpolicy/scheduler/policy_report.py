@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.events import EventRecorder, Occurrence, Reference
+from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName

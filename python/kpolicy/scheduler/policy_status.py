@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from kpolicy.cluster.timestamps import api_micro_time
+from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.source import Source
 from kpolicy.scheduler import limits

@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.volume_patches import BindVolume, ObjectVersion, SelectNode, VolumePatch
-from kpolicy.cluster.volume_writer import NotWritten, WriteFenced, WriteOutcome, Written
+from kpolicy.cluster.writes.volume_writer import (
+    BindVolume,
+    NotWritten,
+    ObjectVersion,
+    SelectNode,
+    VolumePatch,
+    WriteFenced,
+    WriteOutcome,
+    Written,
+)
 from kpolicy.engine import (
     AwaitedVolume,
     Decision,

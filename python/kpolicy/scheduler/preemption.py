@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.eviction import Evicted, Eviction, EvictionOutcome
+from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.decide import Rejection
 from kpolicy.scheduler.engine_port import EngineThread

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.coded import Coded
 
 POLICY_UNREADABLE: Final = "KPS101"

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.events import EventRecorder, Occurrence, Reference
-from kpolicy.cluster.eviction import Eviction
-from kpolicy.cluster.pod_condition import ConditionReason, PodCondition
-from kpolicy.cluster.pod_status import PodStatusWriter
+from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
+from kpolicy.cluster.writes.evictor import Eviction
+from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
 from kpolicy.scheduler.decide import Basis, Placement, Rejection
 from kpolicy.scheduler.pod_log import PodLog
 from kpolicy.scheduler.pod_try import PodTry

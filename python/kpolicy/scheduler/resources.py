@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.watch.resource import Resource
 
 _CORE: Final = "/api/v1"
 _STORAGE: Final = "/apis/storage.k8s.io/v1"

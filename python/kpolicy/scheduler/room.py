@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from kpolicy.cluster.eviction import (
+from kpolicy.cluster.writes.evictor import (
     AlreadyGone,
     AlreadyLeaving,
     Evicted,

@@ -17,7 +17,7 @@ from typing import Any
 
 from kpolicy.clock import Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection import Connection
+from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster.timestamps import api_micro_time
+from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.program import Program

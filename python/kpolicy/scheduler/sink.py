@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
 from kpolicy.engine import Applied, PodChange, PodState, Unreadable, Wake
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.comparison import Holdings
@@ -62,7 +62,7 @@ class EngineSink:
     def serves(self, profile: str) -> bool:
         return profile in self._served or EVERY_PROFILE in self._served
 
-    # --- kpolicy.cluster.sink.Sink ---------------------------------------------------------------
+    # --- kpolicy.cluster.watch.resource.Sink -----------------------------------------------------
 
     async def list_begin(self, resource: str) -> None:
         await self._thread.call(self._engine.list_begin, resource)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from kpolicy.clock import Clock, ManualClock, SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.credentials import Authorization, FixedAuthorization
-from kpolicy.cluster.tls import TlsMaterial
+from kpolicy.cluster.auth.connection import Authorization, Connection, FixedAuthorization
+from kpolicy.cluster.auth.tls import TlsMaterial
 
 
 def connection(

@@ -12,7 +12,7 @@ from typing import Any
 
 from kpolicy.clock import ManualClock
 from kpolicy.cluster.api import JSON, ApiClient, Response
-from kpolicy.cluster.failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from tests.unit.cluster.doubles import connection
 
 LOST = Unreachable(Cause.LOST, "the connection was lost", sent=True)

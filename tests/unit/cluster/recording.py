@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
 
 
 class RecordingSink:

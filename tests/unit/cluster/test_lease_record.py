@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kpolicy.clock import NANOSECONDS
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import (
     LeaseTerms,
     Observation,
@@ -15,7 +16,6 @@ from kpolicy.cluster.lease_record import (
     read_lease,
     released_lease,
 )
-from kpolicy.cluster.problem import ConnectionProblem
 
 TERMS = LeaseTerms(15, 10, 2)
 NOW = 1_700_000_000 * NANOSECONDS

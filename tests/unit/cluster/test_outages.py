@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from kpolicy.clock import ManualClock
-from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.limits import OUTAGE_TOLD_PERIOD_S
 from kpolicy.cluster.outages import Outages
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.scheduler.resources import RESOURCES, ROLE
 from tests.unit.cluster.doubles import connection
 

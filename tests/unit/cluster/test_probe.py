@@ -10,11 +10,11 @@ import pytest
 
 from kpolicy.clock import ManualClock, SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.credentials import TokenFileAuthorization
+from kpolicy.cluster.auth.connection import TokenFileAuthorization
+from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.probe import ServerVersion, probe
-from kpolicy.cluster.problem import ConnectionProblem
-from kpolicy.cluster.resource import Resource
-from kpolicy.cluster.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.testing import ControlPlane
 from tests.unit.cluster import certificates as pem
 from tests.unit.cluster.canned import Exchange, Handler, canned_server, replies, script, status_body

@@ -11,8 +11,8 @@ import pytest
 import kpolicy
 from kpolicy import Origin, Snapshot
 from kpolicy.clock import ManualClock
-from kpolicy.cluster import listing
-from kpolicy.cluster.problem import ConnectionProblem
+from kpolicy.cluster.connection_problem import ConnectionProblem
+from kpolicy.cluster.watch import listing
 from kpolicy.offline.kinds import READ
 from kpolicy.offline.recording.writer import Writer
 from kpolicy.recorder.kinds import KINDS, RECORDED

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from kpolicy.clock import ManualClock
-from kpolicy.cluster.binding import (
+from kpolicy.cluster.request_failure import TimedOut
+from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
     Binding,
     BindOutcome,
@@ -26,7 +27,6 @@ from kpolicy.cluster.binding import (
     TakenByOther,
     Unknown,
 )
-from kpolicy.cluster.failure import TimedOut
 from kpolicy.engine import Decision, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.bind_end import BindEnd, bind_end
 from kpolicy.scheduler.binds import Binds

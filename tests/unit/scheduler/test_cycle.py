@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpolicy.clock import ManualClock
-from kpolicy.cluster.pod_condition import ConditionReason
+from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Scheduled, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.consequences import Consequences

@@ -15,12 +15,12 @@ import pytest
 
 from kpolicy.clock import ManualClock
 from kpolicy.cluster import limits as waits
-from kpolicy.cluster.informer import Informer
 from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX, LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
-from kpolicy.cluster.outbox import Outbox
-from kpolicy.cluster.resource import Resource
+from kpolicy.cluster.watch.informer import Informer
+from kpolicy.cluster.watch.resource import Resource
+from kpolicy.cluster.writes.outbox import Outbox
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.cycle import Cycle
@@ -33,7 +33,7 @@ from tests.unit.cluster.canned import Handler, canned_server, replies
 from tests.unit.cluster.doubles import client, eventually
 from tests.unit.cluster.lease_server import LOST, LeaseClient, LeaseServer
 from tests.unit.cluster.recording import RecordingSink, event, page
-from tests.unit.cluster.test_informer import routes, watch_of
+from tests.unit.cluster.watch.test_informer import routes, watch_of
 from tests.unit.scheduler.small_engine import SmallEngine
 from tests.unit.scheduler.test_cycle import Unbounded
 from tests.unit.scheduler.world import free_port, on_port, running

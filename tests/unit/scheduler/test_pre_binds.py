@@ -10,8 +10,16 @@ from dataclasses import dataclass
 import pytest
 
 from kpolicy.clock import ManualClock
-from kpolicy.cluster.volume_patches import BindVolume, ObjectVersion, SelectNode, VolumePatch
-from kpolicy.cluster.volume_writer import NotWritten, WriteFenced, WriteOutcome, Written
+from kpolicy.cluster.writes.volume_writer import (
+    BindVolume,
+    NotWritten,
+    ObjectVersion,
+    SelectNode,
+    VolumePatch,
+    WriteFenced,
+    WriteOutcome,
+    Written,
+)
 from kpolicy.engine import Outcome, Verdict, VolumeProgress, VolumeState, VolumeWork
 from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.engine_port import EngineThread

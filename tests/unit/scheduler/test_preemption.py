@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.cluster.eviction import (
+from kpolicy.cluster.writes.evictor import (
     AlreadyGone,
     AlreadyLeaving,
     Evicted,

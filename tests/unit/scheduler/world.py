@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.credentials import FixedAuthorization
+from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.program import Program, ProgramProfile
 from kpolicy.policy.source import Source

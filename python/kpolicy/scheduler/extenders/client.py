@@ -18,11 +18,10 @@ from urllib.parse import urlsplit
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.connection import Connection
-from kpolicy.cluster.credentials import FixedAuthorization
-from kpolicy.cluster.failure import Cause, Failure, Status, TimedOut, Unreachable
-from kpolicy.cluster.problem import ConnectionProblem
-from kpolicy.cluster.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
+from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.connection_problem import ConnectionProblem
+from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.policy.model import Extender, ExtenderTls
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.problem import EXTENDER_UNUSABLE, FINDINGS, Problem

@@ -13,7 +13,9 @@ from typing import Final
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.binding import (
+from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_S
+from kpolicy.cluster.request_failure import Cause, Status, Unreachable
+from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
     Binding,
     BindOutcome,
@@ -24,11 +26,9 @@ from kpolicy.cluster.binding import (
     PodUnreadable,
     SettledOutcome,
     Unknown,
-    pod_path,
     seen_on,
 )
-from kpolicy.cluster.failure import Cause, Status, Unreachable
-from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_S
+from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binds import BinderPort
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed

@@ -9,8 +9,8 @@ import json
 from typing import Final
 
 from kpolicy.cluster.api import ApiClient, Response
-from kpolicy.cluster.binding import pod_path
-from kpolicy.cluster.failure import Status
+from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.engine import Located
 from kpolicy.scheduler.extenders.client import Failed
 from kpolicy.scheduler.extenders.raw_nodes import NOT_AN_OBJECT, bare

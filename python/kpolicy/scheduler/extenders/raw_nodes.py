@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.informer import Informer
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
-from kpolicy.cluster.sink import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.watch.informer import Informer
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.resources import RESOURCES
@@ -25,7 +25,7 @@ NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError
 
 
 class RawNodes:
-    """A `kpolicy.cluster.sink.Sink`; `by_name` is what it holds now."""
+    """A `kpolicy.cluster.watch.resource.Sink`; `by_name` is what it holds now."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, bytes] = {}

@@ -1,0 +1,1 @@
+"""Which API server to use and as which user: kubeconfig, service account, exec plugins, TLS."""

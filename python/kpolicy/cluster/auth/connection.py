@@ -1,0 +1,227 @@
+"""The address of an API server and the credentials for it; keeps the Authorization header fresh.
+
+`Authorization` has three makes: a fixed header, a token file that is read again, and a credential
+that is fetched again before it expires (from an exec plugin or an auth-provider).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from ssl import SSLContext
+from typing import Any, Final, Protocol
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster import connection_problem as code
+from kpolicy.cluster.auth.exec_plugin import Credential
+from kpolicy.cluster.auth.tls import CertificatePair, TlsMaterial
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
+from kpolicy.cluster.limits import (
+    CREDENTIAL_FILE_BYTES_MAX,
+    CREDENTIAL_RETRY_S,
+    EXEC_REFRESH_AHEAD_S,
+    TOKEN_FILE_REREAD_S,
+)
+
+# `source` of a connection that a pod's service account gives.
+IN_CLUSTER: Final = "in-cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """All there is to know before the first request."""
+
+    server: str  # scheme, host, port and path prefix, without a slash at the end
+    authorization: Authorization
+    namespace: str
+    user: str
+    source: str  # where this came from, for the log
+    tls: TlsMaterial | None = None  # None: plain HTTP
+    server_name: str | None = None  # expected in the server's certificate, where not its address
+    proxy: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()  # impersonation
+
+    @property
+    def ssl_context(self) -> SSLContext | None:
+        return self.tls.context if self.tls else None
+
+    @property
+    def is_in_cluster(self) -> bool:
+        return self.source == IN_CLUSTER
+
+
+_log = logging.getLogger(__name__)
+
+
+class Authorization(Protocol):
+    async def header(self) -> str | ConnectionProblem:
+        """The header's value now; empty for none."""
+
+    @property
+    def certificate(self) -> CertificatePair | None:
+        """A client certificate that came with the credential."""
+
+    def refused(self) -> None:
+        """The server answered 401: what is cached is no longer good."""
+
+
+class FixedAuthorization:
+    """Nothing, a token or a password that stands in the kubeconfig itself."""
+
+    def __init__(self, header: str = "") -> None:
+        self._header = header
+
+    async def header(self) -> str | ConnectionProblem:
+        return self._header
+
+    @property
+    def certificate(self) -> CertificatePair | None:
+        return None
+
+    def refused(self) -> None:
+        return
+
+
+class TokenFileAuthorization:
+    """A file whose token changes, as projected service account tokens do."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._header = ""
+        self._read_again_ns = 0
+
+    async def header(self) -> str | ConnectionProblem:
+        if self._clock.monotonic_ns() < self._read_again_ns and self._header:
+            return self._header
+        token = read_token(self._path)
+        if isinstance(token, ConnectionProblem):
+            if not self._header:
+                return token
+            _log.warning("%s; the token read before stays in use", token)
+        else:
+            self._header = f"Bearer {token}"
+        self._read_again_ns = self._clock.monotonic_ns() + round(TOKEN_FILE_REREAD_S * NANOSECONDS)
+        return self._header
+
+    @property
+    def certificate(self) -> CertificatePair | None:
+        return None
+
+    def refused(self) -> None:
+        self._read_again_ns = 0
+
+
+def read_token(path: Path) -> str | ConnectionProblem:
+    """A token and nothing else: a line end after it would break the header."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
+        token = content.decode("ascii").strip()
+    except OSError as error:
+        return problem(code.TOKEN_UNREADABLE, f"cannot read the token {path}: {error.strerror}")
+    except UnicodeDecodeError:
+        return problem(code.TOKEN_UNREADABLE, f"{path} holds no token: it is not ASCII text")
+    if not token or not token.isprintable() or len(content) > CREDENTIAL_FILE_BYTES_MAX:
+        return problem(code.TOKEN_UNREADABLE, f"{path} holds no token: expected one line of text")
+    return token
+
+
+class RenewedAuthorization:
+    """A credential that is fetched by a call (a plugin, an identity provider) and ends some time.
+
+    One fetch at a time. While what we have is good, requests go on with it and the next is fetched
+    beside them; only without a good one do they wait.
+    """
+
+    def __init__(
+        self, fetch: Callable[[], Awaitable[Credential | ConnectionProblem]], clock: Clock
+    ) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._credential: Credential | None = None
+        self._problem: ConnectionProblem | None = None
+        self._not_before_ns = 0
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def header(self) -> str | ConnectionProblem:
+        if not self._good_for(0):
+            await asyncio.shield(self._start())
+            if not self._good_for(0):
+                return self._problem or problem(
+                    code.EXEC_FAILED, "the credential fetched has ended already", "check the clock"
+                )
+        elif not self._good_for(EXEC_REFRESH_AHEAD_S):
+            self._start()
+        credential = self._credential
+        return f"Bearer {credential.token}" if credential and credential.token else ""
+
+    @property
+    def certificate(self) -> CertificatePair | None:
+        return self._credential.certificate if self._credential else None
+
+    def refused(self) -> None:
+        # A credential fetched just now that is refused will not be better when fetched again.
+        if self._clock.monotonic_ns() >= self._not_before_ns:
+            self._credential = None
+
+    def _good_for(self, seconds: float) -> bool:
+        if self._credential is None:
+            return False
+        ends_ns = self._credential.ends_ns
+        return ends_ns is None or self._clock.now_ns() + seconds * NANOSECONDS < ends_ns
+
+    def _start(self) -> asyncio.Task[None]:
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+        return self._renewal
+
+    async def _renew(self) -> None:
+        if self._clock.monotonic_ns() < self._not_before_ns:
+            return
+        answer = await self._fetch()
+        self._not_before_ns = self._clock.monotonic_ns() + round(CREDENTIAL_RETRY_S * NANOSECONDS)
+        if isinstance(answer, ConnectionProblem):
+            self._problem = answer
+            _log.warning("credentials were not renewed: %s", answer)
+        else:
+            self._credential, self._problem = answer, None
+
+
+def auth_provider_fetch(
+    user: Mapping[str, object], context: str, clock: Clock
+) -> Callable[[], Awaitable[Credential | ConnectionProblem]]:
+    """Fetch through `kubernetes.aio.config`, which knows OIDC and GCP and checks their ends itself:
+    it is asked again each minute, and keeps refreshed tokens in `user`."""
+    # Nothing but the user is wanted of it: a cluster without a server makes it leave TLS alone.
+    document = {
+        "current-context": context,
+        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+        "clusters": [{"name": context, "cluster": {}}],
+        "users": [{"name": context, "user": user}],
+    }
+
+    async def fetch() -> Credential | ConnectionProblem:
+        package: Any = importlib.import_module("kubernetes.aio.config")
+        configuration: Any = importlib.import_module("kubernetes.aio.client").Configuration()
+        try:
+            await package.load_kube_config_from_dict(document, client_configuration=configuration)
+        except Exception as error:
+            return problem(
+                code.AUTH_PROVIDER_FAILED,
+                f"the auth-provider of context {context!r} failed: {type(error).__name__}: {error}",
+                "log in again, or use an exec plugin: auth-providers have left kubectl",
+            )
+        value = str(configuration.api_key.get("BearerToken") or "")
+        if not value.startswith("Bearer "):
+            return problem(
+                code.AUTH_PROVIDER_FAILED, f"the auth-provider of context {context!r} gave no token"
+            )
+        ends_ns = clock.now_ns() + round((EXEC_REFRESH_AHEAD_S + TOKEN_FILE_REREAD_S) * NANOSECONDS)
+        return Credential(value.removeprefix("Bearer "), None, ends_ns)
+
+    return fetch

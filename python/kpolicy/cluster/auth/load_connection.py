@@ -1,0 +1,234 @@
+"""Finds the API server and the user: from a flag, KUBECONFIG, ~/.kube/config or the pod we run in.
+
+The first source that exists decides, also when it is wrong. Fields of a kubeconfig take precedence
+over each other as in kubectl. Nothing here sends a request, but a credential plugin may.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kpolicy.clock import Clock
+from kpolicy.cluster import connection_problem as code
+from kpolicy.cluster.auth.connection import (
+    IN_CLUSTER,
+    Authorization,
+    Connection,
+    FixedAuthorization,
+    RenewedAuthorization,
+    TokenFileAuthorization,
+    auth_provider_fetch,
+)
+from kpolicy.cluster.auth.exec_plugin import exec_command, run_exec
+from kpolicy.cluster.auth.kubeconfig import ChosenContext, choose_context, default_paths
+from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+async def load_connection(
+    environ: Mapping[str, str],
+    clock: Clock,
+    *,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Connection | ConnectionProblem:
+    """The connection these sources give: the first that is there decides, also when it is wrong."""
+    present = _present(kubeconfig, environ)
+    if present:
+        chosen = choose_context(present, context)
+        if isinstance(chosen, ConnectionProblem):
+            return chosen
+        connection = connection_of(chosen, environ, clock)
+    elif kubeconfig or environ.get("KUBECONFIG"):
+        named = kubeconfig or environ["KUBECONFIG"]
+        return problem(
+            code.FILE_MISSING,
+            f"there is no kubeconfig at {named}",
+            "check --kubeconfig" if kubeconfig else "check the variable KUBECONFIG",
+        )
+    elif environ.get("KUBERNETES_SERVICE_HOST"):
+        connection = _of_service_account(environ, clock, service_account)
+    else:
+        return problem(
+            code.NOTHING_CONFIGURED,
+            "no kubeconfig and not in a cluster: there is no API server to talk to",
+            "give --kubeconfig, set KUBECONFIG, or run in a pod",
+        )
+    if isinstance(connection, ConnectionProblem):
+        return connection
+    header = await connection.authorization.header()
+    if isinstance(header, ConnectionProblem):
+        return header
+    if (pair := connection.authorization.certificate) and connection.tls:
+        wrong = connection.tls.refresh(pair)
+        if wrong is not None:
+            return wrong
+    return connection
+
+
+def _present(kubeconfig: Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    paths = (kubeconfig.expanduser(),) if kubeconfig else default_paths(environ)
+    return tuple(path for path in paths if path.exists())
+
+
+def _of_service_account(
+    environ: Mapping[str, str], clock: Clock, folder: Path
+) -> Connection | ConnectionProblem:
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    for name in ("token", "ca.crt"):
+        if not (folder / name).exists():
+            return problem(
+                code.IN_CLUSTER_INCOMPLETE,
+                f"in a pod, but {folder / name} is missing",
+                "set automountServiceAccountToken: true, or give --kubeconfig",
+            )
+    tls = TlsMaterial.load(TlsSource(authority=folder / "ca.crt"))
+    if isinstance(tls, ConnectionProblem):
+        return tls
+    namespace = folder / "namespace"
+    return Connection(
+        server=f"https://{_bracketed(host)}:{port}",
+        authorization=TokenFileAuthorization(folder / "token", clock),
+        namespace=namespace.read_text("utf-8").strip() if namespace.exists() else "default",
+        user="service account",
+        source=IN_CLUSTER,
+        tls=tls,
+    )
+
+
+def _bracketed(host: str) -> str:
+    try:
+        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
+    except ValueError:
+        return host
+
+
+def connection_of(
+    chosen: ChosenContext, environ: Mapping[str, str], clock: Clock
+) -> Connection | ConnectionProblem:
+    server = _server(chosen)
+    if isinstance(server, ConnectionProblem):
+        return server
+    tls = _tls(chosen) if server.startswith("https:") else None
+    if isinstance(tls, ConnectionProblem):
+        return tls
+    authorization = _authorization(chosen, environ, clock, tls.authority if tls else None)
+    if isinstance(authorization, ConnectionProblem):
+        return authorization
+    proxy = chosen.cluster.get("proxy-url")
+    if proxy and urlsplit(str(proxy)).scheme not in {"http", "https"}:
+        return problem(
+            code.SERVER_INVALID,
+            f"context {chosen.name!r}: proxy-url {proxy!s} is not an http(s) proxy",
+            "socks proxies are not supported",
+        )
+    server_name = chosen.cluster.get("tls-server-name")
+    return Connection(
+        server=server,
+        authorization=authorization,
+        namespace=chosen.namespace,
+        user=chosen.user_name,
+        source=f"context {chosen.name!r} of {', '.join(map(str, chosen.files))}",
+        tls=tls,
+        server_name=str(server_name) if server_name else None,
+        proxy=str(proxy) if proxy else None,
+        headers=_impersonation(chosen.user),
+    )
+
+
+def _server(chosen: ChosenContext) -> str | ConnectionProblem:
+    server = str(chosen.cluster.get("server") or "").rstrip("/")
+    try:
+        parts = urlsplit(server)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        return problem(
+            code.SERVER_INVALID,
+            f"context {chosen.name!r}: its cluster's server {server!r} is not an http(s) URL",
+            "for example https://127.0.0.1:6443",
+        )
+    return server
+
+
+def _tls(chosen: ChosenContext) -> TlsMaterial | ConnectionProblem:
+    sources: dict[str, bytes | Path | None] = {}
+    for key, section, folder in (
+        ("certificate-authority", chosen.cluster, chosen.cluster_folder),
+        ("client-certificate", chosen.user, chosen.user_folder),
+        ("client-key", chosen.user, chosen.user_folder),
+    ):
+        source = _bytes_or_path(section, key, folder)
+        if isinstance(source, ConnectionProblem):
+            return source
+        sources[key] = source
+    if (sources["client-certificate"] is None) != (sources["client-key"] is None):
+        return problem(
+            code.CERTIFICATE_UNREADABLE,
+            f"user {chosen.user_name!r}: a client certificate and its key come together",
+            "give both client-certificate and client-key, or neither",
+        )
+    return TlsMaterial.load(
+        TlsSource(
+            authority=sources["certificate-authority"],
+            certificate=sources["client-certificate"],
+            key=sources["client-key"],
+            verify=not chosen.cluster.get("insecure-skip-tls-verify"),
+        )
+    )
+
+
+def _bytes_or_path(
+    section: Mapping[str, object], key: str, folder: Path
+) -> bytes | Path | ConnectionProblem | None:
+    """Inline data before a file, as in kubectl."""
+    if data := section.get(f"{key}-data"):
+        try:
+            return base64.b64decode("".join(str(data).split()), validate=True)
+        except (binascii.Error, ValueError) as error:
+            return problem(code.FILE_MALFORMED, f"{key}-data is not base64: {error}")
+    path = section.get(key)
+    return folder / str(path) if path else None
+
+
+def _authorization(
+    chosen: ChosenContext, environ: Mapping[str, str], clock: Clock, authority: bytes | None
+) -> Authorization | ConnectionProblem:
+    user = chosen.user
+    if path := user.get("tokenFile"):
+        return TokenFileAuthorization(chosen.user_folder / str(path), clock)
+    if token := user.get("token"):
+        return FixedAuthorization(f"Bearer {str(token).strip()}")
+    if "exec" in user:
+        command = exec_command(user["exec"], chosen.user_folder, environ, chosen.cluster, authority)
+        if isinstance(command, ConnectionProblem):
+            return command
+        return RenewedAuthorization(lambda: run_exec(command), clock)
+    if "auth-provider" in user:
+        return RenewedAuthorization(auth_provider_fetch(user, chosen.name, clock), clock)
+    if "username" in user:
+        pair = f"{user['username']}:{user.get('password', '')}".encode()
+        return FixedAuthorization(f"Basic {base64.b64encode(pair).decode()}")
+    return FixedAuthorization()
+
+
+def _impersonation(user: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Left out, we would act with more rights than the kubeconfig's owner meant."""
+    headers = []
+    if name := user.get("as"):
+        headers.append(("Impersonate-User", str(name)))
+    if uid := user.get("as-uid"):
+        headers.append(("Impersonate-Uid", str(uid)))
+    groups = user.get("as-groups")
+    if isinstance(groups, list):
+        headers += [("Impersonate-Group", str(group)) for group in groups]
+    return tuple(headers)

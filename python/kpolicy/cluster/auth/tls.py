@@ -1,0 +1,190 @@
+"""TLS towards the API server: which certificates, and the context made of them.
+
+Owns reading of authorities and client certificates, and their renewal. Assumes PEM. Must not know
+kubeconfig syntax or sessions: whoever holds connections compares `generation`.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kpolicy.cluster import connection_problem as code
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
+from kpolicy.cluster.limits import CREDENTIAL_FILE_BYTES_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePair:
+    """A client certificate chain and its key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSource:
+    """Where certificates come from: bytes (inline in a kubeconfig), or a file that may change."""
+
+    authority: bytes | Path | None = None  # None: the system's authorities
+    certificate: bytes | Path | None = None
+    key: bytes | Path | None = None
+    verify: bool = True
+
+
+class TlsMaterial:
+    """The TLS context now in force; `refresh` makes a new one when a source changed."""
+
+    def __init__(self, source: TlsSource, context: ssl.SSLContext, read: _Read) -> None:
+        self._source = source
+        self._context = context
+        self._read = read
+        self._generation = 0
+
+    @classmethod
+    def load(
+        cls, source: TlsSource, certificate: CertificatePair | None = None
+    ) -> TlsMaterial | ConnectionProblem:
+        read = _read_all(source, certificate)
+        if isinstance(read, ConnectionProblem):
+            return read
+        context = _context(read, verify=source.verify)
+        if isinstance(context, ConnectionProblem):
+            return context
+        return cls(source, context, read)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        return self._context
+
+    @property
+    def authority(self) -> bytes | None:
+        return self._read.authority
+
+    @property
+    def generation(self) -> int:
+        """Grows when the context was replaced: connections made before use the old one."""
+        return self._generation
+
+    def refresh(self, certificate: CertificatePair | None = None) -> ConnectionProblem | None:
+        """Read the sources again. On a problem the context in force stays in force."""
+        read = _read_all(self._source, certificate)
+        if isinstance(read, ConnectionProblem):
+            return read
+        if read == self._read:
+            return None
+        context = _context(read, verify=self._source.verify)
+        if isinstance(context, ConnectionProblem):
+            return context
+        self._context, self._read = context, read
+        self._generation += 1
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    authority: bytes | None
+    pair: CertificatePair | None
+
+
+def _read_all(source: TlsSource, pair: CertificatePair | None) -> _Read | ConnectionProblem:
+    authority = _bytes_of(source.authority, "certificate authority", code.AUTHORITY_UNREADABLE)
+    if isinstance(authority, ConnectionProblem):
+        return authority
+    if pair is None and source.certificate is not None and source.key is not None:
+        certificate = _bytes_of(
+            source.certificate, "client certificate", code.CERTIFICATE_UNREADABLE
+        )
+        if isinstance(certificate, ConnectionProblem):
+            return certificate
+        key = _bytes_of(source.key, "client key", code.CERTIFICATE_UNREADABLE)
+        if isinstance(key, ConnectionProblem):
+            return key
+        pair = CertificatePair(certificate or b"", key or b"")
+    return _Read(authority, pair)
+
+
+def _bytes_of(
+    source: bytes | Path | None, what: str, problem_code: str
+) -> bytes | ConnectionProblem | None:
+    if not isinstance(source, Path):
+        return source
+    try:
+        with source.open("rb") as file:
+            content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        return problem(
+            problem_code,
+            f"cannot read the {what} {source}: {error.strerror}",
+            "check the path in the kubeconfig and the file's permissions",
+        )
+    if len(content) > CREDENTIAL_FILE_BYTES_MAX:
+        return problem(
+            problem_code, f"the {what} {source} is larger than {CREDENTIAL_FILE_BYTES_MAX} bytes"
+        )
+    return content
+
+
+def _context(read: _Read, *, verify: bool) -> ssl.SSLContext | ConnectionProblem:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Cluster authorities often lack the key usage extensions that the strict check of newer Pythons
+    # asks for, and Go, which everyone else here speaks, does not ask.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif read.authority is None:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    else:
+        try:
+            context.load_verify_locations(cadata=read.authority.decode("ascii", "replace"))
+        except (ssl.SSLError, ValueError) as error:
+            return problem(
+                code.AUTHORITY_UNREADABLE,
+                f"the certificate authority is not a PEM certificate: {_reason(error)}",
+                "it should begin with -----BEGIN CERTIFICATE-----",
+            )
+    if read.pair is not None:
+        try:
+            _load_pair(context, read.pair)
+        except (ssl.SSLError, OSError, ValueError) as error:
+            return problem(
+                code.CERTIFICATE_UNREADABLE,
+                f"the client certificate and key cannot be used: {_reason(error)}",
+                "both must be PEM, unencrypted, and belong together",
+            )
+    return context
+
+
+def _reason(error: Exception) -> str:
+    return (error.reason if isinstance(error, ssl.SSLError) else None) or str(error)
+
+
+def _load_pair(context: ssl.SSLContext, pair: CertificatePair) -> None:
+    # `password` is given so that an encrypted key is an error; OpenSSL would prompt on a terminal.
+    with _as_path(pair.certificate) as certificate, _as_path(pair.key) as key:
+        context.load_cert_chain(certificate, key, password="")
+
+
+@contextmanager
+def _as_path(content: bytes) -> Iterator[str]:
+    """A path for OpenSSL, which reads chains from files only; memory where the system can, so that
+    keys do not reach a disk and a read-only container works."""
+    if hasattr(os, "memfd_create"):
+        descriptor, path = os.memfd_create("kpolicy-tls"), None
+    else:
+        descriptor, path = tempfile.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        yield path or f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+        if path is not None:
+            Path(path).unlink(missing_ok=True)

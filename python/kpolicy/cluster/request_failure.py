@@ -1,0 +1,161 @@
+"""Why a request failed, as a value: `Unreachable`, `TimedOut` or `Status`.
+
+`explain_failure` turns one into a `ConnectionProblem` with a code and a hint, for a person. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from kpolicy.cluster import connection_problem as code
+from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.connection_problem import ConnectionProblem, one_line, problem
+from kpolicy.cluster.limits import RETRY_AFTER_S_MAX
+
+
+class Cause(StrEnum):
+    """Why a server was not reached, or its answer not had."""
+
+    REFUSED = "refused"
+    NAME = "name"
+    TLS = "tls"
+    CREDENTIALS = "credentials"
+    LOST = "lost"
+    OVERSIZED = "oversized"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """No answer, or not the whole of it. `sent` is false only when the server cannot have seen the
+    request: then it may be repeated, whatever it was."""
+
+    cause: Cause
+    message: str
+    sent: bool
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    seconds: float
+    sent: bool = True
+
+    def __str__(self) -> str:
+        return f"no answer within {self.seconds:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """An answer that is not a success."""
+
+    code: int
+    reason: str
+    message: str
+    retry_after_s: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.reason}: {self.message}"
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later (429 and 5xx)."""
+        return self.code == 429 or self.code >= 500
+
+
+Failure: TypeAlias = Unreachable | TimedOut | Status
+
+
+def status_of(code: int, body: bytes, retry_after: str | None) -> Status:
+    """The Status in an answer's body; anything else in it is taken as its message."""
+    reason, message = "", body[:4096].decode("utf-8", "replace")
+    try:
+        document = json.loads(body)
+        if isinstance(document, dict) and document.get("kind") == "Status":
+            reason = str(document.get("reason") or "")
+            message = str(document.get("message") or "")
+    except (ValueError, RecursionError):
+        pass
+    return Status(code, one_line(reason), one_line(message), retry_after_seconds(retry_after))
+
+
+def retry_after_seconds(header: str | None) -> float | None:
+    """Seconds, as the API server sends; the HTTP date form is not used by it and is ignored."""
+    if header is None or not header.strip().isascii() or not header.strip().isdigit():
+        return None
+    return min(float(header.strip()[:9]), RETRY_AFTER_S_MAX)
+
+
+def explain_failure(connection: Connection, failure: Failure, what: str) -> ConnectionProblem:
+    """A failed request in the words of a connection problem; `what` is what was asked."""
+    server, user = connection.server, connection.user or "anonymous"
+    match failure:
+        case TimedOut():
+            return problem(
+                code.TIMED_OUT,
+                f"cannot {what}: {server} gave {failure}",
+                "is the network path open (firewall, VPN, proxy)?",
+            )
+        case Unreachable():
+            return _explain_unreachable(server, failure, what)
+        case Status(code=401):
+            return problem(
+                code.UNAUTHORIZED,
+                f"cannot {what}: {server} does not accept the credentials of {user!r}"
+                f" (401 {failure.message})",
+                f"they may have ended; log in again. They came from {connection.source}",
+            )
+        case Status(code=403):
+            return problem(
+                code.FORBIDDEN,
+                f"cannot {what}: {user!r} may not (403 {failure.message})",
+                "grant get, list and watch on it with RBAC; README lists all that is needed",
+            )
+        case Status(code=404):
+            return problem(
+                code.NOT_SERVED,
+                f"cannot {what}: {server} does not serve it (404 {failure.message})",
+                "is the API group enabled, and is the address without a wrong path?",
+            )
+        case Status(code=400) if "HTTP request to an HTTPS server" in failure.message:
+            return problem(
+                code.TLS_FAILED, f"{server} speaks TLS", "write https:// in the kubeconfig"
+            )
+        case Status():
+            return problem(
+                code.UNREACHABLE if failure.transient else code.NOT_AN_API_SERVER,
+                f"cannot {what}: {server} answered {failure}",
+                "look at the API server's health: /readyz?verbose",
+            )
+
+
+def _explain_unreachable(server: str, failure: Unreachable, what: str) -> ConnectionProblem:
+    match failure.cause:
+        case Cause.REFUSED:
+            return problem(
+                code.REFUSED,
+                f"cannot {what}: nothing answers at {server} ({failure.message})",
+                "is the API server running, and is the port right?",
+            )
+        case Cause.NAME:
+            return problem(
+                code.NAME_NOT_RESOLVED,
+                f"cannot {what}: the name in {server} was not resolved ({failure.message})",
+                "check the server's name in the kubeconfig, and DNS",
+            )
+        case Cause.TLS:
+            return problem(
+                code.TLS_FAILED,
+                f"cannot {what}: no TLS with {server} ({failure.message})",
+                "check certificate-authority(-data) in the kubeconfig, or tls-server-name",
+            )
+        case Cause.CREDENTIALS:
+            # The message is a problem of its own, with code and hint.
+            return problem(code.UNAUTHORIZED, f"cannot {what}: {failure.message}")
+        case _:
+            return problem(code.UNREACHABLE, f"cannot {what}: {server}: {failure.message}")

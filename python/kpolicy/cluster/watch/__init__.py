@@ -1,0 +1,1 @@
+"""List and watch: keeps a sink up to date with each resource of the API server."""

@@ -1,0 +1,1 @@
+"""Writes to the API server: binds, evictions, volumes, pod status and events."""

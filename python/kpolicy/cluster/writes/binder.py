@@ -1,0 +1,294 @@
+"""Binds a pod to a node and reports the outcome.
+
+Retries, and settles binds whose answer was lost by reading the pod. The local fence is asked before
+every request, retries included. The caller limits how many binds are under way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from json.encoder import encode_basestring_ascii
+from typing import TypeAlias
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.limits import (
+    BIND_RETRY_AFTER_S_MAX,
+    BIND_RETRY_S,
+    BIND_SENDS_IN_DOUBT_MAX,
+    BIND_TIMEOUT_S,
+    BIND_TRIES_MAX,
+    SETTLE_TIMEOUT_S,
+    SETTLE_TRIES_MAX,
+)
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.writes.conventions import in_doubt_until_ns, pod_path, server_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`uid` makes it hold for this very pod and not for one recreated under its name.
+    `annotations` are merged into the pod by the API server, in the same write."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The API server has written it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyOurs:
+    """The pod is on our node: an earlier try, or a twin of ours, had written it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenByOther:
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The pod does not exist any more, is being deleted, or is another one of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The pod changed (gates, version): what we decided on is no longer so."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """401, 403, 400, 422, 413: repeating it would not help."""
+
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It may have been written, or be written yet. A read that begins after `until_ns` (monotonic)
+    and shows the pod on no node tells that it was not. It may be sent so often again."""
+
+    failure: Failure
+    until_ns: int
+    sends_left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Overloaded:
+    """Not written, for a server that is busy, failing or away."""
+
+    retry_after_s: float
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Not sent: we may no longer be the leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Someone else was to bind it, and did not."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodUnreadable:
+    """The pod could not be read, or what was read is no pod."""
+
+
+SettledOutcome: TypeAlias = (
+    Bound | AlreadyOurs | TakenByOther | Gone | Conflict | Refused | Overloaded | Fenced | Declined
+)
+BindOutcome: TypeAlias = SettledOutcome | Unknown
+
+_ASSIGNED = re.compile(r'is already assigned to node "([^"]*)"')
+_DELETING = re.compile(r"is being deleted")
+_OTHER_UID = re.compile(r"UID in precondition")
+
+
+def binding_body(binding: Binding) -> bytes:
+    """The Binding as JSON, written directly: no dictionaries on the way of every pod."""
+    text = encode_basestring_ascii
+    annotations = ""
+    if binding.annotations:
+        pairs = ",".join(f"{text(key)}:{text(value)}" for key, value in binding.annotations.items())
+        annotations = f',"annotations":{{{pairs}}}'
+    return (
+        '{"apiVersion":"v1","kind":"Binding","metadata":{"name":'
+        f'{text(binding.name)},"namespace":{text(binding.namespace)},"uid":{text(binding.uid)}'
+        f'{annotations}}},"target":{{"apiVersion":"v1","kind":"Node","name":{text(binding.node)}}}}}'
+    ).encode("ascii")
+
+
+def conflict_outcome(binding: Binding, message: str) -> BindOutcome:
+    """What a 409 means; kubernetes gives every reason the same code and reason."""
+    if assigned := _ASSIGNED.search(message):
+        node = assigned[1]
+        return AlreadyOurs() if node == binding.node else TakenByOther(node)
+    if _DELETING.search(message) or _OTHER_UID.search(message):
+        return Gone()
+    return Conflict(message)
+
+
+def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | None:
+    """What the pod of that name, as the API server has it, tells of a bind whose answer was lost;
+    None: it is on no node as yet."""
+    try:
+        document = json.loads(pod)
+        metadata, spec = document["metadata"], document.get("spec", {})
+        uid, is_ending = str(metadata["uid"]), bool(metadata.get("deletionTimestamp"))
+        node = str(spec.get("nodeName") or "")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return PodUnreadable()
+    if uid != binding.uid:
+        return Gone()
+    if node:
+        return AlreadyOurs() if node == binding.node else TakenByOther(node)
+    return Gone() if is_ending else None
+
+
+_CREATED = 201
+_NOT_FOUND = 404
+_CONFLICT = 409
+# These hold whatever became of an earlier try: a pod is bound once, and never unbound.
+_SETTLED = (Bound, AlreadyOurs, TakenByOther, Gone)
+
+
+class Binder:
+    """`fence` is true while we may act; without leader election, always."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Clock,
+        fence: Callable[[], bool] = lambda: True,
+        *,
+        timeout_s: float = BIND_TIMEOUT_S,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._fence = fence
+        self._timeout_s = timeout_s
+        self._query = {"timeout": server_timeout(timeout_s)}
+
+    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+        """Where one try may have been written, nothing that another came to is the end: only the
+        API server's word on the pod is."""
+        outcome: BindOutcome = Fenced()
+        doubt: Unknown | None = None
+        for attempt in range(1, BIND_TRIES_MAX + 1):
+            if not self._fence():
+                break
+            outcome = await self._send(binding, traceparent)
+            if isinstance(outcome, Unknown):
+                doubt = _longer(doubt, outcome)
+                seen = await self._seen(binding)
+                if isinstance(seen, PodUnreadable):
+                    break
+                outcome = seen or Overloaded(BIND_RETRY_S, str(outcome.failure))
+            if isinstance(outcome, _SETTLED):
+                return outcome
+            if not isinstance(outcome, Overloaded) or attempt == BIND_TRIES_MAX:
+                break
+            if outcome.retry_after_s > BIND_RETRY_AFTER_S_MAX:
+                break
+            await self._clock.sleep(outcome.retry_after_s)
+        return doubt or outcome
+
+    async def settle(
+        self,
+        binding: Binding,
+        doubt: Unknown,
+        traceparent: str | None = None,
+        *,
+        may_send: bool = True,
+    ) -> BindOutcome:
+        """What became of a bind in doubt, or that nobody knows yet. Sent again it holds for the
+        same pod and node, so that twice is once, and an answer to either is an end to both."""
+        began_ns = self._clock.monotonic_ns()
+        seen = await self._seen(binding)
+        if isinstance(seen, PodUnreadable):
+            return doubt
+        if seen is not None:
+            return seen
+        if began_ns >= doubt.until_ns:
+            return Overloaded(BIND_RETRY_S, str(doubt.failure))
+        if not (may_send and doubt.sends_left and self._fence()):
+            return doubt
+        outcome = await self._send(binding, traceparent)
+        if isinstance(outcome, Unknown):
+            return replace(_longer(doubt, outcome), sends_left=doubt.sends_left - 1)
+        return outcome if isinstance(outcome, _SETTLED) else doubt
+
+    async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
+        """One try; `Overloaded`: it was not written and may be tried again."""
+        path = f"{pod_path(binding.namespace, binding.name)}/binding"
+        answer = await self._client.request(
+            "POST",
+            path,
+            self._query,
+            binding_body(binding),
+            timeout_s=self._timeout_s,
+            traceparent=traceparent,
+        )
+        if isinstance(answer, Response):
+            if answer.status == _CREATED:
+                return Bound()
+            text = f"{answer.status} is no answer to a binding"
+            answer = Unreachable(Cause.LOST, text, sent=True)
+        until_ns = in_doubt_until_ns(answer, self._clock.monotonic_ns())
+        if until_ns:
+            return Unknown(answer, until_ns, BIND_SENDS_IN_DOUBT_MAX)
+        return _refusal(binding, answer)
+
+    async def _seen(self, binding: Binding) -> BindOutcome | PodUnreadable | None:
+        """What the pod itself tells, read from etcd; None: it is on no node as yet."""
+        for attempt in range(1, SETTLE_TRIES_MAX + 1):
+            answer = await self._client.request(
+                "GET", pod_path(binding.namespace, binding.name), timeout_s=SETTLE_TIMEOUT_S
+            )
+            if isinstance(answer, Response):
+                return seen_on(binding, answer.body)
+            if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+                return Gone()
+            if isinstance(answer, Status) and not answer.transient:
+                return PodUnreadable()
+            if attempt < SETTLE_TRIES_MAX:
+                await self._clock.sleep(BIND_RETRY_S * 2**attempt)
+        return PodUnreadable()
+
+
+def _refusal(binding: Binding, failure: Failure) -> BindOutcome:
+    """What a request came to that was not written."""
+    if isinstance(failure, Status):
+        if failure.code == _CONFLICT:
+            return conflict_outcome(binding, failure.message)
+        if failure.code == _NOT_FOUND:
+            return Gone()
+        if not failure.transient:
+            return Refused(failure.code, failure.message)
+        return Overloaded(failure.retry_after_s or BIND_RETRY_S, failure.message)
+    if isinstance(failure, Unreachable) and failure.cause is Cause.CREDENTIALS:
+        return Refused(401, failure.message)
+    return Overloaded(BIND_RETRY_S, str(failure))
+
+
+def _longer(one: Unknown | None, other: Unknown) -> Unknown:
+    """Both may be written yet."""
+    if one is None:
+        return other
+    return replace(other, until_ns=max(one.until_ns, other.until_ns))

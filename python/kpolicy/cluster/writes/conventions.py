@@ -1,0 +1,72 @@
+"""What all writes share: the path of a pod, times as the API writes them, and how long a write
+whose answer was lost may still take effect. Pure: time is an argument.
+
+The API server honours `?timeout=` of every request that is not a watch, counted from when it read
+the request's head. When that deadline passes, it cancels its own request to etcd, which may already
+be under way. It also cancels when it notices that we closed the connection. Neither limits how long
+a request may lie in a proxy, or in the buffer of a stopped process: hence the long limit for
+requests that were never answered.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote
+
+from kpolicy.clock import NANOSECONDS
+from kpolicy.cluster.limits import (
+    ANSWERED_IN_DOUBT_S,
+    SERVER_TIMEOUT_SHARE,
+    UNANSWERED_IN_DOUBT_S,
+)
+from kpolicy.cluster.request_failure import Failure, Status
+
+_TOO_MANY: Final = 429
+_UNAVAILABLE: Final = 503
+
+
+def server_timeout(timeout_s: float) -> str:
+    """What to ask the API server to give up after, as the value of `timeout`."""
+    return f"{timeout_s * SERVER_TIMEOUT_SHARE:g}s"
+
+
+def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
+    """Until when a write may still be made that came back with this; 0: it is not made."""
+    seconds = UNANSWERED_IN_DOUBT_S
+    if isinstance(failure, Status):
+        # Refused, or told to come again: it was not begun.
+        is_put_off = failure.code == _UNAVAILABLE and failure.retry_after_s is not None
+        if not failure.transient or failure.code == _TOO_MANY or is_put_off:
+            return 0
+        if failure.reason:  # the API server's own words, not those of a proxy before it
+            seconds = ANSWERED_IN_DOUBT_S
+    elif not failure.sent:
+        return 0
+    return now_ns + int(seconds * NANOSECONDS)
+
+
+_SAFE_NAME: Final = re.compile(r"[a-z0-9.-]+\Z")
+
+
+@lru_cache(maxsize=4)  # many events share a second
+def _seconds(epoch_s: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(epoch_s))
+
+
+def api_time(now_ns: int) -> str:
+    return f"{_seconds(now_ns // NANOSECONDS)}Z"
+
+
+def api_micro_time(now_ns: int) -> str:
+    seconds, rest_ns = divmod(now_ns, NANOSECONDS)
+    return f"{_seconds(seconds)}.{rest_ns // 1000:06d}Z"
+
+
+def pod_path(namespace: str, name: str) -> str:
+    # Names of the API are safe as they are; what is not a name must still not become a path.
+    if not (_SAFE_NAME.match(namespace) and _SAFE_NAME.match(name)):
+        namespace, name = quote(namespace, safe=""), quote(name, safe="")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"

@@ -1,0 +1,279 @@
+"""Evicts a pod and reports the outcome.
+
+Writes the DisruptionTarget condition, then deletes the pod; both requests carry its uid, so that
+sending them twice does no harm. The local fence is asked before every request. `NotEvicted` is
+reported only when no deletion of ours can still take effect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
+from typing import TypeAlias
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import JSON, STRATEGIC_MERGE_PATCH, ApiClient, Response
+from kpolicy.cluster.limits import (
+    EVICT_LOOK_S,
+    EVICT_LOOK_S_MAX,
+    EVICT_RETRY_AFTER_S_MAX,
+    EVICT_RETRY_S,
+    EVICT_SENDS_IN_DOUBT_MAX,
+    EVICT_TIMEOUT_S,
+    EVICT_TRIES_MAX,
+)
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.writes.conventions import api_time, in_doubt_until_ns, pod_path, server_timeout
+from kpolicy.cluster.writes.pod_status import FIRST_GENERATION, generation_of
+
+_NOT_FOUND = 404
+# How the API server says that the uid is another: of a deletion in two ways, and of a patch.
+_OTHER_UID = (
+    (409, "UID in precondition"),
+    (409, "UID in the precondition"),
+    (422, "metadata.uid: Invalid value"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """`uid` makes it hold for this very pod and not for one recreated under its name. `message` is
+    what the pod's condition says of the reason."""
+
+    namespace: str
+    name: str
+    uid: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """The API server has deleted it, or begun to: its time to end runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyGone:
+    """It does not exist any more; what has its name is another pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyLeaving:
+    """Somebody else was sooner: its time to end is not ours to set, and runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvicted:
+    """Refused, or given up after tries; `code` 0: no answer, so that it may have been written."""
+
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionFenced:
+    """Not sent: we may no longer be the leader."""
+
+
+EvictionOutcome: TypeAlias = Evicted | AlreadyGone | AlreadyLeaving | NotEvicted | EvictionFenced
+
+
+def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
+    """The condition that kube-scheduler writes first, so that what owns the pod knows why it ends.
+    The uid makes the API server refuse it for another pod of that name; the generation is its."""
+    text = encode_basestring_ascii
+    return (
+        f'{{"metadata":{{"uid":{text(eviction.uid)}}},"status":{{"conditions":['
+        '{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",'
+        f'"message":{text(eviction.message)},"lastTransitionTime":"{api_time(now_ns)}",'
+        f'"observedGeneration":{generation}}}]}}}}'
+    ).encode("ascii")
+
+
+def deletion_body(eviction: Eviction) -> bytes:
+    """With the pod's own grace period. The uid is the only precondition: a resource version would
+    make every heartbeat of the pod's kubelet a conflict."""
+    return (
+        '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":'
+        f"{encode_basestring_ascii(eviction.uid)}}}}}"
+    ).encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class PodEnding:
+    uid: str
+    is_ending: bool
+
+
+def pod_ending(body: bytes) -> PodEnding | None:
+    """Which pod an answer shows, and whether its deletion has begun; None: it shows no pod."""
+    try:
+        metadata = json.loads(body)["metadata"]
+        return PodEnding(str(metadata["uid"]), bool(metadata.get("deletionTimestamp")))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def is_of_api(body: bytes) -> bool:
+    """A pod, or a Status; not what a proxy says in the API server's stead."""
+    try:
+        return bool(json.loads(body)["kind"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def is_of_another(code: int, message: str) -> bool:
+    """Whether a refusal says that this very pod is not there."""
+    return code == _NOT_FOUND or any(
+        code == own_code and text in message for own_code, text in _OTHER_UID
+    )
+
+
+_CONFLICT = 409
+
+
+_QUERY = {"timeout": server_timeout(EVICT_TIMEOUT_S)}
+
+
+@dataclass(frozen=True, slots=True)
+class _InDoubt:
+    """It may be done until then (monotonic); `otherwise` if it was not."""
+
+    otherwise: NotEvicted
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """The pod is there, and stays as far as is known."""
+
+
+class Evictor:
+    """`fence` is true while we may act; without leader election, always."""
+
+    def __init__(
+        self, client: ApiClient, clock: Clock, fence: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._fence = fence
+
+    async def evict(self, eviction: Eviction) -> EvictionOutcome:
+        path = pod_path(eviction.namespace, eviction.name)
+        told = await self._tell(path, eviction)
+        if isinstance(told, _InDoubt):  # a condition that is written late ends nobody
+            return told.otherwise
+        if not isinstance(told, Response):
+            return told
+        if _is_ending(told.body):
+            return AlreadyLeaving()
+        deleted = await self._write("DELETE", path, deletion_body(eviction), JSON)
+        if isinstance(deleted, _InDoubt):
+            return await self._learn(eviction, deleted)
+        return Evicted() if isinstance(deleted, Response) else deleted
+
+    async def _tell(
+        self, path: str, eviction: Eviction
+    ) -> Response | AlreadyGone | NotEvicted | EvictionFenced | _InDoubt:
+        """Once more where the answer shows a pod of another generation than pods begin with."""
+        now_ns, generation = self._clock.now_ns(), FIRST_GENERATION
+        for _ in range(2):
+            body = disruption_body(eviction, now_ns, generation)
+            told = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
+            if not isinstance(told, Response) or _is_ending(told.body):
+                break
+            seen = generation_of(told.body)
+            if seen in {0, generation}:
+                break
+            generation = seen
+        return told
+
+    async def _write(
+        self, verb: str, path: str, body: bytes, content_type: str
+    ) -> Response | AlreadyGone | NotEvicted | EvictionFenced | _InDoubt:
+        doubted_until_ns = 0
+        for attempt in range(1, EVICT_TRIES_MAX + 1):
+            if not self._fence():
+                return EvictionFenced()
+            answer = await self._send(verb, path, body, content_type)
+            if isinstance(answer, Response):
+                return answer
+            if isinstance(answer, Status) and is_of_another(answer.code, answer.message):
+                return AlreadyGone()
+            outcome = NotEvicted(answer.code if isinstance(answer, Status) else 0, str(answer))
+            until_ns = in_doubt_until_ns(answer, self._clock.monotonic_ns())
+            doubted_until_ns = max(doubted_until_ns, until_ns)
+            wait_s = _patience(answer, attempt)
+            if wait_s is None or attempt == EVICT_TRIES_MAX:
+                break
+            await self._clock.sleep(wait_s)
+        return _InDoubt(outcome, doubted_until_ns) if doubted_until_ns else outcome
+
+    async def _learn(self, eviction: Eviction, doubt: _InDoubt) -> EvictionOutcome:
+        """Until it goes, or no deletion of ours is under way any more. It is sent again meanwhile:
+        whichever comes through, it goes once."""
+        until_ns, sends_left, wait_s = doubt.until_ns, EVICT_SENDS_IN_DOUBT_MAX, EVICT_LOOK_S
+        path, body = pod_path(eviction.namespace, eviction.name), deletion_body(eviction)
+        while True:
+            began_ns = self._clock.monotonic_ns()
+            answer = await self._client.request("GET", path, timeout_s=EVICT_TIMEOUT_S)
+            seen = _seen(eviction, answer)
+            if isinstance(seen, Evicted | AlreadyGone):
+                return seen
+            if seen is not None and began_ns >= until_ns:
+                return doubt.otherwise
+            if not self._fence():
+                return EvictionFenced()
+            if seen is not None and sends_left:
+                sends_left -= 1
+                sent = await self._send("DELETE", path, body, JSON)
+                if isinstance(sent, Response):
+                    return Evicted()
+                now_ns = self._clock.monotonic_ns()
+                until_ns = max(until_ns, in_doubt_until_ns(sent, now_ns))
+            await self._clock.sleep(wait_s)
+            wait_s = min(2 * wait_s, EVICT_LOOK_S_MAX)
+
+    async def _send(
+        self, verb: str, path: str, body: bytes, content_type: str
+    ) -> Response | Failure:
+        answer = await self._client.request(
+            verb, path, _QUERY, body, content_type=content_type, timeout_s=EVICT_TIMEOUT_S
+        )
+        if isinstance(answer, Response) and not is_of_api(answer.body):
+            return Unreachable(Cause.LOST, "the answer is no object of the API", sent=True)
+        return answer
+
+
+def _is_ending(body: bytes) -> bool:
+    left = pod_ending(body)
+    return left is not None and left.is_ending
+
+
+def _seen(eviction: Eviction, answer: Response | Failure) -> Evicted | AlreadyGone | _There | None:
+    """What a read of the pod tells; None: nobody can tell now."""
+    if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+        return AlreadyGone()
+    read = pod_ending(answer.body) if isinstance(answer, Response) else None
+    if read is None:
+        return None
+    if read.uid != eviction.uid:
+        return AlreadyGone()
+    return Evicted() if read.is_ending else _There()
+
+
+def _patience(failure: Failure, attempt: int) -> float | None:
+    """How long to wait before the next try; None where none would help."""
+    wait_s = EVICT_RETRY_S * 2 ** (attempt - 1)
+    if isinstance(failure, Status):
+        if not (failure.transient or failure.code == _CONFLICT):
+            return None
+        wait_s = max(wait_s, failure.retry_after_s or 0.0)
+    elif isinstance(failure, Unreachable) and failure.cause in {Cause.CLOSED, Cause.CREDENTIALS}:
+        return None
+    return wait_s if wait_s <= EVICT_RETRY_AFTER_S_MAX else None

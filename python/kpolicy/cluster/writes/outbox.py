@@ -1,0 +1,183 @@
+"""Writes that may be late or lost, but never in the way.
+
+Owns a bounded queue with workers of its own: `offer` returns at once, what does not fit is dropped
+and counted, a newer item replaces a waiting one of the same key, and two of one key are never under
+way together. While `gives_way` says so there is one worker. Must not know what is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.limits import WRITE_RETRY_S, WRITE_TIMEOUT_S, WRITE_TRIES_MAX
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from kpolicy.heartbeat import NO_PULSE, Pulse
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxStatistics:
+    waiting: int
+    under_way: int
+    written: int
+    dropped: int  # did not fit
+    replaced: int  # overtaken by a newer one while waiting
+    failed: int  # tried, and given up
+
+
+class Outbox(Generic[Item]):
+    """`send` gives whether the item was written; it does not raise."""
+
+    def __init__(
+        self, send: Callable[[Item], Awaitable[bool]], *, capacity: int, workers: int
+    ) -> None:
+        self._send = send
+        self._capacity = capacity
+        self._workers = workers
+        self.gives_way: Callable[[], bool] = lambda: False
+        # Ordered, for taking the first of a plain dict again and again is quadratic.
+        self._waiting: OrderedDict[str, Item] = OrderedDict()
+        self._under_way: set[str] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._active = 0
+        self._asked: dict[str, asyncio.Event] = {}  # keys whose rest somebody waits for
+        self._rested = asyncio.Event()  # a worker found nothing more to do
+        self._written = self._dropped = self._replaced = self._failed = 0
+        self._pulse = NO_PULSE
+
+    def offer(self, key: str, item: Item, *, urgent: bool = False) -> bool:
+        """Queue it, before all others if it is urgent; false when it was dropped instead."""
+        if key in self._waiting:
+            self._replaced += 1
+        elif len(self._waiting) >= self._capacity:
+            self._dropped += 1
+            return False
+        self._waiting[key] = item
+        if urgent:
+            self._waiting.move_to_end(key, last=False)
+        self._start_worker()
+        return True
+
+    def withdraw(self, key: str) -> None:
+        """Forget an item that waits; one under way goes on."""
+        self._waiting.pop(key, None)
+        self._rest(key)
+
+    def waiting(self, key: str) -> Item | None:
+        """What waits to be written under that key."""
+        return self._waiting.get(key)
+
+    async def at_rest(self, key: str) -> None:
+        """Until nothing of that key waits or is under way. `run` must be running."""
+        while key in self._waiting or key in self._under_way:
+            await self._asked.setdefault(key, asyncio.Event()).wait()
+
+    def statistics(self) -> OutboxStatistics:
+        return OutboxStatistics(
+            len(self._waiting),
+            len(self._under_way),
+            self._written,
+            self._dropped,
+            self._replaced,
+            self._failed,
+        )
+
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        """Work until cancelled."""
+        self._pulse = pulse
+        pulse.rest(self._has_work)
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for _ in range(self._workers):
+                self._start_worker()
+            await asyncio.get_running_loop().create_future()
+
+    async def drain(self, clock: Clock, seconds: float) -> bool:
+        """Wait until all is written, at most so long; true when it is. `run` must be running."""
+
+        async def empty() -> None:
+            while self._waiting or self._under_way:
+                self._rested.clear()
+                await self._rested.wait()
+
+        waiting = asyncio.ensure_future(empty())
+        timer = asyncio.ensure_future(clock.sleep(seconds))
+        try:
+            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
+            return waiting.done()
+        finally:
+            waiting.cancel()
+            timer.cancel()
+
+    def _start_worker(self) -> None:
+        """Workers live while there is work: idle ones would all wake for every item."""
+        if self._group is None or self._active >= self._workers_max:
+            return
+        if self._next() is not None:
+            self._active += 1
+            self._group.create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._active <= self._workers_max and (key := self._next()) is not None:
+                item = self._waiting.pop(key)
+                self._under_way.add(key)
+                try:
+                    written = await self._send(item)
+                finally:
+                    self._under_way.discard(key)
+                    self._rest(key)
+                if written:
+                    self._written += 1
+                else:
+                    self._failed += 1
+                self._pulse.rest(self._has_work)
+                self._start_worker()  # those that gave way come back
+        finally:
+            self._active -= 1
+            self._rested.set()
+
+    @property
+    def _workers_max(self) -> int:
+        return 1 if self.gives_way() else self._workers
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting or self._under_way)
+
+    def _rest(self, key: str) -> None:
+        if key not in self._waiting and (asked := self._asked.pop(key, None)) is not None:
+            asked.set()
+
+    def _next(self) -> str | None:
+        # At most `workers` keys are under way: that many are skipped at most.
+        return next((key for key in self._waiting if key not in self._under_way), None)
+
+
+async def write(
+    client: ApiClient, clock: Clock, verb: str, path: str, body: bytes, *, content_type: str
+) -> Response | Failure:
+    """One write with few retries: only for what can be written twice without harm."""
+    for attempt in range(1, WRITE_TRIES_MAX + 1):
+        answer = await client.request(
+            verb, path, body=body, content_type=content_type, timeout_s=WRITE_TIMEOUT_S
+        )
+        wait_s = WRITE_RETRY_S * attempt
+        match answer:
+            case Response():
+                return answer
+            case Status() as status:
+                if not status.transient:
+                    return answer
+                wait_s = max(wait_s, status.retry_after_s or 0.0)
+            case Unreachable(cause=Cause.CLOSED | Cause.CREDENTIALS):
+                return answer
+        if attempt < WRITE_TRIES_MAX:
+            await clock.sleep(wait_s)
+    return answer

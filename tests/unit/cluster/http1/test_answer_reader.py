@@ -1,0 +1,64 @@
+"""An answer is the same however its bytes are cut, and what is no answer is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from kpolicy.cluster.http1.answer_reader import AnswerReader
+
+SIZED = b"HTTP/1.1 201 Created\r\nRetry-After: 3\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = (
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: t\r\n\r\n"
+)
+CLOSED = b"HTTP/1.0 200 OK\r\n\r\nhello"
+
+
+@pytest.mark.parametrize("answer", [SIZED, CHUNKED, CLOSED])
+@pytest.mark.parametrize("step", [1, 2, 7, 1000])
+def test_however_it_is_cut(answer: bytes, step: int) -> None:
+    reader = AnswerReader(100)
+    for at in range(0, len(answer), step):
+        assert not reader.whole
+        reader.feed(answer[at : at + step])
+    assert reader.whole == (answer is not CLOSED)
+    assert reader.ended()
+    assert reader.body == b"hello"
+    assert reader.reusable == (answer is not CLOSED)
+
+
+def test_headers_are_found_by_their_name_in_small_letters() -> None:
+    reader = AnswerReader(100)
+    reader.feed(SIZED)
+    assert (reader.status, reader.headers["retry-after"]) == (201, "3")
+
+
+def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
+    reader = AnswerReader(100)
+    reader.feed(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    assert (reader.whole, reader.reusable) == (True, False)
+
+
+def test_half_an_answer_is_none() -> None:
+    reader = AnswerReader(100)
+    reader.feed(SIZED[:-1])
+    assert not reader.ended()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"HTTP/1.1 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nmore",
+        b"x" * 100_000,
+    ],
+)
+def test_what_is_no_answer_is_refused(answer: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        AnswerReader(100).feed(answer)

@@ -1,0 +1,292 @@
+"""An eviction comes to exactly one outcome, and takes this very pod and no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kpolicy.clock import NANOSECONDS
+from kpolicy.cluster.api import MERGE_PATCH, ApiClient
+from kpolicy.cluster.limits import (
+    EVICT_SENDS_IN_DOUBT_MAX,
+    EVICT_TRIES_MAX,
+    UNANSWERED_IN_DOUBT_S,
+)
+from kpolicy.cluster.writes.evictor import (
+    AlreadyGone,
+    AlreadyLeaving,
+    Evicted,
+    Eviction,
+    EvictionFenced,
+    Evictor,
+    NotEvicted,
+    PodEnding,
+    is_of_another,
+    pod_ending,
+)
+from kpolicy.testing import (
+    ControlPlane,
+    Drop,
+    FaultRule,
+    RequestFault,
+    ScriptedFaults,
+    WatchFault,
+    node,
+    pod,
+)
+from kpolicy.testing.calls import Call
+from kpolicy.testing.resources import PODS
+from tests.unit.cluster.doubles import ImpatientClock, client
+
+MESSAGE = "kpolicy: preempting to accommodate a higher priority pod"
+
+
+@dataclass
+class Cluster:
+    control_plane: ControlPlane
+    evictor: Evictor
+    api: ApiClient
+    clock: ImpatientClock
+
+    def pods(self) -> dict[str, Mapping[str, Any]]:
+        return {one["metadata"]["name"]: one for one in self.control_plane.objects("Pod")}
+
+    def eviction(self, name: str = "a") -> Eviction:
+        return Eviction("default", name, self.pods()[name]["metadata"]["uid"], MESSAGE)
+
+    def faults(self, *faults: FaultRule) -> None:
+        self.control_plane.faults = ScriptedFaults(faults)
+
+    def writes(self) -> list[tuple[str, int]]:
+        return [
+            (entry.verb, entry.code)
+            for entry in self.control_plane.audit()
+            if entry.verb in {"patch", "delete"}
+        ]
+
+
+class Recreating:
+    """Before the deletion is looked at, the pod goes and another of its name comes."""
+
+    def __init__(self, it: Cluster) -> None:
+        self._store = it.control_plane.store
+        self._it = it
+
+    def on_request(self, call: Call) -> RequestFault | None:
+        if call.verb == "delete":
+            self._store.remove(PODS, "default", "a")
+            self._it.control_plane.add(pod("a", node_name="n1"))
+        return None
+
+    def on_watch_event(self, call: Call) -> WatchFault:
+        return WatchFault.NONE
+
+
+@asynccontextmanager
+async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
+    async with ControlPlane(kubelet=None) as control_plane:
+        control_plane.add(node("n1"), pod("a", node_name="n1"))
+        clock = ImpatientClock()
+        async with client(control_plane.url, clock) as api:
+            yield Cluster(control_plane, Evictor(api, clock, fence), api, clock)
+
+
+def deletes(fault: RequestFault, times: int | None = 1) -> FaultRule:
+    return FaultRule(fault, verb="delete", resource="pods", times=times)
+
+
+def patches(fault: RequestFault, times: int | None = 1) -> FaultRule:
+    return FaultRule(fault, verb="patch", subresource="status", times=times)
+
+
+async def test_the_pod_says_why_before_it_ends() -> None:
+    async with cluster() as it:
+        assert await it.evictor.evict(it.eviction()) == Evicted()
+        left = it.pods()["a"]
+        assert left["metadata"]["deletionTimestamp"], "with its own time to end"
+        (condition,) = [
+            one for one in left["status"]["conditions"] if one["type"] == "DisruptionTarget"
+        ]
+        assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
+        assert condition["message"] == MESSAGE
+        assert condition["lastTransitionTime"]
+        assert condition["observedGeneration"] == 1
+        assert [verb for verb, _ in it.writes()] == ["patch", "delete"]
+
+
+async def test_the_generation_that_it_observed_is_that_of_the_pod() -> None:
+    async with cluster() as it:
+        path = "/api/v1/namespaces/default/pods/a"
+        spec = json.dumps({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}})
+        await it.api.request("PATCH", path, body=spec.encode(), content_type=MERGE_PATCH)
+        assert await it.evictor.evict(it.eviction()) == Evicted()
+        condition = it.pods()["a"]["status"]["conditions"][-1]
+        assert (condition["type"], condition["observedGeneration"]) == ("DisruptionTarget", 2)
+        assert [verb for verb, _ in it.writes()][1:] == ["patch", "patch", "delete"]
+
+
+async def test_one_that_ends_already_is_not_deleted_again() -> None:
+    async with cluster() as it:
+        eviction = it.eviction()
+        assert await it.evictor.evict(eviction) == Evicted()
+        assert await it.evictor.evict(eviction) == AlreadyLeaving()
+        assert [verb for verb, _ in it.writes()] == ["patch", "delete", "patch"]
+
+
+async def test_a_pod_of_the_same_name_is_left_alone() -> None:
+    async with cluster() as it:
+        other = Eviction("default", "a", "another-uid", MESSAGE)
+        assert await it.evictor.evict(other) == AlreadyGone()
+        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+        assert "DisruptionTarget" not in str(it.pods()["a"])
+        assert [verb for verb, _ in it.writes()] == ["patch"]
+
+
+async def test_a_pod_recreated_between_the_two_writes_is_left_alone() -> None:
+    async with cluster() as it:
+        eviction = it.eviction()
+        it.control_plane.faults = Recreating(it)
+        assert await it.evictor.evict(eviction) == AlreadyGone()
+        assert it.pods()["a"]["metadata"]["uid"] != eviction.uid
+        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+
+
+async def test_one_that_is_not_there_is_gone() -> None:
+    async with cluster() as it:
+        assert await it.evictor.evict(Eviction("default", "nobody", "u", MESSAGE)) == AlreadyGone()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RequestFault(drop=Drop.BEFORE_COMMIT),
+        RequestFault(drop=Drop.AFTER_COMMIT),
+        RequestFault(status=429),
+        RequestFault(status=500),
+        RequestFault(status=503, retry_after_s=2),
+        RequestFault(status=409),
+    ],
+    ids=["lost", "answer lost", "429", "500", "503", "409"],
+)
+@pytest.mark.parametrize("write", [patches, deletes])
+async def test_what_may_pass_is_tried_again_and_twice_is_once(
+    fault: RequestFault, write: Callable[[RequestFault, int], FaultRule]
+) -> None:
+    async with cluster() as it:
+        it.faults(write(fault, 2))
+        assert await it.evictor.evict(it.eviction()) == Evicted()
+        assert it.pods()["a"]["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.parametrize(
+    ("write", "again_max"), [(patches, 0), (deletes, EVICT_SENDS_IN_DOUBT_MAX)]
+)
+async def test_it_is_given_up_after_tries(
+    write: Callable[[RequestFault, None], FaultRule], again_max: int
+) -> None:
+    async with cluster() as it:
+        it.faults(write(RequestFault(status=500), None))
+        outcome = await it.evictor.evict(it.eviction())
+        assert isinstance(outcome, NotEvicted)
+        assert outcome.code == 500
+        tries = len([code for _, code in it.writes() if code == 500])
+        assert EVICT_TRIES_MAX + bool(again_max) <= tries <= EVICT_TRIES_MAX + again_max
+        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+
+
+class LateDeletion:
+    """Deletions are lost on their way; the first comes through after all, when the pod is read for
+    the last time but one: long after the last was sent."""
+
+    def __init__(self, it: Cluster, clock: ImpatientClock, late_s: float) -> None:
+        self._it, self._clock, self._late_s = it, clock, late_s
+        self._sent_ns: int | None = None
+
+    def on_request(self, call: Call) -> RequestFault | None:
+        if call.verb == "delete":
+            self._sent_ns = self._clock.monotonic_ns()
+            return RequestFault(drop=Drop.BEFORE_COMMIT)
+        if call.verb == "get" and self._sent_ns is not None:
+            since_s = (self._clock.monotonic_ns() - self._sent_ns) / NANOSECONDS
+            if since_s > self._late_s and "a" in self._it.pods():
+                self._it.control_plane.store.remove(PODS, "default", "a")
+        return None
+
+    def on_watch_event(self, call: Call) -> WatchFault:
+        return WatchFault.NONE
+
+
+async def test_a_deletion_never_answered_is_not_given_up_while_it_may_come_through() -> None:
+    async with cluster() as it:
+        it.control_plane.faults = LateDeletion(it, it.clock, UNANSWERED_IN_DOUBT_S - 12)
+        assert await it.evictor.evict(it.eviction()) == AlreadyGone()
+
+
+async def test_a_deletion_that_cannot_come_through_any_more_is_given_up() -> None:
+    async with cluster() as it:
+        it.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
+        began_ns = it.clock.monotonic_ns()
+        outcome = await it.evictor.evict(it.eviction())
+        assert isinstance(outcome, NotEvicted)
+        assert (it.clock.monotonic_ns() - began_ns) / NANOSECONDS >= UNANSWERED_IN_DOUBT_S
+
+
+async def test_a_deletion_in_doubt_ends_with_our_leadership() -> None:
+    leading = [True, True, *[True] * (EVICT_TRIES_MAX - 1), False]
+    async with cluster(fence=lambda: leading.pop(0)) as it:
+        it.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
+        assert await it.evictor.evict(it.eviction()) == EvictionFenced()
+        assert leading == []
+
+
+@pytest.mark.parametrize("write", [patches, deletes])
+@pytest.mark.parametrize("fault", [RequestFault(status=403), RequestFault(status=422)])
+async def test_what_is_refused_is_asked_once(
+    write: Callable[[RequestFault, None], FaultRule], fault: RequestFault
+) -> None:
+    async with cluster() as it:
+        it.faults(write(fault, None))
+        outcome = await it.evictor.evict(it.eviction())
+        assert isinstance(outcome, NotEvicted)
+        assert outcome.code == fault.status
+        assert len([code for _, code in it.writes() if code == fault.status]) == 1
+        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+
+
+async def test_a_server_that_asks_for_too_much_patience_is_not_waited_for() -> None:
+    async with cluster() as it:
+        it.faults(deletes(RequestFault(status=429, retry_after_s=30), None))
+        outcome = await it.evictor.evict(it.eviction())
+        assert isinstance(outcome, NotEvicted)
+        assert outcome.code == 429
+        assert [code for _, code in it.writes() if code == 429] == [429]
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+async def test_nothing_is_sent_once_we_may_not_lead(writes: int) -> None:
+    asked = iter([True] * writes)
+    async with cluster(lambda: next(asked, False)) as it:
+        assert await it.evictor.evict(it.eviction()) == EvictionFenced()
+        assert len(it.writes()) == writes
+        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+
+
+def test_answers_are_read() -> None:
+    uid = "Precondition failed: UID in precondition: a, UID in object meta: b"
+    assert is_of_another(409, uid)
+    assert is_of_another(404, 'pods "a" not found')
+    assert not is_of_another(409, "the object has been modified")
+    assert not is_of_another(403, uid)
+    immutable = 'Pod "a" is invalid: metadata.uid: Invalid value: "b": field is immutable'
+    assert is_of_another(422, immutable)
+    assert not is_of_another(422, 'Pod "a" is invalid: status: Invalid value')
+    ending = b'{"metadata":{"uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}'
+    assert pod_ending(ending) == PodEnding("u", is_ending=True)
+    assert pod_ending(b'{"metadata":{"uid":"u"}}') == PodEnding("u", is_ending=False)
+    for body in (b"", b"[]", b'{"metadata":{}}', b'{"metadata":1}', b"[" * 100_000):
+        assert pod_ending(body) is None
