@@ -9,24 +9,46 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+# What the engine is built from: a changed test or bench rebuilds nothing.
+ENGINE_SOURCES := $(shell find rust/*/src -name '*.rs' 2>/dev/null) $(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help
 help: ## Print this help
 	@echo "kpolicy: make <target>"; echo
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMPS)/python: requirements.lock build/venv.sh
 	@PYTHON=$(PYTHON) build/venv.sh $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/engine: $(STAMPS)/python $(RUST_SOURCES) pyproject.toml
-	@echo "building the engine (Rust, optimised; a minute or two when cold)"
-	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
-	@touch $@
+# Rewritten only when the parts of pyproject.toml change that the build reads.
+$(STAMPS)/packaging: pyproject.toml build/packaging.py
+	@$(PYTHON) build/packaging.py $@
+
+# Either profile will do for `dev`: the stamp says which one is installed.
+$(STAMPS)/engine: $(STAMPS)/python $(STAMPS)/packaging $(ENGINE_SOURCES) build/engine.sh
+	@build/engine.sh development $(CURDIR)/$(VENV) $@
 
 .PHONY: dev
-dev: $(STAMPS)/engine ## Build everything into .venv (then .venv/bin/kpolicy works)
+dev: $(STAMPS)/engine ## Build everything into .venv (then .venv/bin/kpolicy works); seconds after a change in Rust
+
+.PHONY: release
+release: dev ## The same with the optimised engine: for benchmarks and the end-to-end tests
+	@[ "$$(cat $(STAMPS)/engine)" = release ] || build/engine.sh release $(CURDIR)/$(VENV) $(STAMPS)/engine
+
+# The inner loop. CONTRIBUTING.md has a table "you changed X, run Y".
+.PHONY: quick
+quick: dev ## Lint and test what changed since the last commit (BASE=main: since then), in seconds
+	@$(BIN)/python -m build.quick $(if $(BASE),--base $(BASE))
+
+T ?=
+.PHONY: py
+py: dev ## Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
+	$(BIN)/pytest -q $(T)
+
+.PHONY: rs
+rs: ## Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --test worlds'
+	cargo test --locked $(T)
 
 .PHONY: demo
 demo: dev ## Run the scheduler on an embedded control plane: no cluster needed, ends by itself
@@ -35,14 +57,19 @@ demo: dev ## Run the scheduler on an embedded control plane: no cluster needed, 
 .PHONY: test
 test: dev ## Run the tests (Rust and Python; no real cluster)
 	cargo test --workspace --locked --quiet
-	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 tests
+	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --durations=15 tests
+
+.PHONY: coverage
+coverage: dev ## Lines and branches of Python that the tests without a cluster reach; the report is in coverage/
+	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
+		--cov-report=html:coverage tests/unit tests/spec tests/docs
 
 .PHONY: e2e
-e2e: dev control-plane ## Test against a real kube-apiserver and etcd
+e2e: release control-plane ## Test against a real kube-apiserver and etcd
 	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
 
 .PHONY: e2e-full
-e2e-full: dev control-plane ## The same with the scenarios and nemeses that take long
+e2e-full: release control-plane ## The same with the scenarios and nemeses that take long
 	$(BIN)/pytest -q -m "cluster or peer" tests
 
 .PHONY: control-plane
@@ -57,7 +84,7 @@ WORLDS ?= 10000
 .PHONY: worlds
 worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with one from scratch
 	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
-	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile remembering -p kpolicy-engine \
+	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile development -p kpolicy-engine \
 		--test worlds --test recollections -- every_decision what_is_known --nocapture
 
 SEEDS ?= 500
@@ -67,7 +94,7 @@ simulate: dev ## Run the whole scheduler through SEEDS simulated clusters in tro
 	$(BIN)/python -m tests.simulation --kills 1 --jobs 2
 
 .PHONY: bench
-bench: dev ## Measure the engine and its boundary with Python
+bench: release ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
 
 SECONDS_OF_FUZZING ?= 60
@@ -76,15 +103,15 @@ fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine f
 	cargo run --release --locked --quiet -p kpolicy-codec --example mutate -- --seconds $(SECONDS_OF_FUZZING)
 
 .PHONY: bench-peer
-bench-peer: dev ## Compare with kube-scheduler's own cycle, in one run (Go; about ten minutes)
+bench-peer: release ## Compare with kube-scheduler's own cycle, in one run (Go; about ten minutes)
 	$(BIN)/python -m benches peer
 
 .PHONY: bench-cluster
-bench-cluster: dev control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
+bench-cluster: release control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
 	$(BIN)/python -m benches cluster --expect
 
 .PHONY: bench-endurance
-bench-endurance: dev control-plane ## Memory over 50 rounds of churn, failover, reload and stop, on a real API server
+bench-endurance: release control-plane ## Memory over 50 rounds of churn, failover, reload and stop, on a real API server
 	$(BIN)/python -m benches churn
 	$(BIN)/python -m benches failover
 
@@ -112,9 +139,14 @@ lock: $(STAMPS)/python ## Renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev \
 		--no-header --output-file requirements.lock pyproject.toml
 
+.PHONY: hooks
+hooks: $(STAMPS)/python ## Run the quick checks before each commit
+	$(BIN)/pip install --quiet pre-commit
+	$(BIN)/pre-commit install
+
 .PHONY: ci
 ci: lint test worlds simulate e2e ## Everything that must pass
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf $(VENV) target python/kpolicy/_engine*.so
+	rm -rf $(VENV) target coverage python/kpolicy/_engine*.so

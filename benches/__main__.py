@@ -1,7 +1,7 @@
 """`python -m benches [NAME…]`: the driver. `peer`, `cluster`, `churn` and `failover` have flags of
 their own.
 
-Owns the names, the flags and the exit code. Assumes an optimised build of the engine (`make dev`).
+Owns the names, the flags and the exit code. Assumes an optimised engine (`make release`).
 Must not measure.
 """
 

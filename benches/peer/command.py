@@ -1,7 +1,7 @@
 """`python -m benches peer`: kpolicy and kube-scheduler's own cycle, compared in one run.
 
 Owns the flags, the sizes asked for and the exit code. Assumes an optimised build of the engine
-(`make dev`). Must not measure.
+(`make release`). Must not measure.
 """
 
 from __future__ import annotations

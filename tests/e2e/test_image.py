@@ -1,7 +1,7 @@
 """deploy/container: what its stages run, run here, and the result as the image would run it.
 
 There is no container engine in CI, so that the base images are not covered: their Python is, by the
-steps being run with a bare one. The wheel is built from what `make dev` has compiled.
+steps being run with a bare one. The wheel is built from what `make release` has compiled.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What builds kpolicy and checks a change quickly; nothing here is shipped."""
