@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::columnar::Bits;
 use crate::error::Fault;
 use crate::value::Value;
 
@@ -103,6 +104,12 @@ pub enum Column<'a> {
     /// Integers of at most 2⁵⁰ either way, held as doubles: exact, and compared side by side.
     Whole(Cow<'a, [f64]>),
     Double(Cow<'a, [f64]>),
+    /// Booleans or numbers with lanes that have none: [`Answer::Absent`] in the lanes of `absent`,
+    /// where the column inside holds anything.
+    Sparse {
+        column: Box<Column<'a>>,
+        absent: Bits,
+    },
     /// Strings by id; id 0 is [`Answer::Absent`].
     Text {
         ids: &'a [u32],

@@ -1,6 +1,7 @@
 //! What has no kernel: the scalar evaluator, once for each class of lanes that read the same.
 
 use std::borrow::Cow;
+use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
@@ -166,19 +167,19 @@ impl<'a> Machine<'a> {
         Vector::packed(classes, outcomes)
     }
 
-    /// Lanes with equal ids read the same of `reads`; `None` when a read has no ids.
+    /// Lanes with equal ids read the same of `reads`; `None` when a read has no column.
     fn classes(&self, reads: &[u32]) -> Option<Classes<'a>> {
         let mut classes = Classes::All;
         for read in reads {
             let read = self.expression.reads.get(*read as usize)?;
-            let ids = match self.columns.column(read) {
-                Column::Constant(_) => continue,
-                Column::Text { ids, .. } | Column::Classes(ids) => ids.get(..self.lanes)?,
-                _ => return None,
-            };
+            let column = self.columns.column(read);
+            if matches!(column, Column::Constant(_)) {
+                continue;
+            }
+            let ids = ids_of(column, self.lanes)?;
             classes = match classes {
-                Classes::All => Classes::By(Cow::Borrowed(ids)),
-                Classes::By(before) => Classes::By(paired(&before, ids).into()),
+                Classes::All => Classes::By(ids),
+                Classes::By(before) => Classes::By(paired(&before, &ids).into()),
             };
         }
         Some(classes)
@@ -213,12 +214,39 @@ impl Known {
     }
 }
 
+/// Ids that are equal where a column answers the same; `None` when it is none.
+fn ids_of(column: Column<'_>, lanes: usize) -> Option<Cow<'_, [u32]>> {
+    Some(match column {
+        Column::Text { ids, .. } | Column::Classes(ids) => Cow::Borrowed(ids.get(..lanes)?),
+        Column::Bool(words) => {
+            let is_set = Bits::from_words(words.into_owned(), lanes);
+            (0..lanes).map(|lane| u32::from(is_set.get(lane))).collect()
+        }
+        Column::Int(values) => numbered(values.get(..lanes)?.iter().copied()).into(),
+        Column::Whole(values) | Column::Double(values) => {
+            numbered(values.get(..lanes)?.iter().map(|value| value.to_bits())).into()
+        }
+        Column::Sparse { column, absent } => {
+            let ids = ids_of(*column, lanes)?;
+            let id =
+                |(lane, id): (usize, &u32)| if absent.get(lane) { 0 } else { id.wrapping_add(1) };
+            ids.iter().enumerate().map(id).collect()
+        }
+        Column::Constant(_) | Column::Unavailable => return None,
+    })
+}
+
+/// Ids of the values that occur.
+fn numbered<T: Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<u32> {
+    let mut known: FxHashMap<T, u32> = FxHashMap::default();
+    let mut id = |value| {
+        let next = u32::try_from(known.len()).unwrap_or(NO_CLASS);
+        *known.entry(value).or_insert(next)
+    };
+    values.map(&mut id).collect()
+}
+
 /// Ids of the pairs of ids that occur together.
 fn paired(a: &[u32], b: &[u32]) -> Vec<u32> {
-    let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let mut id = |pair| {
-        let next = u32::try_from(pairs.len()).unwrap_or(NO_CLASS);
-        *pairs.entry(pair).or_insert(next)
-    };
-    a.iter().zip(b).map(|(a, b)| id((*a, *b))).collect()
+    numbered(a.iter().zip(b))
 }

@@ -68,11 +68,32 @@ impl<'a> Vector<'a> {
             Column::Int(values) => Self::Int { values: cut(values, lanes)?, error: None },
             Column::Whole(values) => Self::Whole(cut(values, lanes)?),
             Column::Double(values) => Self::Double { values: cut(values, lanes)?, error: None },
+            Column::Sparse { column, absent: lacking } => {
+                Self::of_column(*column, lanes, read, origin, absent)?.lacking(&lacking)?
+            }
             Column::Text { ids, dictionary } => {
                 let ids = ids.get(..lanes)?;
                 Self::Text { ids, dictionary, error: absent(ids) }
             }
         })
+    }
+
+    /// The same with errors in the lanes that have no value; `None` for what says itself where it
+    /// is absent.
+    fn lacking(self, absent: &Bits) -> Option<Self> {
+        let with =
+            |error: Option<Bits>| Some(error.map_or_else(|| absent.clone(), |e| e.or(absent)));
+        match self {
+            Self::Bool { truth, error } => {
+                Some(Self::Bool { truth: truth.minus(absent), error: error.or(absent) })
+            }
+            Self::Int { values, error } => Some(Self::Int { values, error: with(error) }),
+            Self::Whole(values) => {
+                Some(Self::Int { values: Cow::Owned(integers(&values)), error: with(None) })
+            }
+            Self::Double { values, error } => Some(Self::Double { values, error: with(error) }),
+            Self::Same(_) | Self::Text { .. } | Self::Each { .. } => None,
+        }
     }
 
     /// Whether the fact is there, lane by lane.
@@ -89,6 +110,10 @@ impl<'a> Vector<'a> {
             | Column::Double(_) => Bits::ones(lanes),
             Column::Constant(Answer::Absent) => Bits::zeros(lanes),
             Column::Text { ids, .. } => absent(ids.get(..lanes)?).not(),
+            Column::Sparse { column, absent: lacking } => {
+                let (truth, _) = Self::presence(column, lanes, absent)?.planes(lanes);
+                truth.minus(lacking)
+            }
             // Which classes have a value is asked of one lane of each.
             Column::Constant(_) | Column::Classes(_) | Column::Unavailable => return None,
         };

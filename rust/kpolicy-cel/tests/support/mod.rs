@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use kpolicy_cel::{Answer, Column, Columns, Dictionary, Facts, Map, Read, Value};
+use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Facts, Map, Read, Value};
 
 /// Steele's splitmix64.
 pub struct Chance(pub u64);
@@ -105,6 +105,21 @@ impl Columns for World {
             }
             "node.used" => Column::Int(Cow::Owned(self.used.clone())),
             "node.load" => Column::Double(Cow::Borrowed(&self.load)),
+            "node.spare" => {
+                let mut absent = Bits::zeros(self.free.len());
+                self.labels["a"]
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, id)| **id == 0)
+                    .for_each(|(lane, _)| absent.set(lane));
+                let column = Box::new(match self.free.len() % 4 {
+                    0 | 1 => Column::Int(Cow::Borrowed(&self.free)),
+                    #[allow(clippy::cast_precision_loss, reason = "they are small")]
+                    2 => Column::Whole(self.used.iter().map(|value| *value as f64).collect()),
+                    _ => Column::Int(Cow::Owned(self.used.clone())),
+                });
+                Column::Sparse { column, absent }
+            }
             "node.ready" => {
                 let mut words = vec![0_u64; self.ready.len().div_ceil(64)];
                 for (lane, ready) in self.ready.iter().enumerate() {
@@ -133,8 +148,10 @@ impl Columns for World {
                 _ => Answer::Absent,
             },
             "node.free" => Answer::from(self.free[lane]),
-            "node.used" => Answer::from(self.used[lane]),
             "node.load" => Answer::from(self.load[lane]),
+            "node.spare" if self.labels["a"][lane] == 0 => Answer::Absent,
+            "node.spare" if self.free.len() % 4 < 2 => Answer::from(self.free[lane]),
+            "node.used" | "node.spare" => Answer::from(self.used[lane]),
             "node.ready" => Answer::from(self.ready[lane]),
             "node.rack" => Answer::from(self.rack[lane]),
             "cluster.nodes" => Answer::from(3_i64),

@@ -79,7 +79,7 @@ impl Maker<'_> {
     }
 
     fn leaf(&mut self, kind: &'static str) -> usize {
-        let choice = self.chance.below(7);
+        let choice = self.chance.below(8);
         let key = *self.chance.pick(&["a", "b", "c", "none"]);
         match (kind, choice) {
             ("bool", 0) => self.constant("bool", json!(true)),
@@ -88,7 +88,8 @@ impl Maker<'_> {
             ("bool", 3) => self.fact("fact", "bool", "pod.hostNetwork", None),
             ("bool", 4) => self.fact("present", "bool", "pod.labels[]", Some(key)),
             ("bool", 5) => {
-                let fact = *self.chance.pick(&["node.taints", "node.said", "pod.names"]);
+                let fact =
+                    *self.chance.pick(&["node.taints", "node.said", "node.spare", "pod.names"]);
                 self.fact("present", "bool", fact, None)
             }
             ("bool", _) => self.fact("present", "bool", "node.labels[]", Some(key)),
@@ -97,6 +98,7 @@ impl Maker<'_> {
             ("int", 2) => self.fact("fact", "int", "node.rack", None),
             ("int", 3) => self.fact("fact", "int", "cluster.nodes", None),
             ("int", 4) => self.fact("fact", "int", "node.free", None),
+            ("int", 5) => self.fact("fact", "int", "node.spare", None),
             ("int", _) => {
                 let value = *self.chance.pick(&[0_i64, 1, 2, 5, 100, 4000, i64::MAX]);
                 self.constant("int", json!(value))

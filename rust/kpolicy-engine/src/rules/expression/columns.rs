@@ -9,13 +9,13 @@ use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Expression, Facts, 
 use rustc_hash::FxHashMap;
 
 use crate::resources::names;
-use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeView, Pod, columns};
 
 use super::api_path::kept_path;
+use super::domain_sums::DomainSums;
 use super::pod_set::{Asked, requested};
 use super::world::{
-    ClusterWorld, NodeWorld, by_slot, condition, fits, free, has_image, is_ready, offered, share,
+    ClusterWorld, NodeWorld, condition, fits, free, has_image, is_ready, offered, share,
     utilization,
 };
 
@@ -37,6 +37,7 @@ struct Amounts<'a> {
 pub struct NodeColumns<'a> {
     world: ClusterWorld<'a>,
     held: Vec<Held>,
+    sums: DomainSums,
 }
 
 /// The lanes that have a node.
@@ -48,11 +49,20 @@ impl<'a> NodeColumns<'a> {
     pub fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
         let cluster = world.0.cluster;
         let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
-        Self { world, held }
+        Self { world, held, sums: DomainSums::default() }
     }
 
     fn cluster(&self) -> &'a Cluster {
         self.world.0.cluster
+    }
+
+    /// A fact that rests on no node.
+    fn shared(&self, read: &Read) -> Answer {
+        if read.fact.starts_with("cluster.") {
+            self.sums.of_cluster(self.world, read)
+        } else {
+            self.world.read(read)
+        }
     }
 
     fn each<T: Copy>(&self, empty: T, of: impl Fn(NodeView<'_>) -> T) -> Vec<T> {
@@ -147,25 +157,11 @@ impl<'a> NodeColumns<'a> {
         })
     }
 
-    fn of_domain(&self, path: &str, args: &[Value]) -> Column<'_> {
-        let Some((Value::String(key), args)) = args.split_first() else {
-            return Column::Unavailable;
-        };
-        let domains = self.cluster().nodes().domains(key);
-        let live = &self.cluster().nodes().columns().live;
-        if live.iter().zip(domains.ids()).any(|(is_live, id)| *is_live && *id == ABSENT) {
-            // Absent lanes have no number.
-            return Column::Unavailable;
+    fn of_domain(&self, path: &str, read: &Read) -> Column<'_> {
+        match self.sums.of_domain(self.cluster(), path, read) {
+            Ok(sums) => sums.column(),
+            Err(_) => Column::Unavailable,
         }
-        let Ok(values) = by_slot(self.cluster(), path, args) else { return Column::Unavailable };
-        let mut sums = vec![0_i64; domains.len()];
-        for (id, value) in domains.ids().iter().zip(&values) {
-            if let Some(sum) = sums.get_mut(*id as usize) {
-                *sum = sum.saturating_add(*value);
-            }
-        }
-        let of = |id: &u32| sums.get(*id as usize).copied().unwrap_or(0);
-        Column::Int(Cow::Owned(domains.ids().iter().map(of).collect()))
     }
 }
 
@@ -293,7 +289,7 @@ impl Columns for NodeColumns<'_> {
 
     fn column(&self, read: &Read) -> Column<'_> {
         let Some(path) = read.fact.strip_prefix("node.") else {
-            return Column::Constant(self.world.read(read));
+            return Column::Constant(self.shared(read));
         };
         match self.held.get(read.index as usize) {
             Some(held @ Held::Labels(domains)) => {
@@ -306,7 +302,7 @@ impl Columns for NodeColumns<'_> {
             Some(Held::None) | None => {}
         }
         match path.strip_prefix("domain.") {
-            Some(path) => self.of_domain(path, &read.args),
+            Some(path) => self.of_domain(path, read),
             None => self.numbers(path, &read.args),
         }
     }
@@ -317,9 +313,15 @@ impl Columns for NodeColumns<'_> {
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
         let slot = self.cluster().nodes().slot_at(lane);
-        match slot.and_then(|slot| self.cluster().nodes().view(slot)) {
-            Some(node) => NodeWorld { world: self.world, node }.read(read),
-            None => Answer::Absent,
+        let Some(node) = slot.and_then(|slot| self.cluster().nodes().view(slot)) else {
+            return Answer::Absent;
+        };
+        if is_shared(&read.fact) {
+            return self.shared(read);
+        }
+        match read.fact.strip_prefix("node.domain.") {
+            None | Some("name") => NodeWorld { world: self.world, node }.read(read),
+            Some(path) => self.sums.on_node(self.cluster(), path, read, node.slot),
         }
     }
 }

@@ -11,6 +11,7 @@ mod columns;
 mod conditional;
 mod conditional_score;
 mod conditions;
+mod domain_sums;
 mod filter;
 mod load;
 mod needs;
