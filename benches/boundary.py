@@ -14,7 +14,7 @@ from benches.placing import Placing, Run, each
 from kpolicy.cli.progress import progress_bar
 from kpolicy.offline.report.columns import columns
 from kpolicy.offline.snapshot import default_program
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 
 NODES: Final = 5_000
 PODS: Final = 10_000

@@ -18,8 +18,8 @@ from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.bench import templates, world
 from kpolicy.offline.report.columns import columns
 from kpolicy.offline.snapshot import PolicyRefusedError
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.program import Program
 
 NODES: Final = 5_000
 SHAPES: Final = 200

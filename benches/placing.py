@@ -21,7 +21,7 @@ from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
 from kpolicy.offline.bench import world
 from kpolicy.offline.snapshot import PolicyRefusedError, Progress
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler.bind_end import BindEnd
 from kpolicy.scheduler.binds import Binds
 from kpolicy.scheduler.consequences import Consequences

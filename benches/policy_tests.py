@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from time import perf_counter
 
 import kpolicy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 TESTS: int = 1_000
 _HEAD = """\

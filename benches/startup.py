@@ -31,7 +31,7 @@ begin = now()
 from kpolicy.cli.findings import Findings
 from kpolicy.cli.render import render
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 imported = now()
 times = [(begin, imported)]
 for _ in range(5):

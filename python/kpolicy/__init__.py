@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from kpolicy.offline.survey import Survey, survey
     from kpolicy.offline.testing.results import PolicyTestRun
     from kpolicy.offline.testing.session import run_tests
+    from kpolicy.policy.assembly.program import Program
     from kpolicy.policy.compile import Compiled, compile_policy
-    from kpolicy.policy.convert import Converted, convert_policy
-    from kpolicy.policy.program import Program
-    from kpolicy.policy.reformat import Reformatted, reformat
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.format.convert import Converted, convert_policy
+    from kpolicy.policy.format.reformat import Reformatted, reformat
+    from kpolicy.policy.yaml.source import Source
 
 __version__ = VERSION
 
@@ -61,13 +61,13 @@ _LAZY: Final = {
     "survey": "kpolicy.offline.survey",
     "write_snapshot": "kpolicy.offline.recording.writer",
     "Compiled": "kpolicy.policy.compile",
-    "Program": "kpolicy.policy.program",
-    "Reformatted": "kpolicy.policy.reformat",
-    "Source": "kpolicy.policy.source",
-    "Converted": "kpolicy.policy.convert",
+    "Program": "kpolicy.policy.assembly.program",
+    "Reformatted": "kpolicy.policy.format.reformat",
+    "Source": "kpolicy.policy.yaml.source",
+    "Converted": "kpolicy.policy.format.convert",
     "compile_policy": "kpolicy.policy.compile",
-    "convert_policy": "kpolicy.policy.convert",
-    "reformat": "kpolicy.policy.reformat",
+    "convert_policy": "kpolicy.policy.format.convert",
+    "reformat": "kpolicy.policy.format.reformat",
 }
 
 __all__ = [

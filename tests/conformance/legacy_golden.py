@@ -14,7 +14,7 @@ from typing import Any
 
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import Compiled, compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 FOLDER = Path(__file__).parent / "policy-1.20"
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.run import Scheduler

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.util.types import Attributes
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.run import Scheduler

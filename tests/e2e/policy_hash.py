@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 
 @lru_cache(maxsize=64)

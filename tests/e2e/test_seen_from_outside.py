@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.telemetry.metrics import exponential
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane

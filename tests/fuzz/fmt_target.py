@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kpolicy.policy.carried import carried
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.document import read_documents, read_text
-from kpolicy.policy.reformat import comments_of, reformat
-from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.document_kinds import carried
+from kpolicy.policy.format.reformat import comments_of, reformat
+from kpolicy.policy.yaml.source import Source, SourceText
+from kpolicy.policy.yaml.tree_reader import read_documents, read_text
 
 _MANIFEST: Final = (
     b"apiVersion: v1\nkind:   ConfigMap\nmetadata: {name:  x}\ndata:\n  p.yaml: |%s\n%s  z: '1'\n"

@@ -16,8 +16,8 @@ from kpolicy.cli.render import render
 from kpolicy.diagnostics import Diagnostic, has_errors
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import Compiled, compile_policy
-from kpolicy.policy.fixes import fixed
-from kpolicy.policy.source import Source
+from kpolicy.policy.format.fixes import fixed
+from kpolicy.policy.yaml.source import Source
 
 FORMATS: Final = ("full", "concise", "json", "jsonl", "github", "sarif", "junit")
 # Mending compiles many times; what is larger is only linted.

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from kpolicy.policy.builtin_args import InterPodAffinityArgs
-from kpolicy.policy.model import SchedulingPolicy
+from kpolicy.policy.models.builtins import InterPodAffinityArgs
+from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
 from tests.fuzz import fmt_target
 from tests.fuzz.__main__ import seeds
 from tests.fuzz.expressions import expression

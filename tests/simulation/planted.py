@@ -19,7 +19,7 @@ from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import PodCondition, PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import ObjectVersion
 from kpolicy.engine import Applied, Decision, KeptNode
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import preemption
 from kpolicy.scheduler.config_map_source import ConfigMapSource
 from kpolicy.scheduler.extenders import two_steps

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from kpolicy.clock import Clock
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
 from kpolicy.testing.resources import BY_KIND

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 FOLDER: Final = Path(__file__).parents[2] / "rust/kpolicy-engine/tests/worlds"
 WRITTEN: Final = FOLDER / "rules.yaml"

@@ -98,6 +98,6 @@ def _is_path(action: argparse.Action) -> bool:
 
 
 def _codes() -> tuple[str, ...]:
-    from kpolicy.policy.catalogue import pages
+    from kpolicy.policy.codes.registry import pages
 
     return tuple(pages())

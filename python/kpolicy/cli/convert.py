@@ -1,6 +1,6 @@
 """`kpolicy convert`: a legacy policy or a kube-scheduler configuration as a SchedulingPolicy.
 
-Owns the verb's flags and its exit code. The converting is that of `kpolicy.policy.convert`.
+Owns the verb's flags and its exit code. The converting is that of `kpolicy.policy.format.convert`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:  # argparse has no public name for this
 def main(args: argparse.Namespace) -> int:
     from kpolicy.cli.inputs import policy_sources
     from kpolicy.cli.render import say_findings
-    from kpolicy.policy.convert import convert_policy
+    from kpolicy.policy.format.convert import convert_policy
 
     sources = [source for path in args.paths for source in policy_sources(path)]
     converted = convert_policy(sources, release=args.release)

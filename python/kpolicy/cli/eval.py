@@ -189,8 +189,7 @@ def _show(evaluated: Evaluated) -> None:
     from kpolicy.cli.findings import Findings
     from kpolicy.cli.render import render
     from kpolicy.offline.report.evaluation import steps_text, value_text
-    from kpolicy.policy.documents import placed
-    from kpolicy.policy.source import Source, SourceText
+    from kpolicy.policy.yaml.source import Source, SourceText, placed
 
     source = Source("<expression>", evaluated.expression)
     text = SourceText(source.name, evaluated.expression)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.yaml.source import Source, SourceText
 
 _NOWHERE: Final = Place("", 1, 1, 1, 1)
 

@@ -1,7 +1,7 @@
 """`kpolicy fmt`: policy files in the usual form.
 
 Owns the verb's flags, reading and writing files, and its exit code. The laying out is that of
-`kpolicy.policy.reformat`.
+`kpolicy.policy.format.reformat`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kpolicy.cli.failure import CannotWorkError
 
 if TYPE_CHECKING:
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.yaml.source import Source
 
 _EPILOG: Final = """\
 Keys in order, two spaces, one blank line at most; comments, block scalars and lists in [ ] stay as
@@ -50,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
     from kpolicy.cli.findings import Findings
     from kpolicy.cli.inputs import policy_sources
     from kpolicy.cli.render import render
-    from kpolicy.policy.reformat import reformat
+    from kpolicy.policy.format.reformat import reformat
 
     changed = broken = 0
     sources = [(path, source) for path in args.paths for source in policy_sources(path)]

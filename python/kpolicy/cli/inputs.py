@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from kpolicy.cli.failure import CannotWorkError
+from kpolicy.policy.library import shipped_names, shipped_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
-from kpolicy.policy.shipped import shipped_names, shipped_source
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
 # A folder with more policy files than this is not a folder of policies.

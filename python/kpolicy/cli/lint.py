@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kpolicy.diagnostics import Diagnostic
     from kpolicy.offline.snapshot import Snapshot
     from kpolicy.policy.compile import Compiled
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.yaml.source import Source
 
 _FORMATS: Final = ("full", "concise", "json", "jsonl", "github", "sarif", "junit")
 _STDIN: Final = "<stdin>"
@@ -155,7 +155,7 @@ class _Work:
         return 1 if has_changes and not self._args.exit_zero else 0
 
     def _mended(self, index: int) -> tuple[tuple[Source, ...], tuple[Diagnostic, ...]]:
-        from kpolicy.policy.fixes import fixed
+        from kpolicy.policy.format.fixes import fixed
 
         done = fixed(
             self._units[index],

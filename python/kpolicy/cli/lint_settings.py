@@ -122,7 +122,7 @@ def _prefixes(written: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def _prefix(code: str, where: str) -> str:
-    from kpolicy.policy.catalogue import pages
+    from kpolicy.policy.codes.registry import pages
     from kpolicy.policy.nearest import did_you_mean
 
     if any(one.startswith(code) for one in pages()):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from kpolicy.cli.findings import Findings, summary
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 
 def say_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.findings import Findings, place_of
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.catalogue import pages
+from kpolicy.policy.codes.registry import pages
 from kpolicy.version import VERSION
 
 _SARIF_LEVELS: Final = {

@@ -12,7 +12,7 @@ from typing import Final
 
 from kpolicy.cli.findings import Findings, fix_word, place_of
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.source import SourceText
+from kpolicy.policy.yaml.source import SourceText
 
 _GUTTER_MIN: Final = 2
 _COLUMNS_MAX: Final = 500

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kpolicy.cli.failure import CannotWorkError
 
 if TYPE_CHECKING:
-    from kpolicy.policy.catalogue_page import Page
+    from kpolicy.policy.codes import Page
 
 
 def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
@@ -48,13 +48,13 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _pages() -> dict[str, Page]:
-    from kpolicy.policy.catalogue import pages, runtime_pages
+    from kpolicy.policy.codes.registry import pages, runtime_pages
 
     return {**pages(), **runtime_pages()}
 
 
 def _page(code: str | None) -> Page:
-    from kpolicy.policy.catalogue import FAMILIES
+    from kpolicy.policy.codes import FAMILIES
     from kpolicy.policy.nearest import did_you_mean
 
     if code is None:

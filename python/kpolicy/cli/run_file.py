@@ -30,7 +30,7 @@ def settings_of_file(path: Path) -> dict[str, Any]:
     from kpolicy.cli.findings import Findings
     from kpolicy.cli.render import render
     from kpolicy.diagnostics import has_errors
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.yaml.source import Source
     from kpolicy.scheduler.configuration import read_configuration
     from kpolicy.scheduler.problem import CONFIGURATION_INVALID
 

@@ -34,8 +34,8 @@ def main(args: argparse.Namespace) -> int:
     from pydantic import BaseModel
 
     from kpolicy.offline.testing.model import PolicyTest
-    from kpolicy.policy.kubescheduler_model import Configuration
-    from kpolicy.policy.model import SchedulingPolicy
+    from kpolicy.policy.legacy.kubescheduler_versions import Configuration
+    from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
     from kpolicy.scheduler.configuration import SchedulerConfiguration
 
     models: dict[str, type[BaseModel]] = {

@@ -17,7 +17,7 @@ from kpolicy.cli.param_flag import add_param_flag
 
 if TYPE_CHECKING:
     from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
-    from kpolicy.policy.program import Program
+    from kpolicy.policy.assembly.program import Program
 
 FORMATS: Final = ("table", "json")
 SNAPSHOT_HELP: Final = (

@@ -20,7 +20,7 @@ from kpolicy.cli.param_flag import add_param_flag
 if TYPE_CHECKING:
     from kpolicy.offline.testing.results import PolicyTestRun
     from kpolicy.offline.testing.session import Session
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.yaml.source import Source
 
 _FORMATS: Final = ("text", "json", "junit", "github")
 _EPILOG: Final = """\
@@ -135,7 +135,7 @@ def _session(args: argparse.Namespace) -> Session:
 def _sources(paths: Sequence[str]) -> list[Source]:
     from kpolicy.offline.testing.session import sources_of
     from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
-    from kpolicy.policy.source import Source
+    from kpolicy.policy.yaml.source import Source
 
     sources: list[Source] = []
     for path in paths:

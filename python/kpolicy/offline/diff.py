@@ -22,8 +22,8 @@ from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
 from kpolicy.offline.pod_lookup import key_of_pod, queue_order
 from kpolicy.offline.snapshot import Progress, Snapshot
 from kpolicy.offline.unplaced import unplaced
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import EVERY_POD
-from kpolicy.policy.program import Program
 
 _NOW_NS: Final = 0
 

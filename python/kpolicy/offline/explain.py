@@ -27,8 +27,8 @@ from kpolicy.offline.pod_lookup import (
 )
 from kpolicy.offline.snapshot import Snapshot, default_program
 from kpolicy.offline.unplaced import unplaced
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import EVERY_POD
-from kpolicy.policy.program import Program
 
 # No rule reads the time of an explanation.
 _NOW_NS: Final = 0

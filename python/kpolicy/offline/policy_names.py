@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kpolicy.policy.assembly.expressions import Expressions
+from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.cel.environment import Parameter
 from kpolicy.policy.compile import Examined
-from kpolicy.policy.expressions import Expressions
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.policies import Policy
-from kpolicy.policy.resolve import AppliedRule
 
 
 @dataclass(frozen=True, slots=True)

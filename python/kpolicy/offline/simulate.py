@@ -17,8 +17,8 @@ from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.pod_lookup import queue_order
 from kpolicy.offline.snapshot import Progress, Snapshot, default_program
 from kpolicy.offline.utilisation import Utilisation, utilisation
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import EVERY_POD
-from kpolicy.policy.program import Program
 
 # Rules may read ages; a recorded cluster stands still at its epoch.
 _NOW_NS: Final = 0

@@ -20,8 +20,8 @@ from kpolicy.offline.json_objects import Broken, Json, objects
 from kpolicy.offline.problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
 from kpolicy.offline.recording.header import Header
 from kpolicy.offline.yaml_objects import json_documents
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.program import Program
 
 _NOT_JSON: Final = "NotJson"
 Progress = Callable[[int, int], None]

@@ -17,7 +17,7 @@ import yaml
 
 from kpolicy.offline.limits import YAML_ALIASED_NODES_MAX, YAML_BYTES_MAX, YAML_NESTING_MAX
 from kpolicy.offline.problem import NOT_YAML, TOO_LARGE, Problem
-from kpolicy.policy.yaml_scalar import resolve
+from kpolicy.policy.yaml.tree_reader import resolve
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # At the start of a line this begins a document wherever it stands, also inside block text.

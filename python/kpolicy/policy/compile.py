@@ -8,27 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Note, has_errors
-from kpolicy.policy.assemble import assemble
-from kpolicy.policy.catalogue import remark
-from kpolicy.policy.checks import check_policies
-from kpolicy.policy.config_maps import uncalled
-from kpolicy.policy.cycle_cost import never_evaluated
-from kpolicy.policy.documents import find_documents
-from kpolicy.policy.expression_sets import ExpressionSets
+from kpolicy.policy.assembly.assemble import assemble
+from kpolicy.policy.assembly.cycle_cost import never_evaluated
+from kpolicy.policy.assembly.expressions import ExpressionSets
+from kpolicy.policy.assembly.params import ParamValues, uncalled
+from kpolicy.policy.assembly.policy_checks import check_policies
+from kpolicy.policy.assembly.program import Program, encode
+from kpolicy.policy.assembly.read_policy import Policy, WrittenRules, read_policies, written_rules
+from kpolicy.policy.assembly.resolve import Resolution, Served, effective, lineages, resolve
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.document_kinds import find_documents
+from kpolicy.policy.library import DEFAULT, extended_policies, offered, shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
-from kpolicy.policy.params import ParamValues
-from kpolicy.policy.policies import Policy, WrittenRules, read_policies, written_rules
-from kpolicy.policy.program import Program, encode
-from kpolicy.policy.resolve import Resolution, Served, effective, lineages, resolve
-from kpolicy.policy.shipped import DEFAULT, shipped_names, shipped_source
-from kpolicy.policy.source import Source, SourceText
 from kpolicy.policy.suppress import without_suppressed
+from kpolicy.policy.yaml.source import Source, SourceText
 
 # Of a profile in a program for offline verbs: every pending pod is served.
 EVERY_POD: Final = "*"
@@ -108,11 +106,11 @@ def examine(
     said = [*found.diagnostics, *read.diagnostics]
     distinct, said_names = _distinct(read.policies)
     values = ParamValues(params or {}, found.config_maps)
-    others = _library(distinct, library)
+    others = extended_policies(distinct, library)
     work = _Work(distinct, others, values)
     said += [*said_names, *work.diagnostics, *uncalled(found.config_maps, distinct)]
     if params:
-        said += values.unknown([*distinct, *others.values(), *_offered(library).values()])
+        said += values.unknown([*distinct, *others.values(), *offered(library).values()])
     if not distinct and not has_errors(tuple(said)):
         said.append(remark("KP101", f"there is no policy in {named[0].name}"))
     profiles = dict(work.resolution.profiles)
@@ -160,36 +158,6 @@ def _distinct(policies: Iterable[Policy]) -> tuple[list[Policy], list[Diagnostic
             message = f"two policies are called `{policy.name}`"
             said.append(policy.remark("KP104", message, ("metadata", "name"), notes=(note,)))
     return list(by_name.values()), said
-
-
-@cache
-def _shipped_policy(name: str) -> Policy | None:
-    """A policy to extend that is not among the sources."""
-    read = read_policies(find_documents([shipped_source(name)]).documents)
-    return next((policy for policy in read.policies if policy.name == name), None)
-
-
-def _library(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
-    """Those of the others that `policies` extend, at first or second hand."""
-    own = {policy.name for policy in policies}
-    library: dict[str, Policy] = {}
-    wanted = [policy.model.spec.extends for policy in policies]
-    if all(name is None or name in own for name in wanted):
-        return library
-    offered = _offered(sources)
-    while wanted:
-        name = wanted.pop()
-        if name is None or name in own or name in library:
-            continue
-        found = offered.get(name) or (_shipped_policy(name) if name in shipped_names() else None)
-        if found is not None:
-            library[name] = found
-            wanted.append(found.model.spec.extends)
-    return library
-
-
-def _offered(sources: Sequence[Source]) -> dict[str, Policy]:
-    return {one.name: one for one in read_policies(find_documents(sources).documents).policies}
 
 
 def _nodes(entry: Mapping[str, Any]) -> int:

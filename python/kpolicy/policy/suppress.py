@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Severity, Span
-from kpolicy.policy.catalogue import remark
-from kpolicy.policy.documents import placed
-from kpolicy.policy.source import SourceText
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.yaml.source import SourceText, placed
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
 # A line that begins a block scalar: the comment on it stands for the lines of the block as well.

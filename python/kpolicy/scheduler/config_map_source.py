@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_sink import HeldConfigMap
 from kpolicy.scheduler.config_map_watches import ConfigMapWatches

@@ -13,8 +13,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from kpolicy.clock import Clock
-from kpolicy.policy.config_maps import wanted_config_maps
-from kpolicy.policy.source import Source
+from kpolicy.policy.assembly.params import wanted_config_maps
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_sink import HeldConfigMap

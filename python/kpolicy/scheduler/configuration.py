@@ -14,14 +14,12 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.catalogue import remark
-from kpolicy.policy.document import read_documents
-from kpolicy.policy.documents import placed
-from kpolicy.policy.edge import Edge, NonEmpty, refuse
-from kpolicy.policy.findings import validated
-from kpolicy.policy.model import API_VERSION
-from kpolicy.policy.source import Source, SourceText
-from kpolicy.policy.tree import Mapping, Node, Scalar, key_at, string
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.models.scheduling_policy import API_VERSION
+from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
+from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, key_at, string
+from kpolicy.policy.yaml.source import Source, SourceText, placed
+from kpolicy.policy.yaml.tree_reader import read_documents
 from kpolicy.scheduler.config_map_name import config_map_name
 from kpolicy.scheduler.problem import Problem
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX

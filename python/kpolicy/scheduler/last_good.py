@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from kpolicy.cluster.writes.conventions import api_micro_time
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_source import PolicySource
 from kpolicy.scheduler.problem import LAST_GOOD_UNUSABLE, Problem

@@ -18,7 +18,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.heartbeat import Heartbeats, Pulse
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.config_map_source import ConfigMapSource

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kpolicy.clock import Clock
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_files import PolicyTexts, never_updates, read_policies
 from kpolicy.scheduler.problem import Problem

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.diagnostics import Diagnostic, Severity
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.reload import InForce, Reloaded, one_line
 

@@ -16,8 +16,8 @@ from typing import Protocol
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.heartbeat import NO_PULSE, Pulse
-from kpolicy.policy.program import Program
-from kpolicy.policy.source import Source
+from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread

@@ -23,7 +23,7 @@ from kpolicy.cluster.patience import Patience
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.comparer import Compared
 from kpolicy.scheduler.engine_port import EnginePort

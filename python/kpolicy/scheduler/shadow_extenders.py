@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Severity
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler.problem import SHADOW_ASKS_NOBODY
 
 _HINT: Final = (

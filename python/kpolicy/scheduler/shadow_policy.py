@@ -17,7 +17,7 @@ from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import NO_PULSE, Pulse
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.engine_port import EnginePort
 from kpolicy.scheduler.informers import Informers

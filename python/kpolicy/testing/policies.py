@@ -20,11 +20,11 @@ from kpolicy.diagnostics import Diagnostic, has_errors
 from kpolicy.offline.report import explanation
 from kpolicy.offline.testing.observe import PARK, PLACE, Observation, Unobserved, World, world
 from kpolicy.offline.testing.rules import RuleNames, rule_names
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.library import shipped_names, shipped_source
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.program import Program
-from kpolicy.policy.shipped import shipped_names, shipped_source
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 Object = Mapping[str, Any]
 

@@ -15,8 +15,8 @@ import pytest
 
 from kpolicy.offline.lint import lint
 from kpolicy.offline.snapshot import Snapshot
-from kpolicy.policy.catalogue import pages
-from kpolicy.policy.source import Source
+from kpolicy.policy.codes.registry import pages
+from kpolicy.policy.yaml.source import Source
 from tests.spec.lint.cluster import objects
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.policy.catalogue import pages
+from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 FOLDER = Path(__file__).parent
 SCENARIO = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)```\n\n```findings\n(.*?)```", re.M | re.S)

@@ -10,7 +10,7 @@ import pytest
 
 from kpolicy.cli import main, offered_verbs
 from kpolicy.cli.command_tree import command_tree
-from kpolicy.policy.catalogue import pages
+from kpolicy.policy.codes.registry import pages
 
 Capture = pytest.CaptureFixture[str]
 # As the Makefile, this needs it.

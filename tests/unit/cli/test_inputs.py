@@ -8,7 +8,7 @@ import pytest
 
 from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.inputs import policy_sources
-from kpolicy.policy.shipped import shipped_names
+from kpolicy.policy.library import shipped_names
 
 
 @pytest.fixture(autouse=True)

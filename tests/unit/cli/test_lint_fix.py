@@ -10,8 +10,8 @@ import pytest
 
 from kpolicy import cli
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.fixes import fixed
-from kpolicy.policy.source import Source
+from kpolicy.policy.format.fixes import fixed
+from kpolicy.policy.yaml.source import Source
 
 CORPUS = Path(__file__).parents[2] / "spec" / "lint" / "corpus"
 

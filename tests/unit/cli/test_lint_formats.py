@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kpolicy import cli
-from kpolicy.policy.catalogue import pages
+from kpolicy.policy.codes.registry import pages
 
 CORPUS = Path(__file__).parents[2] / "spec" / "lint" / "corpus"
 FORMATS = ("full", "concise", "json", "jsonl", "github", "sarif", "junit")

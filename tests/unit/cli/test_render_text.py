@@ -5,7 +5,7 @@ from __future__ import annotations
 from kpolicy.cli.findings import Findings, summary
 from kpolicy.cli.render import render
 from kpolicy.diagnostics import Diagnostic, Note, Place, Severity
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 
 def shown(text: str, place: Place, *notes: Note, hint: str = "", is_color: bool = False) -> str:

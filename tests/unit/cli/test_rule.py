@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kpolicy import cli
-from kpolicy.policy.catalogue import pages, runtime_pages
+from kpolicy.policy.codes.registry import pages, runtime_pages
 
 
 def test_a_code_has_a_page_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from kpolicy.cli.run_policies import delivery_of
 from kpolicy.cli.run_settings import RunSettings, add_flags
 from kpolicy.cli.run_sources import settled, unknown_variables
 from kpolicy.clock import SystemClock
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.configuration import SchedulerConfiguration, read_configuration
 from kpolicy.scheduler.policy_source import FileSource, FixedSource

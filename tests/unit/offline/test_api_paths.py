@@ -14,9 +14,9 @@ import pytest
 from kpolicy.engine import Engine
 from kpolicy.offline.evaluate import Evaluating
 from kpolicy.offline.snapshot import Snapshot
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.program import Program
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 STARTED = "2026-01-02T03:04:05Z"
 

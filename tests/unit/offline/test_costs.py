@@ -10,7 +10,7 @@ from kpolicy import Program, Snapshot, compile_policy, explain
 from kpolicy.offline.lint import lint
 from kpolicy.offline.report.explanation import text as shown
 from kpolicy.offline.simulate import simulate
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 
 NESTED = "node.pods.all(p, node.pods.exists(q, q.priority >= p.priority))"

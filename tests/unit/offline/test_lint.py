@@ -9,7 +9,7 @@ import pytest
 from kpolicy.offline.lint import lint, verdicts
 from kpolicy.offline.recording.header import Content, Header, Origin
 from kpolicy.offline.snapshot import Recorded, Snapshot
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 from kpolicy.version import VERSION
 from tests.spec.lint.cluster import objects

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpolicy.policy.compile import EVERY_POD, compile_policy
+from kpolicy.policy.library import shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX
-from kpolicy.policy.shipped import shipped_source
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import document, names, policy, profile, said
 
 DEMO = shipped_source("demo")

@@ -13,7 +13,7 @@ import pytest
 from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.evaluate import evaluate
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.testing.builders import node, pod
 from tests.unit.policy.hostile import DOCUMENTS, EVALUATED, MEANINGS, TEXTS
 from tests.unit.policy.policies import policy

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from kpolicy.clock import SystemClock
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.config_maps import WithConfigMaps
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.problem import Problem

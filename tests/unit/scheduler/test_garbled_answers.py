@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.run import Scheduler

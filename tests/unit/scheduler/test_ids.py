@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kpolicy.engine import Verdict
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.decide import Basis, Placement
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.pod_try import PodTry

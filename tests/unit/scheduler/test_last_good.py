@@ -9,7 +9,7 @@ import pytest
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.last_good import LastGood, decoded, encoded

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kpolicy.clock import ManualClock
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_files import PolicyTexts, read_policies
 from kpolicy.scheduler.policy_source import FileSource, FixedSource

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.program import Program, ProgramProfile
-from kpolicy.policy.source import Source
+from kpolicy.policy.assembly.program import Program, ProgramProfile
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_status import conditions, document, notice, refused
 from kpolicy.scheduler.problem import POLICY_INVALID, POLICY_UNREADABLE, Problem

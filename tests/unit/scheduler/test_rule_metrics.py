@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.run import Scheduler

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.problem import ADDRESS_UNUSABLE, LEADERSHIP_LOST, POLICY_INVALID, TASK_DIED
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod

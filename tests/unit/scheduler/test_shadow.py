@@ -14,7 +14,7 @@ import pytest
 from kpolicy.clock import SystemClock
 from kpolicy.engine import Engine, Opinion, Refusal, Verdict
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.policy_source import FixedSource
 from kpolicy.scheduler.shadow import Shadow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.e2e.test_watched_resources import DEFAULT, FEW, READ_BY_DEFAULT, READ_BY_FEW

@@ -15,8 +15,8 @@ from typing import Any
 
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.program import Program, ProgramProfile
-from kpolicy.policy.source import Source
+from kpolicy.policy.assembly.program import Program, ProgramProfile
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.policy_source import FixedSource, PolicySource
 from kpolicy.scheduler.problem import Problem

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import PolicyDecision, PolicyUnderTest, load_policy, node, pod
 from tests.unit.offline.testing.suites import HEAD, NODES, POLICY
 

@@ -20,7 +20,7 @@ from kpolicy.offline.bench import templates
 from kpolicy.offline.bench.world import Size, bodies
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.snapshot import PolicyRefusedError, Progress, default_program
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 
 _NOW_NS: Final = 0
 NANOSECONDS: Final = 1_000_000_000

@@ -17,14 +17,14 @@ from kpolicy.offline.lint.names import Names, names_of
 from kpolicy.offline.lint.recorded import of_other_versions
 from kpolicy.offline.lint.verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshot import Snapshot
+from kpolicy.policy.assembly.cycle_cost import beyond
+from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.compile import Compiled, Examined, examine
-from kpolicy.policy.cycle_cost import beyond
 from kpolicy.policy.lint.reads import own
 from kpolicy.policy.lint.terms import is_literal, is_lookup
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
-from kpolicy.policy.resolve import AppliedRule
-from kpolicy.policy.source import Source
-from kpolicy.policy.tree import Path
+from kpolicy.policy.yaml.nodes import Path
+from kpolicy.policy.yaml.source import Source
 
 # What is told of a part of a rule and makes it the same everywhere.
 _EXPLAINING: Final = frozenset({"KP303", "KP305", "KP307", "KP323"})

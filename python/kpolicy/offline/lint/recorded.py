@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.offline.snapshot import Recorded
-from kpolicy.policy.catalogue import remark
+from kpolicy.policy.codes.registry import remark
 from kpolicy.version import KUBERNETES_RELEASE, VERSION
 
 

@@ -15,12 +15,12 @@ from kpolicy.offline.explain import Explaining
 from kpolicy.offline.json_objects import Json
 from kpolicy.offline.kinds import DEFAULT_SCHEDULER
 from kpolicy.offline.snapshot import Snapshot
+from kpolicy.policy.assembly.entries import Entries
+from kpolicy.policy.assembly.expressions import ExpressionSets
+from kpolicy.policy.assembly.program import Program, encode
+from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.compile import EVERY_POD
-from kpolicy.policy.entries import Entries
-from kpolicy.policy.expression_sets import ExpressionSets
-from kpolicy.policy.program import Program, encode
-from kpolicy.policy.resolve import AppliedRule
-from kpolicy.policy.tree import Path
+from kpolicy.policy.yaml.nodes import Path
 
 # Pods times nodes that are asked about: a second or two, whatever the snapshot.
 JUDGEMENTS_MAX: Final = 100_000

@@ -14,7 +14,7 @@ from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.testing.documents import holds_only_tests, holds_tests, read_suites
 from kpolicy.offline.testing.load import load_inputs
 from kpolicy.offline.testing.run import SuiteRun
-from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.yaml.source import Source, SourceText
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.offline.testing.limits import QUOTED_CHARACTERS_MAX
-from kpolicy.policy.catalogue import remark
-from kpolicy.policy.parts import ExpressionParts, RuleParts
+from kpolicy.policy.assembly.rule_places import ExpressionParts, RuleParts
+from kpolicy.policy.codes.registry import remark
 
 TRUE: Final = "true"
 FALSE: Final = "false"

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from kpolicy.diagnostics import Diagnostic, Note, Place, Span, has_errors
 from kpolicy.offline.testing.model import KIND, OF_REPLAYS, Expectation, PolicyTest, Step, Test
 from kpolicy.offline.testing.never import compiled
-from kpolicy.policy.catalogue import remark
-from kpolicy.policy.document import read_documents
-from kpolicy.policy.documents import placed
-from kpolicy.policy.findings import validated
-from kpolicy.policy.model import API_VERSION
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.models.scheduling_policy import API_VERSION
+from kpolicy.policy.models.validation import validated
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.scalar_map import ScalarMap
-from kpolicy.policy.source import Source, SourceText
-from kpolicy.policy.tree import Mapping as MappingNode
-from kpolicy.policy.tree import Node, Path, Scalar, dotted, find, key_at, string
+from kpolicy.policy.yaml.nodes import Mapping as MappingNode
+from kpolicy.policy.yaml.nodes import Node, Path, Scalar, dotted, find, key_at, string
+from kpolicy.policy.yaml.scalar_map import ScalarMap
+from kpolicy.policy.yaml.source import Source, SourceText, placed
+from kpolicy.policy.yaml.tree_reader import read_documents
 
 
 @dataclass(frozen=True, slots=True)

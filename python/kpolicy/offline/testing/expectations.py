@@ -33,7 +33,7 @@ from kpolicy.offline.testing.observe import PARK, PLACE, Observation, RuleError
 from kpolicy.offline.testing.results import Mismatch, Rewrite
 from kpolicy.offline.testing.rules import RuleNames
 from kpolicy.offline.testing.wakes import words
-from kpolicy.policy.tree import Path, Plain, dotted
+from kpolicy.policy.yaml.nodes import Path, Plain, dotted
 
 _NONE: Final = "none"
 _PASSES: Final = "pass"

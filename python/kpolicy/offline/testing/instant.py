@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from kpolicy.policy.edge import refuse
+from kpolicy.policy.models.validation import refuse
 
 _FORM: Final = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII

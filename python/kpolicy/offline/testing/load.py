@@ -14,11 +14,11 @@ from pathlib import PurePath
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.offline.testing.documents import Suite
+from kpolicy.policy.library import shipped_names, shipped_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.shipped import shipped_names, shipped_source
-from kpolicy.policy.source import Source
-from kpolicy.policy.tree import Path
+from kpolicy.policy.yaml.nodes import Path
+from kpolicy.policy.yaml.source import Source
 
 _POLICY_SUFFIXES = (".yaml", ".yml", ".json", ".cfg")
 TEST_SUFFIXES = (".test.yaml", ".test.yml")

@@ -23,8 +23,8 @@ from pydantic.alias_generators import to_camel
 
 from kpolicy.offline.testing.instant import check_instant
 from kpolicy.offline.testing.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
-from kpolicy.policy.edge import Edge, NonEmpty, refuse
-from kpolicy.policy.model import Cel, Metadata
+from kpolicy.policy.models.scheduling_policy import Cel, Metadata
+from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
 KIND: Final = "PolicyTest"
 

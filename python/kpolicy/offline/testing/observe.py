@@ -14,7 +14,7 @@ from typing import Any, Final
 from kpolicy.engine import Decision, Engine, Verdict
 from kpolicy.offline.json_objects import Json
 from kpolicy.offline.snapshot import PolicyRefusedError, Text
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 
 PLACE: Final = "place"
 PARK: Final = "park"

@@ -12,7 +12,7 @@ from kpolicy.offline.testing.documents import Suite, steps_of
 from kpolicy.offline.testing.model import Expectation, Rejection, Test
 from kpolicy.offline.testing.rules import RuleNames
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.tree import Path
+from kpolicy.policy.yaml.nodes import Path
 
 
 def unknown_names(suite: Suite, index: int, test: Test, rules: RuleNames) -> Iterator[Diagnostic]:

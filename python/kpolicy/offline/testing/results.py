@@ -12,8 +12,8 @@ from typing import Any
 
 from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
 from kpolicy.offline.testing.coverage import PolicyCoverage
-from kpolicy.policy.source import SourceText
-from kpolicy.policy.tree import Path, Plain
+from kpolicy.policy.yaml.nodes import Path, Plain
+from kpolicy.policy.yaml.source import SourceText
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 
 
 @dataclass(frozen=True, slots=True)

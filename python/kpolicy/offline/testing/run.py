@@ -34,11 +34,11 @@ from kpolicy.offline.testing.replay import replay
 from kpolicy.offline.testing.replay_expectations import compare_replay
 from kpolicy.offline.testing.results import Mismatch, SuiteResult, TestResult
 from kpolicy.offline.testing.rules import RuleNames, rule_names
+from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.rule_places import rule_parts
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.parts import rule_parts
-from kpolicy.policy.program import Program
-from kpolicy.policy.tree import Path, find
+from kpolicy.policy.yaml.nodes import Path, find
 
 
 class _TooManyError(Exception):

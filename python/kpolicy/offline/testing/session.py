@@ -21,7 +21,7 @@ from kpolicy.offline.testing.load import TEST_SUFFIXES, Inputs, load_inputs
 from kpolicy.offline.testing.results import PolicyTestRun, SuiteResult, TestResult
 from kpolicy.offline.testing.run import SuiteRun
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
-from kpolicy.policy.source import Source, SourceText
+from kpolicy.policy.yaml.source import Source, SourceText
 
 # Called with each test as it ends.
 Listener = Callable[[Suite, TestResult], None]

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from kpolicy.offline.testing.results import Rewrite, SuiteResult
-from kpolicy.policy.tree import Plain
-from kpolicy.policy.yaml_scalar import resolve, trap
+from kpolicy.policy.yaml.nodes import Plain
+from kpolicy.policy.yaml.tree_reader import resolve, trap
 
 # What needs no quotes wherever it stands, also between brackets and braces.
 _PLAIN: Final = re.compile(r"[A-Za-z_/](?:[-A-Za-z0-9_./]*[A-Za-z0-9_])?\Z")

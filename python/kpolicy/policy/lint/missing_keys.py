@@ -16,7 +16,7 @@ from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.lint.lookups import NOTHING, Lookup, Present, both, unguarded
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
-from kpolicy.policy.tree import find
+from kpolicy.policy.yaml.nodes import find
 
 # What a map's keys are called, and whose they are.
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}

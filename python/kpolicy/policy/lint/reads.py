@@ -14,7 +14,7 @@ from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.cel.catalogue_rows import Time
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
-from kpolicy.policy.model import Predicate
+from kpolicy.policy.models.scheduling_policy import Predicate
 
 # Last parts of facts of a node, a domain or the cluster that evictions change.
 _CHANGED: Final = frozenset({"free", "requested", "utilization", "podCount", "fits", "pods"})

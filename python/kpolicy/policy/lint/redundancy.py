@@ -17,7 +17,7 @@ from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.lint.formulas import Cases, conjunction, contradict, disjunction
 from kpolicy.policy.lint.lookups import both, unguarded
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
-from kpolicy.policy.model import Predicate
+from kpolicy.policy.models.scheduling_policy import Predicate
 
 # What a node has that passes the built-in, and the pods that this is not asked of.
 _BUILTINS: Final[Mapping[str, tuple[str, str]]] = {

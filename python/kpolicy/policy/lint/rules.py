@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.assembly.expressions import Expressions
+from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.resolve import Resolution
 from kpolicy.policy.lint.constant_parts import constant_parts
 from kpolicy.policy.lint.deprecated import deprecated
 from kpolicy.policy.lint.messages import messages
@@ -19,8 +21,6 @@ from kpolicy.policy.lint.reads import reads
 from kpolicy.policy.lint.redundancy import redundancy
 from kpolicy.policy.lint.scores import scores
 from kpolicy.policy.lint.written import WrittenPolicy
-from kpolicy.policy.policies import Policy
-from kpolicy.policy.resolve import Resolution
 
 
 def check_rules(

@@ -14,7 +14,7 @@ from kpolicy.policy.cel.catalogue_rows import Time
 from kpolicy.policy.lint.bounds import Bounds
 from kpolicy.policy.lint.folding import Folding
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
-from kpolicy.policy.model import Priority
+from kpolicy.policy.models.scheduling_policy import Priority
 
 
 def scores(policy: WrittenPolicy) -> Iterator[Diagnostic]:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span
-from kpolicy.policy.catalogue import remark
+from kpolicy.policy.assembly.expressions import Expressions
+from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.expressions import Expressions
+from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.lint.formulas import Formulas
 from kpolicy.policy.lint.lookups import Guards
 from kpolicy.policy.lint.terms import Terms
-from kpolicy.policy.model import Predicate, Priority
-from kpolicy.policy.policies import Policy
-from kpolicy.policy.tree import Path
+from kpolicy.policy.models.scheduling_policy import Predicate, Priority
+from kpolicy.policy.yaml.nodes import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
-from kpolicy.policy.model import Extender, ExtenderTls
+from kpolicy.policy.models.scheduling_policy import Extender, ExtenderTls
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.problem import EXTENDER_UNUSABLE, FINDINGS, Problem
 

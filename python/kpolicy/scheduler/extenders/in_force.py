@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kpolicy.clock import Clock
-from kpolicy.policy.program import Program
+from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.asking import in_order
 from kpolicy.scheduler.extenders.client import ExtenderClient

@@ -6,7 +6,7 @@ from textwrap import dedent, indent
 
 from kpolicy.offline.testing.results import Mismatch, PolicyTestRun
 from kpolicy.offline.testing.session import run_tests
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 
 POLICY = """\
 apiVersion: kpolicy.dev/v1alpha1

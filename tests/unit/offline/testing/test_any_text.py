@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kpolicy.cli import render_tests, render_tests_machine
 from kpolicy.offline.testing.session import run_tests
 from kpolicy.offline.testing.update import rewrites, updated
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.tree.sources import ROOT
 
 FILES = sorted((ROOT / "policies").glob("*.test.yaml"))

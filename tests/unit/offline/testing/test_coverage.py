@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpolicy.offline.testing.coverage import PolicyCoverage
 from kpolicy.offline.testing.session import run_tests
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.offline.testing.suites import NODES, POLICY, ran, suite
 
 PLAIN = "- {name: a, pod: {}, expect: {decision: place}}"

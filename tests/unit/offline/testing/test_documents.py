@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpolicy.offline.testing.session import run_tests
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.offline.testing.suites import HEAD, NODES, POLICY, codes, ran, suite
 
 GOOD = "- {name: good, pod: {}, expect: {decision: place}}"

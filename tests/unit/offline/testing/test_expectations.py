@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kpolicy.policy.catalogue import runtime_pages
+from kpolicy.policy.codes.registry import runtime_pages
 from tests.unit.offline.testing.suites import NODES, POLICY, codes, ran, told
 
 # An expectation of a pod, and what is told when it is wrong: field, expected, got.

@@ -6,8 +6,8 @@ import re
 
 import kpolicy
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.shipped import shipped_names, shipped_source
-from kpolicy.policy.source import Source
+from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.policy.yaml.source import Source
 from tests.tree.sources import ROOT
 
 FOLDER = ROOT / "policies"

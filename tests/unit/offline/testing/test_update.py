@@ -6,7 +6,7 @@ import pytest
 
 from kpolicy.offline.testing.session import run_tests
 from kpolicy.offline.testing.update import flow, rewrites, updated
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.offline.testing.suites import HEAD, POLICY
 
 TEXT = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import policy
 
 

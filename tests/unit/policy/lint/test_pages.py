@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.policy.catalogue import pages
-from kpolicy.policy.catalogue_page import Page
+from kpolicy.policy.codes import Page
+from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import policy
 
 # Why an example cannot be tried as it stands.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import KeptNode, RefusedNode
-from kpolicy.policy.model import Extender
+from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask, in_order
 from kpolicy.scheduler.extenders.client import ExtenderClient, Failed, seconds
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import Response
-from kpolicy.policy.source import Source
+from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.problem import EXTENDER_UNUSABLE
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane

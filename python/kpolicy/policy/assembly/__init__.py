@@ -1,0 +1,1 @@
+"""From policies as they are read to one program: params, expressions, resolved rules, entries."""

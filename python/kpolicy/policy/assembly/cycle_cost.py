@@ -1,0 +1,81 @@
+"""What the rules of a policy may cost together on one node, against its limit for a cycle.
+
+Owns the order in which rules draw on `limits.costPerCycle`: predicates, then priorities, as
+written; a predicate that only audits is asked of one node and draws nothing. Assumes expressions
+that are compiled. The engine deals out the budget in the same way, for as many nodes as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic
+from kpolicy.policy.assembly.expressions import Expressions
+from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.limits import COST_PER_NODE_MAX
+from kpolicy.policy.yaml.nodes import Path
+
+_COST_PER_CYCLE_DEFAULT: Final = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A rule's expression, and what it and all before it may cost on one node."""
+
+    path: Path
+    together: int
+
+
+def drawn(policy: Policy, expressions: Expressions) -> Iterator[Drawn]:
+    spec = policy.model.spec
+    per_node = min(spec.limits.cost_per_node or COST_PER_NODE_MAX, COST_PER_NODE_MAX)
+    together = 0
+    for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
+        for index, rule in enumerate(rules):
+            if spec.shadow or getattr(rule, "enforcement", "") == "audit":
+                continue
+            path: Path = ("spec", side, index)
+            costs = [
+                min(compiled.cost, per_node)
+                for name in ("expression", "messageExpression")
+                if (compiled := expressions.compiled((*path, name))) is not None
+            ]
+            if costs:
+                together += sum(costs)
+                yield Drawn((*path, "expression"), together)
+
+
+def nodes_max(policy: Policy, together: int) -> int | None:
+    """On how many nodes so much may be spent; None: on any number."""
+    limit = policy.model.spec.limits.cost_per_cycle
+    if limit is None and together <= COST_PER_NODE_MAX:
+        return None
+    return (limit or _COST_PER_CYCLE_DEFAULT) // max(together, 1)
+
+
+def never_evaluated(
+    policies: Sequence[Policy], expressions: Mapping[str, Expressions]
+) -> list[Diagnostic]:
+    """KP401 for the first rule of a policy that a cycle has nothing left for, on any node."""
+    return [said for policy in policies for said in beyond(policy, expressions[policy.name], 1)]
+
+
+def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Diagnostic]:
+    """The first rule that is not evaluated on so many nodes."""
+    for one in drawn(policy, expressions):
+        most = nodes_max(policy, one.together)
+        if most is not None and most < nodes:
+            limit = policy.model.spec.limits.cost_per_cycle or _COST_PER_CYCLE_DEFAULT
+            on = "one node" if nodes == 1 else f"each of {nodes:,} nodes"
+            message = (
+                f"with the rules before it may cost {one.together:,} units on {on}, "
+                f"the limit of a cycle is {limit:,}"
+            )
+            hint = (
+                "from here on no rule of this policy is evaluated (KR110): "
+                "raise `limits.costPerCycle`, or write cheaper rules"
+            )
+            yield policy.remark("KP401", message, one.path, hint=hint)
+            return

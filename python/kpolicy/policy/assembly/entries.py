@@ -1,0 +1,155 @@
+"""Rules as entries of the program.
+
+Owns the fields of an entry and their defaults, as `docs/internals/program.md` describes them.
+Assumes rules resolved by name; compiled expressions come by `Expressions`. Must not know which
+rules a profile has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kpolicy.diagnostics import Place
+from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
+from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.resolve import AppliedRule
+from kpolicy.policy.models.scheduling_policy import (
+    Normalize,
+    Predicate,
+    Preemption,
+    Priority,
+    minor_of,
+)
+
+
+def one_line(message: str) -> str:
+    """Events show one line."""
+    return " ".join(message.split())
+
+
+def camel_case(name: str) -> str:
+    """`no-spot-for-critical` → `NoSpotForCritical`, for a rule that gives no reason of its own."""
+    words = "".join(c if c.isalnum() else " " for c in name).split()
+    return "".join(word[:1].upper() + word[1:] for word in words) or "Rejected"
+
+
+class Entries:
+    """Writes entries. `policies` gives the index that an entry cites its document by."""
+
+    def __init__(self, policies: Mapping[str, int], expressions: ExpressionSets) -> None:
+        self._policies = policies
+        self._expressions = expressions
+
+    def filter(self, applied: AppliedRule) -> dict[str, Any]:
+        written, rule = applied.written, applied.written.rule
+        assert isinstance(rule, Predicate)
+        if written.builtin is not None:
+            return self._builtin(applied)
+        told = (*written.path, "messageExpression")
+        is_audit = rule.enforcement == "audit" or written.policy.model.spec.shadow
+        return {
+            **self._expression(applied),
+            "failurePolicy": written.policy.model.spec.failure_policy,
+            "message": one_line(rule.message or f"node(s) didn't pass {written.name}"),
+            "messageExpression": (self._of(applied).ir(told) if rule.message_expression else None),
+            "reason": camel_case(rule.reason or written.name),
+            "preemptible": rule.preemptible,
+            "enforcement": "audit" if is_audit else "deny",
+            "onError": rule.on_error,
+        }
+
+    def score(self, applied: AppliedRule) -> dict[str, Any]:
+        written, rule = applied.written, applied.written.rule
+        assert isinstance(rule, Priority)
+        scored: dict[str, Any] = {"weight": applied.weight}
+        minor = minor_of(written.policy.model.spec.compatibility.release or "")
+        if minor is not None:
+            scored["release"] = minor
+        if written.builtin is not None:
+            return {**self._builtin(applied), **scored}
+        return {
+            **self._expression(applied),
+            **scored,
+            "normalize": normalization(rule.normalize),
+            "onError": rule.on_error,
+        }
+
+    def preemption(self, heir: str, policy: Policy, preemption: Preemption) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "policy": preemption.policy,
+            "minCandidateNodesPercentage": preemption.min_candidate_nodes_percentage,
+            "minCandidateNodesAbsolute": preemption.min_candidate_nodes_absolute,
+        }
+        if preemption.victims is not None:
+            path = ("spec", "preemption", "victims", "expression")
+            entry["victims"] = {
+                "policy": self._policies[policy.name],
+                "expression": self._expressions.of(heir, policy.name).ir(path),
+                "place": cited(policy.place(path)),
+            }
+        if preemption.order is not None:
+            entry["order"] = list(preemption.order)
+        return entry
+
+    def _of(self, applied: AppliedRule) -> Expressions:
+        return self._expressions.of(applied.heir, applied.written.policy.name)
+
+    def _builtin(self, applied: AppliedRule) -> dict[str, Any]:
+        written = applied.written
+        entry: dict[str, Any] = {
+            "name": written.name,
+            "builtin": written.rule.builtin,
+            "args": dict(written.args),
+        }
+        match = self._match(applied)
+        if match:
+            spec = written.policy.model.spec
+            entry |= {
+                "policy": self._policies[written.policy.name],
+                "match": match,
+                "failurePolicy": spec.failure_policy,
+            }
+        return entry
+
+    def _expression(self, applied: AppliedRule) -> dict[str, Any]:
+        written = applied.written
+        return {
+            "name": written.name,
+            "policy": self._policies[written.policy.name],
+            "expression": self._of(applied).ir((*written.path, "expression")),
+            "match": self._match(applied),
+            "place": cited(written.place),
+        }
+
+    def _match(self, applied: AppliedRule) -> list[Any]:
+        written = applied.written
+        own = self._of(applied)
+        conditions = [
+            own.ir((*at, "matchConditions", index, "expression"))
+            for at, listed in (
+                (("spec",), written.policy.model.spec.match_conditions),
+                (written.path, written.rule.match_conditions),
+            )
+            for index in range(len(listed))
+        ]
+        return conditions + [
+            self._expressions.of(applied.heir, policy.name).unmatched() for policy in applied.unless
+        ]
+
+
+def cited(place: Place) -> str:
+    return f"{place.file}:{place.line}:{place.column}"
+
+
+def normalization(normalize: Normalize | None) -> dict[str, Any]:
+    if normalize is None:
+        return {"method": "none"}
+    written: dict[str, Any] = {"method": normalize.method}
+    if normalize.from_ is not None:
+        written["from"] = list(normalize.from_)
+    if normalize.to is not None:
+        written["to"] = list(normalize.to)
+    if normalize.points is not None:
+        written["points"] = [[point.x, point.y] for point in normalize.points]
+    return written

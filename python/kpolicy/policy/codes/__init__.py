@@ -1,0 +1,37 @@
+"""The codes of diagnostics: what `kpolicy rule CODE` prints, a page a code.
+
+Pages are data. `registry` finds them by code and makes diagnostics of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.diagnostics import Severity
+
+ERROR: Final = Severity.ERROR
+WARNING: Final = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What `kpolicy rule CODE` prints. `bad` and `good` are YAML or CEL, never prose."""
+
+    code: str
+    severity: Severity
+    title: str
+    why: str
+    bad: str
+    good: str
+
+
+FAMILIES: Final = {
+    "KP1": "the document",
+    "KP2": "types",
+    "KP3": "meaning",
+    "KP4": "cost",
+    "KP5": "tests and snapshots",
+    "KP6": "legacy import",
+    "KR1": "errors of expressions while scheduling",
+}

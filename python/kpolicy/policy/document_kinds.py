@@ -1,0 +1,223 @@
+"""From sources to SchedulingPolicy documents, whatever kind of document carries them.
+
+Owns telling kinds apart: SchedulingPolicy, ConfigMap and List manifests that carry policies,
+KubeSchedulerConfiguration, the legacy Policy. Assumes nothing of the text. Must not know how a
+policy is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.legacy import kubescheduler, scheduler_json
+from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
+from kpolicy.policy.nearest import nearest
+from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, find, items, string
+from kpolicy.policy.yaml.scalar_map import ScalarMap
+from kpolicy.policy.yaml.source import Source, SourceText, placed
+from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
+
+POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
+
+
+def carried(root: Node, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
+    """The texts that may be policies, with their paths."""
+    match string(find(root, ("kind",))):
+        case "ConfigMap":
+            data = find(root, ("data",))
+            for entry in data.entries if isinstance(data, Mapping) else ():
+                if isinstance(entry.value, Scalar) and entry.key.text.endswith(POLICY_KEYS):
+                    yield (*path, "data", entry.key.text), entry.value
+        case "List":
+            for index, item in enumerate(items(find(root, ("items",)))):
+                yield from carried(item, (*path, "items", index))
+
+
+def is_writable(scalar: Scalar) -> bool:
+    """Only a literal block shows each line as it is."""
+    return scalar.style == "|"
+
+
+def written_anew(text: str, scalar: Scalar, value: str) -> str:
+    """`text` with another value in the block; blank lines at its end stay as they are."""
+    raw = text[scalar.span.start : scalar.span.end]
+    header, _, content = raw.partition("\n")
+    pad = " " * _indentation(content, scalar.text)
+    lines = [f"{pad}{line}" if line else "" for line in value.rstrip("\n").split("\n")]
+    end = "\r\n" if header.endswith("\r") else "\n"
+    last = content.find("\n", len(content.rstrip()))
+    rest = content[last + 1 :] if last >= 0 else None
+    block = f"{header}\n{end.join(lines)}" + ("" if rest is None else f"{end}{rest}")
+    return text[: scalar.span.start] + block + text[scalar.span.end :]
+
+
+def _indentation(content: str, value: str) -> int:
+    """Of the block: how much longer its first line is than that of the value."""
+    lines = zip(content.splitlines(), value.splitlines(), strict=False)
+    return next((len(raw) - len(line) for raw, line in lines if line.strip()), 0)
+
+
+_KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
+# Of our own API, and no policies.
+_OTHER_KINDS: Final = ("PolicyTest", "SchedulerConfiguration")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A tree in the form of a SchedulingPolicy; its spans are offsets in `text`."""
+
+    text: SourceText
+    root: Mapping
+    # What it was written as: `SchedulingPolicy`, `KubeSchedulerConfiguration` or `Policy`.
+    kind: str = KIND
+    # The version it names; that of a legacy Policy is v1, whether it says so or not.
+    version: str = "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMap:
+    """A manifest that params may be taken from. `data` are its texts by key."""
+
+    text: SourceText
+    name: str
+    namespace: str
+    data: Node | None
+    # What there is to say if no policy takes params from it.
+    without_policy: Diagnostic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    documents: tuple[Document, ...]
+    config_maps: tuple[ConfigMap, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    # Of the sources, in order.
+    texts: tuple[SourceText, ...]
+
+
+class _Collector:
+    def __init__(self, release: str) -> None:
+        self.documents: list[Document] = []
+        self.config_maps: list[ConfigMap] = []
+        self.diagnostics: list[Diagnostic] = []
+        self._release = release
+        self._is_named = True
+
+    def take(self, read: Documents, *, is_named: bool = True) -> None:
+        self._is_named = is_named
+        self._say(read.text, read.diagnostics)
+        for root in read.roots:
+            self._root(read.text, root)
+
+    def _root(self, text: SourceText, root: Node) -> None:
+        if isinstance(root, Scalar) and root.value is None:
+            return  # an empty document, such as the one after a last `---`
+        if not isinstance(root, Mapping):
+            self._say(text, [remark("KP101", "a policy is a map with `kind`", root.span)])
+            return
+        kind, version = string(root.get("kind")), string(root.get("apiVersion"))
+        match kind:
+            case "ConfigMap":
+                self._config_map(text, root)
+            case "List":
+                for item in items(root.get("items")):
+                    self._root(text, item)
+            case "KubeSchedulerConfiguration":
+                named = version.rpartition("/")[2]
+                self._converted(text, kind, kubescheduler.converted(root), named)
+            case "Policy" if version != API_VERSION:
+                self._converted(text, kind, scheduler_json.converted(text, root, self._release))
+            case "SchedulingPolicy":
+                self.documents.append(Document(text, root))
+            case _ if not kind and scheduler_json.looks_like_one(root):
+                self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
+            case _ if self._is_named and version != API_VERSION:
+                self._say(text, [_unknown_kind(root, kind)])
+            case _ if version == API_VERSION and kind not in _OTHER_KINDS:
+                self._say(text, [_unknown_kind(root, kind)])
+
+    def _converted(
+        self,
+        text: SourceText,
+        kind: str,
+        found: tuple[Sequence[Mapping], Iterable[Diagnostic]],
+        version: str = "v1",
+    ) -> None:
+        roots, diagnostics = found
+        self._say(text, diagnostics)
+        self.documents.extend(Document(text, root, kind, version) for root in roots)
+
+    def take_config_maps(self, text: SourceText, roots: Iterable[Node]) -> None:
+        """Manifests that params are taken from."""
+        for root in roots:
+            if isinstance(root, Mapping) and string(root.get("kind")) == "ConfigMap":
+                self.config_maps.append(_config_map(text, root))
+
+    def _config_map(self, text: SourceText, root: Mapping) -> None:
+        data = root.get("data")
+        entries = data.entries if isinstance(data, Mapping) else ()
+        carried = [entry for entry in entries if entry.key.text.endswith(POLICY_KEYS)]
+        found = _config_map(text, root)
+        if not carried and self._is_named:
+            span = data.span if data is not None else _first_line(root)
+            hint = "end the name of a key in .yaml, .yml, .json or .cfg"
+            said = remark("KP101", "this ConfigMap carries no policy", span, hint=hint)
+            found = replace(found, without_policy=placed(text, said))
+        self.config_maps.append(found)
+        for entry in carried:
+            if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
+                to_file = ScalarMap(text.text, entry.value).span
+                is_verbatim = text.is_verbatim and entry.value.style in ("|", ">")
+                inner = read_text(
+                    SourceText(text.name, entry.value.text, (text, to_file), is_verbatim)
+                )
+                self.take(inner, is_named=self._is_named)
+
+    def _say(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics.extend(placed(text, one) for one in diagnostics)
+
+
+def find_documents(sources: Iterable[Source], release: str = "") -> Found:
+    """Every policy of every source, in order. `release` is the legacy release meant, if any."""
+    collector = _Collector(release)
+    texts: list[SourceText] = []
+    for source in sources:
+        read = read_documents(source)
+        texts.append(read.text)
+        if source.is_for_params:
+            collector.take_config_maps(read.text, read.roots)
+        else:
+            collector.take(read, is_named=source.is_named)
+    return Found(
+        tuple(collector.documents),
+        tuple(collector.config_maps),
+        tuple(collector.diagnostics),
+        tuple(texts),
+    )
+
+
+def _config_map(text: SourceText, root: Mapping) -> ConfigMap:
+    metadata = root.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else root
+    name, namespace = string(named.get("name")), string(named.get("namespace"))
+    return ConfigMap(text, name, namespace, root.get("data"))
+
+
+def _first_line(root: Mapping) -> Span:
+    return root.entries[0].key.span if root.entries else root.span
+
+
+def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
+    node = root.get("kind")
+    if not kind:
+        hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        return remark("KP101", "this document has no `kind`", _first_line(root), hint=hint)
+    near = nearest(kind, _KINDS)
+    listed = ", ".join(f"`{one}`" for one in _KINDS[:3])
+    hint = f"did you mean `{near}`?" if near else f"one of {listed}, or a ConfigMap that holds one"
+    span = node.span if node is not None else root.span
+    return remark("KP101", f"`{kind}` is not a kind of policy", span, hint=hint)

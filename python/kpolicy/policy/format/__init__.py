@@ -1,0 +1,1 @@
+"""Writes policies: layout, conversion, fixes. Each result is compiled and compared."""

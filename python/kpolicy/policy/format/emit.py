@@ -1,0 +1,127 @@
+"""Plain data as YAML that a person would have written.
+
+Owns the layout: two spaces, short maps on one line, long texts folded, comments above the part they
+are about. What it writes reads back as the same data. Must not know what a document means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kpolicy.policy.yaml.tree_reader import resolve, trap
+
+_WIDTH: Final = 100
+_FLOW_KEYS_MAX: Final = 4
+# What needs no quotes: letters, figures and marks that mean nothing at the start or inside.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./($+][A-Za-z0-9_./()$+=<>*,;@^~'\"?!|&\[\]{} :-]*\Z")
+_IN_FLOW: Final = re.compile(r"[,\[\]{}]")
+
+Comments = Mapping[tuple[str | int, ...], Sequence[str]]
+
+
+def emitted(data: Mapping[str, Any], comments: Comments) -> str:
+    """A document; `comments` are lines above the value at a path."""
+    return "".join(f"{line}\n" for line in _mapping(data, (), comments))
+
+
+def _mapping(
+    data: Mapping[str, Any], path: tuple[str | int, ...], comments: Comments
+) -> Iterator[str]:
+    for key, value in data.items():
+        at = (*path, key)
+        yield from (f"# {line}" for line in comments.get(at, ()))
+        yield from _entry(f"{scalar(key)}:", value, at, comments)
+
+
+def _entry(lead: str, value: Any, path: tuple[str | int, ...], comments: Comments) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        yield lead
+        yield from _indented(_mapping(value, path, comments))
+    elif isinstance(value, list) and value:
+        flow = _flow(value)
+        if all(not isinstance(item, (dict, list)) for item in value) and len(flow) < _WIDTH // 2:
+            yield f"{lead} {flow}"
+            return
+        yield lead
+        for index, item in enumerate(value):
+            yield from _indented(_item(item, (*path, index), comments))
+    elif isinstance(value, str) and (lines := _block(lead, value)):
+        yield from lines
+    else:
+        yield f"{lead} {_flow(value)}"
+
+
+def _item(value: Any, path: tuple[str | int, ...], comments: Comments) -> Iterator[str]:
+    yield from (f"# {line}" for line in comments.get(path, ()))
+    below = any(key[: len(path)] == path and len(key) > len(path) for key in comments)
+    flow = _flow(value)
+    if not isinstance(value, dict) or (not below and _is_short(value, flow)):
+        yield f"- {flow}"
+        return
+    for number, line in enumerate(_mapping(value, path, comments)):
+        yield f"- {line}" if number == 0 else f"  {line}"
+
+
+def _is_short(value: Mapping[str, Any], flow: str) -> bool:
+    """Expressions stand on lines of their own, and so does what is alone in its map."""
+    return (
+        1 < len(value) <= _FLOW_KEYS_MAX
+        and len(flow) < _WIDTH - 10
+        and not any(isinstance(one, (dict, list)) for one in value.values())
+        and all(_PLAIN.match(one) for one in value.values() if isinstance(one, str))
+    )
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" if line else line for line in lines)
+
+
+def _block(lead: str, text: str) -> list[str]:
+    """A text of several lines, or one too long for a line; nothing where quotes do better."""
+    is_clean = text == text.strip() and "\t" not in text and text.isprintable()
+    if "\n" in text.rstrip("\n") and not re.search(r"(^|\n) |[^\S\n]\n|\t|\n\n\Z", text):
+        chomp = "" if text.endswith("\n") else "-"
+        return [f"{lead} |{chomp}", *(f"  {line}" if line else "" for line in text.splitlines())]
+    if is_clean and len(lead) + len(text) > _WIDTH - 12 and "  " not in text:
+        return [f"{lead} >-", *(f"  {line}" for line in _folded(text))]
+    return []
+
+
+def _folded(text: str) -> list[str]:
+    """Broken before operators, and elsewhere only where that does not do; a break is a space."""
+    lines = [""]
+    for part in re.split(r" (?=(?:&&|\|\||\?|:) )", text):
+        if lines[-1] and len(lines[-1]) + len(part) > _WIDTH - 20:
+            lines.append("")
+        for word in part.split(" "):
+            if lines[-1] and len(lines[-1]) + len(word) > _WIDTH - 10:
+                lines.append("")
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{scalar(k, True)}: {_flow(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    return scalar(value, in_flow=True)
+
+
+def scalar(value: Any, in_flow: bool = False) -> str:
+    """A leaf, quoted where it would be read as something else."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    is_plain = (
+        _PLAIN.match(value)
+        and not value.endswith((" ", ":"))
+        and ": " not in value
+        and " #" not in value
+        and not (in_flow and _IN_FLOW.search(value))
+        and resolve(value) == value
+        and not trap(value)
+    )
+    return value if is_plain else json.dumps(value, ensure_ascii=False)

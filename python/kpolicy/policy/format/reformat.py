@@ -1,0 +1,257 @@
+"""A policy file in the usual form, saying the same.
+
+Owns what is laid out (documents of our own kinds, in block style, also where a ConfigMap carries
+them) and what is left as it is, and the proof: values, comments and the compiled program must be
+those of before. Any text is answered (B5).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.document_kinds import carried, is_writable, written_anew
+from kpolicy.policy.format.key_order import ordered
+from kpolicy.policy.format.yaml_layout import Gap, Layout
+from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, items, plain, string
+from kpolicy.policy.yaml.scalar_map import ScalarMap
+from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText, placed
+from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
+
+_OURS: Final = "kpolicy.dev/"
+_COMMENT: Final = re.compile(r"(?m)(?:^|(?<=[ \t]))#[^\n]*")
+_MARKER: Final = re.compile(r"(?m)^(?:---|\.\.\.)(?=\s|$)[^\n]*\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Reformatted:
+    """`text` is what to write, the old one where nothing is to be done; None where the file cannot
+    be read, or not be laid out without saying something else. Notes tell what is left as it is."""
+
+    text: str | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def reformat(source: Source | str) -> Reformatted:
+    named = source if isinstance(source, Source) else Source("policy.yaml", source)
+    read = read_documents(named)
+    errors = tuple(placed(read.text, one) for one in read.diagnostics)
+    if has_errors(errors):
+        return Reformatted(None, tuple(one for one in errors if has_errors((one,))))
+    manifest = _with_carried(read)
+    if isinstance(manifest, Reformatted):
+        return manifest
+    text, notes = manifest
+    if any(map(_is_ours, read.roots)):
+        notes += [_as_it_is(read.text, root) for root in read.roots if _is_left(read.text, root)]
+        made = _anew(text)
+    else:
+        made = text
+    if made == read.text.text:
+        return Reformatted(made, tuple(notes))
+    if made is None or not _says_the_same(named.name, read, made):
+        return _refused(read.text)
+    return Reformatted(made, tuple(notes))
+
+
+def _anew(text: str) -> str | None:
+    """A file of documents of ours, and perhaps others."""
+    text = text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
+    text = text if text.endswith("\n") else f"{text}\n"
+    roots = read_documents(Source("", text)).roots
+    return _laid_out(text, [root for root in roots if not _is_empty(root)])
+
+
+def _with_carried(read: Documents) -> tuple[str, list[Diagnostic]] | Reformatted:
+    """The text with policies that ConfigMaps carry laid out in their places, and what is left."""
+    text, notes = read.text.text, list[Diagnostic]()
+    found = [scalar for root in read.roots for _, scalar in carried(root)]
+    for scalar in reversed(found):
+        inner = _read_carried(read.text, scalar)
+        errors = tuple(placed(inner.text, one) for one in inner.diagnostics if has_errors((one,)))
+        if errors:
+            return Reformatted(None, errors)
+        if not any(map(_is_ours, inner.roots)):
+            continue
+        is_left = not is_writable(scalar) or any(_is_left(inner.text, one) for one in inner.roots)
+        if is_left:
+            notes.append(_as_it_is(read.text, scalar))
+        if is_writable(scalar):
+            made = _anew(inner.text.text)
+            if made is None:
+                return _refused(inner.text)
+            text = written_anew(text, scalar, made)
+    return text, notes
+
+
+def _read_carried(within: SourceText, scalar: Scalar) -> Documents:
+    to_file = ScalarMap(within.text, scalar).span
+    return read_text(SourceText(within.name, scalar.text, (within, to_file)))
+
+
+def _refused(text: SourceText) -> Reformatted:
+    message = "this file cannot be laid out without changing what it says"
+    hint = "it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out"
+    return Reformatted(None, (remark("KP119", message, hint=hint).at(text.place(Span(0, 1))),))
+
+
+def _is_left(text: SourceText, root: Node) -> bool:
+    return _is_ours(root) and text.text[root.span.start : root.span.start + 1] == "{"
+
+
+def _as_it_is(text: SourceText, node: Node) -> Diagnostic:
+    message = "JSON, and text in quotes, is left as it is"
+    hint = "write it as YAML (in a ConfigMap: under `|`) to have it laid out"
+    said = remark("KP119", message, severity=Severity.INFO, hint=hint)
+    return said.at(text.place(Span(node.span.start, node.span.start + 1)))
+
+
+def _is_empty(root: Node) -> bool:
+    return isinstance(root, Scalar) and root.value is None
+
+
+def _is_ours(root: Node) -> bool:
+    return isinstance(root, Mapping) and string(root.get("apiVersion")).startswith(_OURS)
+
+
+def _laid_out(text: str, roots: Sequence[Node]) -> str | None:
+    """The whole file, document by document; what stands between belongs to one or the other."""
+    layout = Layout(text, ordered)
+    lines: list[str] = []
+    position = 0
+    for index, root in enumerate(roots):
+        start = text.rfind("\n", 0, root.span.start) + 1
+        if text[start : root.span.start].strip() or text[position:start].lstrip().startswith("%"):
+            return None
+        lines += _before(layout, text, position, start, is_first=index == 0)
+        following = roots[index + 1].span.start if index + 1 < len(roots) else len(text)
+        end = layout.end(root)
+        marker = _MARKER.search(text, end, following)
+        position = marker.start() if marker else following
+        tail = layout.gap(end, position)
+        if _is_ours(root) and isinstance(root, Mapping) and not layout.is_flow(root):
+            lines += layout.root(root, tail)
+        else:
+            rest = text[end : _line_end(text, end)]
+            lines += [*(text[start:end] + rest).rstrip().split("\n"), *tail.written(0)]
+        while not lines[-1]:
+            lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+def _before(layout: Layout, text: str, start: int, end: int, *, is_first: bool) -> list[str]:
+    """Comments above a document, and the mark that begins it."""
+    marker = _MARKER.search(text, start, end)
+    lines = [] if marker is None and is_first else ["---"]
+    if marker is not None and (comment := marker.group().strip()[3:].strip()):
+        lines.append(comment)
+    above = Gap()
+    if is_first and marker is not None:
+        above.lines += _own(text[: marker.start()])
+        lines = [*above.written(0), *lines]
+    after = marker.end() if marker is not None else start
+    below = Gap(_own(text[after:end]))
+    while below.lines and below.lines[0] is None:
+        below.lines.pop(0)
+    return [*lines, *below.written(0)]
+
+
+def _own(between: str) -> list[tuple[int, str] | None]:
+    found: list[tuple[int, str] | None] = []
+    for line in between.split("\n")[:-1]:
+        bare = line.strip()
+        if bare.startswith("#"):
+            found.append((0, bare))
+        elif bare.startswith("---") and "#" in bare:
+            found.append((0, bare[3:].strip()))
+        elif not bare:
+            found.append(None)
+    return found
+
+
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
+
+
+# The proof.
+
+
+def _says_the_same(name: str, before: Documents, text: str) -> bool:
+    after = read_documents(Source(name, text))
+    return (
+        not has_errors(after.diagnostics)
+        and _values(before) == _values(after)
+        and _comments(before) == _comments(after)
+        and _meaning(name, before.text.text) == _meaning(name, text)
+    )
+
+
+def _values(read: Documents) -> list[str]:
+    """Keys in any order; true is not 1. What a ConfigMap carries counts by its own values."""
+    found = []
+    for root in read.roots:
+        if _is_empty(root):
+            continue
+        value = plain(root)
+        for path, scalar in carried(root):
+            inner = _read_carried(read.text, scalar)
+            if any(map(_is_ours, inner.roots)):
+                _put(value, path, [json.dumps(plain(one), sort_keys=True) for one in inner.roots])
+        found.append(json.dumps(value, sort_keys=True))
+    return found
+
+
+def _put(value: Any, path: Path, inner: list[str]) -> None:
+    for part in path[:-1]:
+        value = value[part]
+    value[path[-1]] = inner
+
+
+def _comments(read: Documents) -> list[str]:
+    found = comments_of(read)
+    for root in read.roots:
+        for _, scalar in carried(root):
+            found += comments_of(_read_carried(read.text, scalar))
+    return sorted(found)
+
+
+def comments_of(read: Documents) -> list[str]:
+    """Every comment of a text, in order."""
+    text = list(read.text.text)
+    for root in read.roots:
+        for scalar in _all_scalars(root):
+            start, end = scalar.span.start, scalar.span.end
+            text[start:end] = ["\n" if one == "\n" else "x" for one in text[start:end]]
+    return [match.group().rstrip() for match in _COMMENT.finditer("".join(text))]
+
+
+def _all_scalars(root: Node) -> list[Scalar]:
+    """Keys too."""
+    found: list[Scalar] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case Scalar():
+                found.append(node)
+            case Mapping():
+                found += [entry.key for entry in node.entries]
+                waiting += [entry.value for entry in node.entries]
+            case _:
+                waiting += items(node)
+    return found
+
+
+def _meaning(name: str, text: str) -> Any:
+    """What it compiles to, or the codes of what is wrong with it."""
+    compiled = compile_policy(Source(name, text))
+    if compiled.program is not None:
+        return compiled.program.hash
+    return sorted(one.code for one in compiled.diagnostics)

@@ -1,0 +1,265 @@
+"""A YAML document laid out anew: two spaces, keys in order, comments where they belong.
+
+Owns where each comment, blank line and scalar goes. Scalars, and collections in flow style, stay
+as they were written; block scalars move as a whole. Assumes a tree with exact spans and a root in
+block style. Must not know what a document means; `reformat` proves that the meaning is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, Sequence
+
+_TRAILING: Final = re.compile(r"[ \t]+(#[^\n]*)")
+_BLOCK_HEADER: Final = re.compile(r"[|>][-+]?([1-9]?)[-+]?")
+Order = Callable[[tuple[str, ...], list[str]], list[str]]
+_Path = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Gap:
+    """What stands between two nodes on lines of its own: comments with their columns, and None for
+    a blank line."""
+
+    lines: list[tuple[int, str] | None] = field(default_factory=list)
+
+    def written(self, indent: int | None) -> Iterator[str]:
+        """All at one column, or each at its own; one blank line at most where there are some."""
+        before: tuple[int, str] | None = (0, "")
+        for line in self.lines:
+            if line is not None:
+                yield " " * (line[0] if indent is None else indent) + line[1]
+            elif before is not None:
+                yield ""
+            before = line
+
+    def __bool__(self) -> bool:
+        return any(line is not None for line in self.lines)
+
+
+@dataclass(slots=True)
+class _Child:
+    """An entry of a mapping or an item of a sequence, with the comments around it."""
+
+    node: Node
+    key: Scalar | None = None
+    lead: Gap = field(default_factory=Gap)
+    foot: Gap = field(default_factory=Gap)
+
+
+class Layout:
+    """Writes the nodes of one text."""
+
+    def __init__(self, text: str, order: Order) -> None:
+        self._text = text
+        self._order = order
+
+    def root(self, node: Mapping, tail: Gap) -> list[str]:
+        """The lines of a document, and of the comments after it."""
+        children = self._children(node, Gap())
+        rest = self._split(children[-1], tail, 0)
+        lines = self._written(self._in_order(children, ()), (), 0)
+        return [*lines, *rest.written(0)]
+
+    def gap(self, start: int, end: int) -> Gap:
+        """What ends the line of `start`, and what begins that of `end`, is not among it."""
+        found = Gap()
+        for line in self._text[start:end].split("\n")[1:-1]:
+            bare = line.strip()
+            if not bare:
+                found.lines.append(None)
+            # A dash may stand alone above its item, with a comment behind it.
+            elif (comment := bare.lstrip("- \t")).startswith("#"):
+                found.lines.append((len(line) - len(line.lstrip()), comment))
+        return found
+
+    def end(self, node: Node) -> int:
+        """Where the text of a node ends; a block scalar does not own the line break after it."""
+        start, end = node.span.start, node.span.end
+        if isinstance(node, Scalar) and node.style in ("|", ">"):
+            if "+" in self._text[start:end].split("\n", 1)[0].split("#")[0]:
+                return end - 1 if self._text[end - 1 : end] == "\n" else end
+            return start + len(self._text[start:end].rstrip("\n"))
+        if isinstance(node, Scalar) or self.is_flow(node):
+            return end
+        last = node.entries[-1].value if isinstance(node, Mapping) else node.items[-1]
+        return self.end(last)
+
+    def is_flow(self, node: Node) -> bool:
+        return not isinstance(node, Scalar) and self._text[
+            node.span.start : node.span.start + 1
+        ] in (
+            "{",
+            "[",
+        )
+
+    # Collections.
+
+    def _collection(
+        self, node: Mapping | Sequence, path: _Path, indent: int, lead: Gap
+    ) -> list[str]:
+        children = self._children(node, lead)
+        if isinstance(node, Mapping):
+            children = self._in_order(children, path)
+        return self._written(children, path, indent)
+
+    def _written(self, children: list[_Child], path: _Path, indent: int) -> list[str]:
+        lines: list[str] = []
+        for child in children:
+            lines += child.lead.written(indent)
+            lines += self._child(child, path, indent)
+        # A blank line above the first of all says nothing.
+        return lines[next(at for at, line in enumerate(lines) if line) :]
+
+    def _children(self, node: Mapping | Sequence, lead: Gap) -> list[_Child]:
+        found: list[_Child] = []
+        column = self._column(node)
+        parts: list[tuple[Scalar | None, Node]] = (
+            [(entry.key, entry.value) for entry in node.entries]
+            if isinstance(node, Mapping)
+            else [(None, item) for item in node.items]
+        )
+        for key, value in parts:
+            child = _Child(value, key)
+            if found:
+                before = found[-1].node
+                between = self.gap(self.end(before), (key or value).span.start)
+                child.lead = self._split(found[-1], between, column)
+            else:
+                # A dash may have lines of its own before its item.
+                own = self.gap(node.span.start, value.span.start) if key is None else Gap()
+                child.lead = Gap([*lead.lines, *own.lines])
+            found.append(child)
+        return found
+
+    def _split(self, before: _Child, between: Gap, column: int) -> Gap:
+        """Comments that stand deeper than what follows belong to what comes before."""
+        deeper = 0
+        for number, line in enumerate(between.lines):
+            if line is not None and line[0] <= column:
+                break
+            deeper = number + 1 if line is not None else deeper
+        if self._is_open(before.node):
+            before.foot = Gap(between.lines[:deeper])
+            return Gap(between.lines[deeper:])
+        return between
+
+    def _is_open(self, node: Node) -> bool:
+        """Whether lines can follow inside of it."""
+        return not isinstance(node, Scalar) and not self.is_flow(node)
+
+    def _in_order(self, children: list[_Child], path: _Path) -> list[_Child]:
+        by_key = {child.key.text: child for child in children if child.key is not None}
+        return [by_key[key] for key in self._order(path, list(by_key))]
+
+    # One child.
+
+    def _child(self, child: _Child, path: _Path, indent: int) -> list[str]:
+        node, key = child.node, child.key
+        mark, name = "-", "*"
+        lead = Gap()
+        if key is not None:
+            mark, name = f"{self._text[key.span.start : key.span.end]}:", key.text
+            lead = self._after_key(key, node)
+        if isinstance(node, Scalar) or self.is_flow(node):
+            leaf = self._leaf(node, f"{' ' * indent}{mark}", indent)
+            return [*lead.written(indent), *leaf]
+        assert isinstance(node, (Mapping, Sequence))
+        inner = self._collection(node, (*path, name), indent + 2, lead)
+        if key is not None:
+            comment = self._trailing(self._after_colon(key.span.end), node.span.start)
+            lines = [f"{' ' * indent}{mark}{comment}", *inner]
+        else:
+            lines = _dashed(inner, indent)
+        return [*lines, *self._foot(node, child.foot, indent + 2).written(None)]
+
+    def _after_key(self, key: Scalar, node: Node) -> Gap:
+        """Comments between a key and its value, above the value's line."""
+        opened = self._after_colon(key.span.end)
+        found = self.gap(opened, node.span.start)
+        if "\n" in self._text[opened : node.span.start] and not self._is_open(node):
+            comment = self._trailing(opened, node.span.start).strip()
+            found.lines[:0] = [(0, comment)] if comment else []
+        return found
+
+    def _trailing(self, offset: int, limit: int) -> str:
+        """The comment that ends the line of `offset`, with the two spaces before it."""
+        found = _TRAILING.match(self._text, offset, max(offset, limit))
+        return f"  {found.group(1).rstrip()}" if found else ""
+
+    def _after_colon(self, offset: int) -> int:
+        colon = self._text.find(":", offset)
+        return offset if colon < 0 else colon + 1
+
+    def _foot(self, node: Node, foot: Gap, indent: int) -> Gap:
+        """The comments at the end of a node, each as deep as the collection that it is in."""
+        return Gap([line and (self._depth(node, line[0], indent), line[1]) for line in foot.lines])
+
+    def _depth(self, node: Node, column: int, indent: int) -> int:
+        """Where the deepest collection stands, at the end of the node, that reaches the column."""
+        found = indent
+        while isinstance(node, (Mapping, Sequence)) and not self.is_flow(node):
+            found = indent if self._column(node) <= column else found
+            node = node.entries[-1].value if isinstance(node, Mapping) else node.items[-1]
+            indent += 2
+        return found
+
+    def _column(self, node: Node) -> int:
+        """Of the first key, or of the dash."""
+        return node.span.start - (self._text.rfind("\n", 0, node.span.start) + 1)
+
+    # Leaves, as they are written.
+
+    def _leaf(self, node: Node, head: str, indent: int) -> list[str]:
+        raw = self._text[node.span.start : self.end(node)]
+        if isinstance(node, Scalar) and node.style in ("|", ">"):
+            return self._block(raw, head, indent)
+        first, *rest = raw.split("\n")
+        lines = [f"{head} {first.rstrip()}" if first else head]
+        if rest and isinstance(node, Scalar):
+            lines += [" " * (indent + 2) + line.strip() if line.strip() else "" for line in rest]
+        elif rest:
+            lines += self._shifted(rest, indent)
+        lines[-1] += self._trailing(self.end(node), len(self._text))
+        return lines
+
+    def _shifted(self, rest: list[str], indent: int) -> list[str]:
+        """The lines of a collection in flow style, moved together; its end stands under its key."""
+        columns = [len(line) - len(line.lstrip()) for line in rest if line.strip()]
+        last_closes = rest[-1].strip()[:1] in ("}", "]")
+        least = min(columns[:-1] if last_closes and len(columns) > 1 else columns, default=0)
+        moved = []
+        for line in rest:
+            bare = line.strip()
+            own = len(line) - len(line.lstrip())
+            closes = line is rest[-1] and last_closes
+            column = indent if closes else indent + 2 + max(0, own - least)
+            moved.append(" " * column + bare if bare else "")
+        return moved
+
+    def _block(self, raw: str, head: str, indent: int) -> list[str]:
+        header, *content = raw.split("\n")
+        filled = [line for line in content if line.strip()]
+        columns = [len(line) - len(line.lstrip(" ")) for line in filled]
+        digit = _BLOCK_HEADER.match(header)
+        if digit and digit.group(1):
+            # Lines may all begin with blanks of their own, which the digit tells apart.
+            width, own = int(digit.group(1)), min(columns, default=0)
+            pad = " " * (indent + width)
+        else:
+            own, pad = (columns or [0])[0], " " * (indent + 2)
+        # Blanks at the end of a line, or on a line alone, are part of the text.
+        kept = [pad + line[own:] if len(line) > own else "" for line in content]
+        return [f"{head} {header.rstrip()}", *kept]
+
+
+def _dashed(lines: list[str], indent: int) -> list[str]:
+    """An item of a list: comments above its first key stand above the dash."""
+    pad = " " * indent
+    first = next(at for at, line in enumerate(lines) if line and not line.lstrip().startswith("#"))
+    above = [pad + line.lstrip() if line else "" for line in lines[:first]]
+    return [*above, f"{pad}- {lines[first].lstrip()}", *lines[first + 1 :]]

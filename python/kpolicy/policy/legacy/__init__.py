@@ -1,0 +1,1 @@
+"""Older kinds of document, read as SchedulingPolicy documents."""

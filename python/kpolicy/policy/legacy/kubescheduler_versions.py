@@ -1,0 +1,168 @@
+"""The versions of KubeSchedulerConfiguration, and what is different in each.
+
+Owns which are read and what they stand for, and what to do with those that are not. Assumes that
+plugins which came with later releases belong to the default profile of every version, as they did
+wherever a release read several. Must not know how plugin sets are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.models.validation import Edge, NonEmpty
+from kpolicy.policy.yaml import nodes as tree
+
+
+class Plugin(Edge):
+    name: NonEmpty
+    weight: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
+class PluginSet(Edge):
+    enabled: list[Plugin] = Field(default_factory=list)
+    disabled: list[Plugin] = Field(default_factory=list)
+
+
+class PluginsByPoint(Edge):
+    pre_enqueue: PluginSet = Field(default_factory=PluginSet)
+    queue_sort: PluginSet = Field(default_factory=PluginSet)
+    pre_filter: PluginSet = Field(default_factory=PluginSet)
+    filter: PluginSet = Field(default_factory=PluginSet)
+    post_filter: PluginSet = Field(default_factory=PluginSet)
+    pre_score: PluginSet = Field(default_factory=PluginSet)
+    score: PluginSet = Field(default_factory=PluginSet)
+    reserve: PluginSet = Field(default_factory=PluginSet)
+    permit: PluginSet = Field(default_factory=PluginSet)
+    pre_bind: PluginSet = Field(default_factory=PluginSet)
+    bind: PluginSet = Field(default_factory=PluginSet)
+    post_bind: PluginSet = Field(default_factory=PluginSet)
+
+
+class PluginsV1Beta3(PluginsByPoint):
+    multi_point: PluginSet = Field(default_factory=PluginSet)
+
+
+class Plugins(PluginsV1Beta3):
+    placement_generate: PluginSet = Field(default_factory=PluginSet)
+    placement_score: PluginSet = Field(default_factory=PluginSet)
+
+
+class PluginConfig(Edge):
+    name: NonEmpty
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class Profile(Edge):
+    scheduler_name: NonEmpty | None = None
+    plugins: PluginsByPoint = Field(default_factory=PluginsByPoint)
+    plugin_config: list[PluginConfig] = Field(default_factory=list)
+
+
+class ProfileV1Beta3(Profile):
+    plugins: PluginsV1Beta3 = Field(default_factory=PluginsV1Beta3)
+
+
+class ProfileV1(Profile):
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    plugins: Plugins = Field(default_factory=Plugins)
+
+
+class Configuration(Edge):
+    """What concerns the process rather than decisions is read and left alone."""
+
+    api_version: Literal[
+        "kubescheduler.config.k8s.io/v1",
+        "kubescheduler.config.k8s.io/v1beta3",
+        "kubescheduler.config.k8s.io/v1beta2",
+    ]
+    kind: Literal["KubeSchedulerConfiguration"]
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    profiles: Sequence[Profile]
+    # Checked as the extenders of the SchedulingPolicy they become.
+    extenders: list[dict[str, Any]] = Field(default_factory=list)
+    parallelism: Annotated[int, Field(ge=1)] | None = None
+    leader_election: dict[str, Any] | None = None
+    client_connection: dict[str, Any] | None = None
+    enable_profiling: bool | None = None
+    enable_contention_profiling: bool | None = None
+    pod_initial_backoff_seconds: Annotated[int, Field(ge=1)] | None = None
+    pod_max_backoff_seconds: Annotated[int, Field(ge=1)] | None = None
+    delay_cache_until_active: bool | None = None
+
+
+class ConfigurationV1(Configuration):
+    profiles: list[ProfileV1] = Field(default_factory=list)
+
+
+class ConfigurationV1Beta3(Configuration):
+    profiles: list[ProfileV1Beta3] = Field(default_factory=list)
+
+
+class ConfigurationV1Beta2(Configuration):
+    profiles: list[Profile] = Field(default_factory=list)
+    healthz_bind_address: str | None = None
+    metrics_bind_address: str | None = None
+
+
+GROUP: Final = "kubescheduler.config.k8s.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    name: str
+    model: type[Configuration]
+    # Of the default profile, where they are not those of release 1.36.
+    weights: Mapping[str, int] = field(default_factory=dict)
+    # Defaults stand at each extension point by itself: a plugin that is named there again keeps its
+    # place, where v1 has those that are named first.
+    is_merged_by_point: bool = False
+
+    def told(self, at: tree.Node) -> tuple[Diagnostic, ...]:
+        """What the author of a file may not expect today."""
+        if not self.weights:
+            return ()
+        listed = ", ".join(f"{name} {weight}" for name, weight in self.weights.items())
+        message = f"the default weights are those of {self.name}: {listed}"
+        hint = "v1 weighs what pods ask for more: TaintToleration 3, NodeAffinity 2, "
+        hint += "InterPodAffinity 2"
+        return (remark("KP602", message, at.span, severity=Severity.INFO, hint=hint),)
+
+
+_READ: Final = {
+    one.name: one
+    for one in (
+        Version("v1", ConfigurationV1),
+        Version("v1beta3", ConfigurationV1Beta3),
+        Version(
+            "v1beta2",
+            ConfigurationV1Beta2,
+            {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1},
+            is_merged_by_point=True,
+        ),
+    )
+}
+# What each had that later versions do not, and so what to do with a file in it.
+_LEFT_BEHIND: Final = {
+    "v1beta1": "write it as v1: its default profile scored with plugins that strategies of "
+    "NodeResourcesFit have replaced",
+    "v1alpha2": "write it as v1: plugins and arguments were spelt in another way",
+    "v1alpha1": "give the Policy that `algorithmSource` names instead; it is read as it is",
+}
+
+
+def version_of(root: tree.Mapping) -> Version | Diagnostic:
+    """The version that the document names, or why it cannot be read."""
+    node = root.get("apiVersion")
+    written = tree.string(node)
+    name = written.removeprefix(GROUP)
+    if node is None or not written.startswith(GROUP) or name not in _LEFT_BEHIND:
+        # A name that never was is a finding of the model's.
+        return _READ.get(name, _READ["v1"])
+    message = f"{name} of KubeSchedulerConfiguration is not read"
+    return remark("KP606", message, node.span, hint=_LEFT_BEHIND[name])

@@ -1,0 +1,333 @@
+"""The registry of built-ins: kube-scheduler's plugins by their names, as data.
+
+Owns names, what each can do, its default weight, its position in the default profile, and its
+arguments. Assumes release 1.36 with default feature gates. Must not know how a built-in decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, Self, get_args
+
+from pydantic import BaseModel, Field, model_validator
+
+from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+
+Percentage = Annotated[int, Field(ge=0, le=100)]
+
+
+class NoArgs(Edge):
+    pass
+
+
+class ResourceSpec(Edge):
+    name: NonEmpty
+    weight: Annotated[int, Field(ge=0, le=100)] = 1
+
+
+class ShapePoint(Edge):
+    utilization: Percentage
+    score: Annotated[int, Field(ge=0, le=10)]
+
+
+def default_resources() -> list[ResourceSpec]:
+    return [ResourceSpec(name="cpu"), ResourceSpec(name="memory")]
+
+
+def check_shape(shape: list[ShapePoint], at: tuple[str | int, ...]) -> None:
+    if not shape:
+        refuse("KP115", "at least one point must be given", at)
+    for index, (before, point) in enumerate(itertools.pairwise(shape), start=1):
+        if before.utilization >= point.utilization:
+            message = "utilization values must be sorted in increasing order"
+            refuse("KP115", message, (*at, index, "utilization"))
+
+
+class RequestedToCapacityRatioParam(Edge):
+    shape: list[ShapePoint]
+
+    @model_validator(mode="after")
+    def _sorted(self) -> Self:
+        check_shape(self.shape, ("shape",))
+        return self
+
+
+class ScoringStrategy(Edge):
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+    @model_validator(mode="after")
+    def _shape_goes_with_its_type(self) -> Self:
+        wanted = self.type == "RequestedToCapacityRatio"
+        if wanted and self.requested_to_capacity_ratio is None:
+            message = "`RequestedToCapacityRatio` needs `requestedToCapacityRatio.shape`"
+            refuse("KP115", message, ("type",))
+        if not wanted and self.requested_to_capacity_ratio is not None:
+            message = f"`requestedToCapacityRatio` does not go with `{self.type}`"
+            refuse("KP115", message, ("requestedToCapacityRatio",))
+        return self
+
+
+class NodeResourcesFitArgs(Edge):
+    ignored_resources: list[NonEmpty] = Field(default_factory=list)
+    ignored_resource_groups: list[NonEmpty] = Field(default_factory=list)
+    scoring_strategy: ScoringStrategy = Field(
+        default_factory=lambda: ScoringStrategy(type="LeastAllocated")
+    )
+
+    @model_validator(mode="after")
+    def _groups_have_no_slash(self) -> Self:
+        for index, group in enumerate(self.ignored_resource_groups):
+            if "/" in group:
+                message = f"a resource group is the part before the slash, and `{group}` has one"
+                refuse("KP115", message, ("ignoredResourceGroups", index))
+        return self
+
+
+class BalancedResource(Edge):
+    name: NonEmpty
+    weight: Annotated[int, Field(ge=0, le=1)] = 1
+
+
+class NodeResourcesBalancedAllocationArgs(Edge):
+    resources: list[BalancedResource] = Field(
+        default_factory=lambda: [BalancedResource(name="cpu"), BalancedResource(name="memory")]
+    )
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        seen: set[str] = set()
+        for index, resource in enumerate(self.resources):
+            if resource.name in seen:
+                message = f"the resource `{resource.name}` is listed twice"
+                refuse("KP115", message, ("resources", index, "name"))
+            seen.add(resource.name)
+        return self
+
+
+class InterPodAffinityArgs(Edge):
+    hard_pod_affinity_weight: Percentage = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
+class DefaultPreemptionArgs(Edge):
+    min_candidate_nodes_percentage: Percentage = 10
+    min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
+
+    @model_validator(mode="after")
+    def _some_candidate(self) -> Self:
+        if self.min_candidate_nodes_percentage == 0 and self.min_candidate_nodes_absolute == 0:
+            message = "one of the two minimums of candidate nodes must be above zero"
+            refuse("KP115", message, ("minCandidateNodesPercentage",))
+        return self
+
+
+class SpreadConstraint(Edge):
+    """As in a pod, but the selector comes from the pod's owners."""
+
+    max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    topology_key: NonEmpty
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    min_domains: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
+    node_taints_policy: Literal["Honor", "Ignore"] | None = None
+
+
+class PodTopologySpreadArgs(Edge):
+    default_constraints: list[SpreadConstraint] = Field(default_factory=list)
+    defaulting_type: Literal["System", "List"] = "System"
+
+    @model_validator(mode="after")
+    def _constraints_go_with_list(self) -> Self:
+        if self.defaulting_type == "System" and self.default_constraints:
+            message = "`defaultConstraints` need `defaultingType: List`"
+            refuse("KP115", message, ("defaultConstraints",))
+        seen: set[tuple[str, str]] = set()
+        for index, one in enumerate(self.default_constraints):
+            key = (one.topology_key, one.when_unsatisfiable)
+            if key in seen:
+                message = f"`{key[0]}` with `{key[1]}` is constrained twice"
+                refuse("KP115", message, ("defaultConstraints", index))
+            seen.add(key)
+        return self
+
+
+class VolumeBindingArgs(Edge):
+    bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
+
+
+class DynamicResourcesArgs(Edge):
+    filter_timeout: str = "10s"
+    binding_timeout: str = "600s"
+
+
+class LabelRequirement(Edge):
+    key: NonEmpty
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _values_go_with_operator(self) -> Self:
+        counts = {"In": "some", "NotIn": "some", "Gt": "one", "Lt": "one"}
+        wanted = counts.get(self.operator, "no")
+        fits = {
+            "some": len(self.values) > 0,
+            "one": len(self.values) == 1,
+            "no": not self.values,
+        }[wanted]
+        if not fits:
+            values = "value" if wanted == "one" else "values"
+            refuse("KP115", f"`{self.operator}` goes with {wanted} {values}", ("operator",))
+        return self
+
+
+class NodeSelectorTerm(Edge):
+    match_expressions: list[LabelRequirement] = Field(default_factory=list)
+    match_fields: list[LabelRequirement] = Field(default_factory=list)
+
+
+class NodeSelector(Edge):
+    node_selector_terms: list[NodeSelectorTerm]
+
+
+class PreferredTerm(Edge):
+    weight: Annotated[int, Field(ge=1, le=100)]
+    preference: NodeSelectorTerm
+
+
+class AddedAffinity(Edge):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] = Field(
+        default_factory=list
+    )
+
+
+class NodeAffinityArgs(Edge):
+    added_affinity: AddedAffinity | None = None
+
+
+class NodeLabelArgs(Edge):
+    """Keys of labels that a node must have or lack, and had better have or lack."""
+
+    present_labels: list[NonEmpty] = Field(default_factory=list)
+    absent_labels: list[NonEmpty] = Field(default_factory=list)
+    present_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    absent_labels_preference: list[NonEmpty] = Field(default_factory=list)
+
+
+class ServiceAffinityArgs(Edge):
+    """`antiAffinityLabel` is short for `antiAffinityLabelsPreference` with one label."""
+
+    affinity_labels: list[NonEmpty] = Field(default_factory=list)
+    anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    anti_affinity_label: NonEmpty | None = None
+
+    @model_validator(mode="after")
+    def _in_full(self) -> Self:
+        label = self.anti_affinity_label
+        if label is None:
+            return self
+        if self.anti_affinity_labels_preference:
+            message = "give `antiAffinityLabel` or `antiAffinityLabelsPreference`, not both"
+            refuse("KP115", message, ("antiAffinityLabel",))
+        full = {"anti_affinity_labels_preference": [label], "anti_affinity_label": None}
+        return self.model_copy(update=full)
+
+
+Owner = Literal["Service", "ReplicationController", "ReplicaSet", "StatefulSet"]
+
+
+class SelectorSpreadArgs(Edge):
+    """`selectors` names the owners that count: ServiceSpreadingPriority asks services only."""
+
+    selectors: list[Owner] = Field(default_factory=lambda: list(get_args(Owner)))
+
+
+class RequestedToCapacityRatioArgs(Edge):
+    shape: list[ShapePoint]
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)
+
+    @model_validator(mode="after")
+    def _sorted(self) -> Self:
+        check_shape(self.shape, ("shape",))
+        return self
+
+
+class ResourcesArgs(Edge):
+    resources: list[ResourceSpec] = Field(default_factory=default_resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    name: str
+    filters: bool
+    scores: bool
+    args: type[Edge] = NoArgs
+    # Of the default profile; 0 where the default profile does not score with it.
+    weight: int = 0
+    # Part of kube-scheduler's default profile.
+    is_default: bool = True
+
+
+# In the order of the default profile (MultiPoint), which is also the order of filters.
+_LISTED: Final = (
+    Builtin("NodeUnschedulable", True, False),
+    Builtin("NodeName", True, False),
+    Builtin("TaintToleration", True, True, weight=3),
+    Builtin("NodeAffinity", True, True, NodeAffinityArgs, weight=2),
+    Builtin("NodePorts", True, False),
+    Builtin("NodeResourcesFit", True, True, NodeResourcesFitArgs, weight=1),
+    Builtin("VolumeRestrictions", True, False),
+    # The limits of one kind of volume; upstream until 1.33, and named by legacy policies.
+    Builtin("EBSLimits", True, False, is_default=False),
+    Builtin("GCEPDLimits", True, False, is_default=False),
+    Builtin("NodeVolumeLimits", True, False),
+    Builtin("AzureDiskLimits", True, False, is_default=False),
+    Builtin("CinderLimits", True, False, is_default=False),
+    # Scores only with an alpha gate that is off, so it is a filter here.
+    Builtin("VolumeBinding", True, False, VolumeBindingArgs),
+    Builtin("VolumeZone", True, False),
+    Builtin("PodTopologySpread", True, True, PodTopologySpreadArgs, weight=2),
+    Builtin("InterPodAffinity", True, True, InterPodAffinityArgs, weight=2),
+    Builtin("DynamicResources", True, True, DynamicResourcesArgs, weight=2),
+    Builtin(
+        "NodeResourcesBalancedAllocation",
+        False,
+        True,
+        NodeResourcesBalancedAllocationArgs,
+        weight=1,
+    ),
+    Builtin("ImageLocality", False, True, weight=1),
+    Builtin("NodeDeclaredFeatures", True, False),
+    # Known to the legacy Policy only.
+    Builtin("NodeLabel", True, True, NodeLabelArgs, is_default=False),
+    Builtin("ServiceAffinity", True, True, ServiceAffinityArgs, is_default=False),
+    Builtin("SelectorSpread", False, True, SelectorSpreadArgs, is_default=False),
+    Builtin("NodePreferAvoidPods", False, True, is_default=False),
+    Builtin("NodeResourcesLeastAllocated", False, True, ResourcesArgs, is_default=False),
+    Builtin("NodeResourcesMostAllocated", False, True, ResourcesArgs, is_default=False),
+    Builtin(
+        "RequestedToCapacityRatio", False, True, RequestedToCapacityRatioArgs, is_default=False
+    ),
+    Builtin("ResourceLimits", False, True, is_default=False),
+    Builtin("EqualPriority", False, True, is_default=False),
+)
+
+BUILTINS: Final = {builtin.name: builtin for builtin in _LISTED}
+POSITIONS: Final = {builtin.name: index for index, builtin in enumerate(_LISTED)}
+
+# Plugins of the default profile that neither filter nor score: the engine, queue and binder do
+# their part always.
+ALWAYS_ON: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder"})
+PREEMPTION: Final = "DefaultPreemption"
+
+
+def filled(model: BaseModel) -> dict[str, Any]:
+    """Arguments as the program holds them: camelCase, defaults filled in, absent ones left out."""
+    dumped: dict[str, Any] = model.model_dump(by_alias=True, exclude_none=True)
+    strategy = dumped.get("scoringStrategy", dumped)
+    for resource in strategy.get("resources", ()):
+        resource["weight"] = resource["weight"] or 1
+    return dumped

@@ -1,0 +1,322 @@
+"""The models of SchedulingPolicy, apiVersion kpolicy.dev/v1alpha1.
+
+Owns the shape of the document and the meaning of each field, as `kpolicy schema` prints it. Assumes
+plain data. Must not know positions, other documents, nor how a rule is compiled. What concerns two
+fields of a rule, or names of other rules, is checked in `rules.py`, so that one mistake does not
+hide the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from kpolicy.policy.limits import (
+    COST_PER_CYCLE_MAX,
+    COST_PER_NODE_MAX,
+    EXPRESSION_CHARACTERS_MAX,
+    MESSAGE_CHARACTERS_MAX,
+    RULES_MAX,
+    WEIGHT_MAX,
+)
+from kpolicy.policy.models.builtins import InterPodAffinityArgs
+from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+
+# Up to here a rule gave a node 0 to 10, since then 0 to 100.
+SCORES_TO_TEN_MINOR_LAST: Final = 16
+
+
+def minor_of(release: str) -> int | None:
+    """`1.9`, `v1.9.3` → 9; None where no release is meant."""
+    parts = release.removeprefix("v").split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
+
+
+_NANOSECONDS: Final = re.compile(r"([0-9]+)ns\Z")
+
+
+def in_largest_unit(written: str) -> str:
+    """`5000000000ns` as `5s`."""
+    match = _NANOSECONDS.match(written)
+    if match is None:
+        return written
+    nanoseconds = Decimal(match.group(1))
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds >= size and nanoseconds % (size // 1000) == 0:
+            return f"{(nanoseconds / size).normalize():f}{unit}"
+    return written
+
+
+API_VERSION = "kpolicy.dev/v1alpha1"
+KIND = "SchedulingPolicy"
+
+Cel = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=EXPRESSION_CHARACTERS_MAX),
+    Field(json_schema_extra={"format": "cel"}),
+]
+Name = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$")
+]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Message = Annotated[str, StringConstraints(max_length=MESSAGE_CHARACTERS_MAX)]
+Weight = Annotated[int, Field(ge=0, le=WEIGHT_MAX)]
+Release = Annotated[str, StringConstraints(pattern=r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")]
+Duration = Annotated[str, StringConstraints(pattern=r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$")]
+
+
+class Metadata(Edge):
+    name: Name
+    namespace: NonEmpty | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class MatchCondition(Edge):
+    """All must hold for a pod, or the rules of this document do not concern it."""
+
+    name: Name
+    expression: Cel
+
+
+class Variable(Edge):
+    """Evaluated when first used, once at the widest scope it allows."""
+
+    name: Identifier
+    expression: Cel
+
+
+class Param(Edge):
+    type: NonEmpty
+    default: Any = None
+    description: str = ""
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    unit: Literal["milli"] | None = None
+
+
+class ConfigMapReference(Edge):
+    namespace: NonEmpty
+    name: Name
+    optional: bool = False
+
+
+class ParamsFrom(Edge):
+    config_map: ConfigMapReference
+
+
+class Rule(Edge):
+    """What predicates and priorities share: a built-in, or an expression."""
+
+    name: Name | None = None
+    description: str = ""
+    builtin: NonEmpty | None = None
+    args: dict[str, Any] | None = None
+    expression: Cel | None = None
+    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    enabled: bool = True
+
+
+class Predicate(Rule):
+    """Filters: true passes the node, false rejects it."""
+
+    message: Message | None = None
+    message_expression: Cel | None = None
+    reason: Reason | None = None
+    preemptible: bool = True
+    enforcement: Literal["deny", "audit"] = "deny"
+    on_error: Literal["reject", "accept"] = "reject"
+
+
+class Point(Edge):
+    x: float
+    y: float
+
+
+class Normalize(Edge):
+    """What becomes of the raw scores of the feasible nodes before they are clamped to 0-100."""
+
+    method: Literal["none", "linear", "minmax", "max", "reverse", "shape"]
+    from_: Annotated[list[float] | None, Field(alias="from", min_length=2, max_length=2)] = None
+    to: Annotated[list[float] | None, Field(min_length=2, max_length=2)] = None
+    points: Annotated[list[Point] | None, Field(min_length=1, max_length=64)] = None
+
+    @model_validator(mode="after")
+    def _goes_with_its_method(self) -> Self:
+        wanted = {"linear": {"from", "to"}, "shape": {"points"}}.get(self.method, set())
+        given = {"from": self.from_, "to": self.to, "points": self.points}
+        for field, value in given.items():
+            if field in wanted and value is None:
+                refuse("KP114", f"`method: {self.method}` needs `{field}`", ("method",))
+            if field not in wanted and value is not None:
+                refuse("KP115", f"`{field}` does not go with `method: {self.method}`", (field,))
+        if self.from_ and self.from_[0] >= self.from_[1]:
+            refuse("KP115", "`from` must rise; `to` may fall", ("from",))
+        points = self.points or []
+        for index, (before, point) in enumerate(itertools.pairwise(points), start=1):
+            if before.x >= point.x:
+                refuse("KP115", "`x` values must be increasing", ("points", index, "x"))
+        return self
+
+
+class Priority(Rule):
+    """Scores: a number per node; after `normalize`, 0-100, times `weight`."""
+
+    weight: Weight = 1
+    normalize: Normalize | None = None
+    on_error: Literal["zero"] = "zero"
+
+
+class PredicateOverride(Edge):
+    name: Name
+    enabled: bool = True
+
+
+class PriorityOverride(Edge):
+    name: Name
+    weight: Weight | None = None
+    enabled: bool = True
+
+
+class Overrides(Edge):
+    predicates: list[PredicateOverride] = Field(default_factory=list)
+    priorities: list[PriorityOverride] = Field(default_factory=list)
+
+
+class Profile(Edge):
+    """Pods whose `spec.schedulerName` is this are served by the policy."""
+
+    scheduler_name: NonEmpty
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    overrides: Overrides = Field(default_factory=Overrides)
+
+
+class Limits(Edge):
+    """What the rules may cost, in units: about one a step, element of a loop or ten bytes of text.
+
+    `costPerNode`: an expression, on one node; its worst case is looked at when it is compiled.
+    `costPerCycle`: all rules of the policy together, on all nodes; without it 50,000,000, or as
+    much as 10,000 a node. Rules beyond it err (KR110), the last ones first. `allowQuadratic`: a
+    loop inside a loop may have a worst case above `costPerNode`; on a node where it really is
+    above, the rule errs (KR110).
+    """
+
+    cost_per_node: Annotated[int, Field(ge=1, le=COST_PER_NODE_MAX)] | None = None
+    cost_per_cycle: Annotated[int, Field(ge=1, le=COST_PER_CYCLE_MAX)] | None = None
+    allow_quadratic: bool = False
+
+
+class Victims(Edge):
+    """`expression` sees `victim`, a pod of lower priority on `node`: true lets it be evicted. One
+    that it cannot judge stays."""
+
+    expression: Cel
+
+
+VictimOrder = Literal[
+    "fewestPdbViolations",
+    "lowestMaxPriority",
+    "smallestPrioritySum",
+    "fewestVictims",
+    "latestStart",
+]
+
+
+class Preemption(Edge):
+    """How room is made for a pod that fits nowhere. `order`: what decides between nodes, each where
+    those before it tie; what it leaves out does not count. Without it all five, in the order of
+    kube-scheduler."""
+
+    policy: Literal["LowerPriority", "Never"] = "LowerPriority"
+    min_candidate_nodes_percentage: Annotated[int, Field(ge=0, le=100)] = 10
+    min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
+    victims: Victims | None = None
+    order: Annotated[list[VictimOrder] | None, Field(min_length=1, max_length=5)] = None
+
+
+class ManagedResource(Edge):
+    name: NonEmpty
+    ignored_by_scheduler: bool = False
+
+
+class ExtenderTls(Edge):
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+
+class Extender(Edge):
+    """An HTTP extender by kube-scheduler's v1 wire protocol."""
+
+    name: NonEmpty | None = None
+    url_prefix: NonEmpty
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] = 0
+    enable_https: Annotated[bool, Field(alias="enableHTTPS")] = False
+    tls_config: ExtenderTls | None = None
+    http_timeout: Annotated[Duration, Field(alias="httpTimeout")] = "5s"
+    node_cache_capable: bool = False
+    ignorable: bool = False
+    managed_resources: list[ManagedResource] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _scores_with_a_weight(self) -> Self:
+        if self.prioritize_verb and self.weight < 1:
+            message = "an extender with `prioritizeVerb` needs a positive weight"
+            refuse("KP113", message, ("weight",))
+        return self
+
+
+class Compatibility(Edge):
+    """Which release is meant where kube-scheduler releases disagree."""
+
+    release: Release | None = None
+
+
+class Spec(Edge):
+    profiles: Annotated[list[Profile], Field(max_length=64)] = Field(default_factory=list)
+    extends: Name | None = None
+    order: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    failure_policy: Literal["Fail", "Ignore"] = "Fail"
+    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    params: dict[Identifier, Param] = Field(default_factory=dict)
+    params_from: list[ParamsFrom] = Field(default_factory=list)
+    variables: Annotated[list[Variable], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    predicates: Annotated[list[Predicate], Field(max_length=RULES_MAX)] = Field(
+        default_factory=list
+    )
+    priorities: Annotated[list[Priority], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    predicate_order: Literal["kubeScheduler", "asWritten"] = "kubeScheduler"
+    limits: Limits = Field(default_factory=Limits)
+    preemption: Preemption | None = None
+    extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=list)
+    tie_break: Literal["random", "name", "leastPods"] | None = None
+    min_engine: Release | None = None
+    shadow: bool = False
+    implicit: list[NonEmpty] = Field(default_factory=list)
+    evaluate_all: bool = False
+    inter_pod_affinity: InterPodAffinityArgs | None = None
+    percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
+    compatibility: Compatibility = Field(default_factory=Compatibility)
+
+
+class SchedulingPolicy(Edge):
+    """A policy of kpolicy: which nodes a pod may run on, and which it had better run on."""
+
+    api_version: Literal["kpolicy.dev/v1alpha1"]
+    kind: Literal["SchedulingPolicy"]
+    metadata: Metadata
+    spec: Spec = Field(default_factory=Spec)

@@ -1,0 +1,288 @@
+"""YAML text to trees with exact spans.
+
+Owns reading: encoding, bounds, duplicate keys, anchors, the traps of YAML 1.1. Assumes nothing of
+its input: any bytes give documents, diagnostics or both, and never raise (B5). Must not know what
+a document means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.limits import (
+    DOCUMENT_BYTES_MAX,
+    DOCUMENTS_MAX,
+    INTEGER_CHARACTERS_MAX,
+    TREE_DEPTH_MAX,
+    TREE_NODES_MAX,
+)
+from kpolicy.policy.yaml.nodes import Entry, Mapping, Node, Scalar, Sequence
+from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText
+
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
+_HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
+_OCTAL: Final = re.compile(r"0o[0-7]+\Z")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+
+_OLD_BOOLEAN: Final = re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z")
+_OLD_OCTAL: Final = re.compile(r"[-+]?0[0-9_]+\Z")
+_OLD_SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z")
+_OLD_UNDERSCORED: Final = re.compile(r"[-+]?[1-9][0-9]*_[0-9_]*\Z")
+
+
+def resolve(text: str) -> bool | int | float | str | None:
+    """The value of a plain scalar by the core schema of YAML 1.2."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if not (text[0].isdigit() or text[0] in "+-."):
+        return text
+    if len(text) <= INTEGER_CHARACTERS_MAX:
+        if _INTEGER.match(text):
+            return int(text)
+        if _HEXADECIMAL.match(text):
+            return int(text[2:], 16)
+        if _OCTAL.match(text):
+            return int(text[2:], 8)
+    if _FLOAT.match(text) and not _INTEGER.match(text):
+        return float(text)
+    return text
+
+
+def trap(text: str) -> str:
+    """What a YAML 1.1 reader would take this plain scalar for, or an empty string."""
+    if _OLD_BOOLEAN.match(text):
+        return "a boolean"
+    if _OLD_OCTAL.match(text):
+        return "an octal number"
+    if _OLD_SEXAGESIMAL.match(text):
+        return "a number to the base 60"
+    if _OLD_UNDERSCORED.match(text):
+        return "a number"
+    return ""
+
+
+# The characters that YAML allows (YAML 1.2 §5.1); libyaml reports others by byte, without a place.
+_FORBIDDEN: Final = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What a source holds. `text` is None only where the bytes are no text at all."""
+
+    text: SourceText
+    roots: tuple[Node, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class _RefusedError(Exception):
+    """Reading stops here; the diagnostic is already written down."""
+
+
+def read_documents(source: Source) -> Documents:
+    """All YAML documents of a source. Spans are offsets in `Documents.text`."""
+    text, problem = _decoded(source)
+    if problem is not None:
+        return Documents(text, (), (problem,))
+    return read_text(text)
+
+
+def read_text(text: SourceText) -> Documents:
+    """The same, for text that has passed `read_documents` already, quoted in another document."""
+    reader = _Reader(text)
+    roots = tuple(reader.documents())
+    ordered = sorted(reader.diagnostics, key=lambda d: d.span.start if d.span else 0)
+    return Documents(text, roots, tuple(ordered))
+
+
+def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
+    size = len(source.text)
+    if size > DOCUMENT_BYTES_MAX:
+        empty = SourceText(source.name, "")
+        message = f"{size:,} bytes are more than a policy may have, {DOCUMENT_BYTES_MAX:,}"
+        return empty, remark("KP109", message, Span(0, 0), hint="split it into several files")
+    if isinstance(source.text, str):
+        text = source.text
+    else:
+        try:
+            text = source.text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            readable = source.text[: error.start].decode("utf-8")
+            shown = SourceText(source.name, source.text.decode("utf-8", "replace"))
+            message = f"byte 0x{source.text[error.start]:02x} is not UTF-8"
+            span = Span(len(readable), len(readable) + 1)
+            return shown, remark("KP101", message, span, hint="save the file as UTF-8")
+    decoded = SourceText(source.name, text)
+    start = 1 if text.startswith(BYTE_ORDER_MARK) else 0
+    found = _FORBIDDEN.search(text, start)
+    if found is None:
+        return decoded, None
+    span = Span(found.start(), found.end())
+    message = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
+    return decoded, remark("KP101", message, span, hint="remove it, or write it as an escape")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A sequence or mapping whose end has not been read yet."""
+
+    start: int
+    is_mapping: bool
+    children: list[Node] = field(default_factory=list)
+    # Offsets of the keys seen, to find those that repeat.
+    keys: dict[str, Span] = field(default_factory=dict)
+
+
+class _Reader:
+    """Builds trees from parse events with a stack of its own: depth never becomes recursion."""
+
+    def __init__(self, text: SourceText) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._text = text
+        self._shift = 1 if text.text.startswith(BYTE_ORDER_MARK) else 0
+        self._open: list[_Open] = []
+        self._nodes = 0
+        self._documents = 0
+
+    def documents(self) -> Iterator[Node]:
+        try:
+            for event in yaml.parse(self._text.text[self._shift :], Loader=_LOADER):
+                root = self._take(event)
+                if root is not None:
+                    yield root
+        except yaml.MarkedYAMLError as error:
+            self._syntax(error)
+        except yaml.YAMLError as error:
+            self._say("KP101", f"this is not YAML: {str(error).splitlines()[0]}", Span(0, 0))
+        except _RefusedError:
+            pass
+
+    def _take(self, event: Any) -> Node | None:  # events of PyYAML are untyped
+        """The root, if this event ends it."""
+        start, end = event.start_mark.index + self._shift, event.end_mark.index + self._shift
+        match event:
+            case yaml.DocumentStartEvent():
+                self._documents += 1
+                if self._documents > DOCUMENTS_MAX:
+                    self._refuse(f"more than {DOCUMENTS_MAX} documents in one file", start)
+            case yaml.AliasEvent():
+                self._no_anchors(Span(start, end))
+                return self._closed(Scalar(Span(start, end), "", None))
+            case yaml.ScalarEvent():
+                self._anchor(event, start)
+                return self._closed(self._scalar(event, start, end))
+            case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
+                self._anchor(event, start)
+                if len(self._open) >= TREE_DEPTH_MAX:
+                    self._refuse(f"nested more than {TREE_DEPTH_MAX} deep", start)
+                self._open.append(_Open(start, isinstance(event, yaml.MappingStartEvent)))
+            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                return self._closed(self._collection(self._open.pop(), end))
+        return None
+
+    def _closed(self, node: Node) -> Node | None:
+        self._nodes += 1
+        if self._nodes > TREE_NODES_MAX:
+            self._refuse(f"more than {TREE_NODES_MAX:,} values in one file", node.span.start)
+        if not self._open:
+            return node
+        self._open[-1].children.append(node)
+        return None
+
+    def _scalar(self, event: Any, start: int, end: int) -> Scalar:
+        style = event.style or ""
+        plain = style in ("", None) and event.implicit[0]
+        span = Span(start, end)
+        if not plain:
+            return Scalar(span, event.value, event.value, style)
+        if style == "" and (taken_for := trap(event.value)):
+            message = f"many YAML readers take `{event.value}` for {taken_for}; here it is "
+            meant = resolve(event.value)
+            message += f"the text `{meant}`" if isinstance(meant, str) else f"the number {meant}"
+            written = f'"{event.value}"' if isinstance(meant, str) else str(meant)
+            said = remark(
+                "KP106",
+                message,
+                span,
+                hint=f'write `"{event.value}"` if you mean the text',
+                fix=Fix((Edit(span, written),)),
+            )
+            self.diagnostics.append(said)
+        return Scalar(span, event.value, resolve(event.value), "")
+
+    def _collection(self, opened: _Open, end: int) -> Node:
+        end = max(self._trimmed(opened.start, end), opened.start)
+        span = Span(opened.start, end)
+        if not opened.is_mapping:
+            return Sequence(span, tuple(opened.children))
+        entries: list[Entry] = []
+        pairs = zip(opened.children[::2], opened.children[1::2], strict=False)
+        for key, value in pairs:
+            if not isinstance(key, Scalar):
+                self._say("KP101", "a key must be a name, not a list or a map", key.span)
+                continue
+            first = opened.keys.setdefault(key.text, key.span)
+            if first is not key.span:
+                self._duplicate(key, first)
+                continue
+            entries.append(Entry(key, value))
+        return Mapping(span, tuple(entries))
+
+    def _trimmed(self, start: int, end: int) -> int:
+        """Without the white space that a block collection swallows at its end."""
+        return start + len(self._text.text[start:end].rstrip())
+
+    def _duplicate(self, key: Scalar, first: Span) -> None:
+        note = Note("first here", span=first)
+        message = f"the key `{key.text}` is written twice"
+        self._say("KP105", message, key.span, hint="keep one of them", notes=(note,))
+
+    def _anchor(self, event: Any, start: int) -> None:
+        if event.anchor is not None:
+            self._no_anchors(Span(start, start + len(event.anchor) + 1))
+
+    def _no_anchors(self, span: Span) -> None:
+        message = "anchors and aliases are not read in a policy"
+        self._say("KP108", message, span, hint="write the value out")
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> None:
+        mark = error.problem_mark or error.context_mark
+        offset = mark.index + self._shift if mark is not None else 0
+        offset = min(offset, len(self._text.text))
+        message = f"this is not YAML: {error.problem or error.context or 'cannot be read'}"
+        notes: tuple[Note, ...] = ()
+        if error.context and error.context_mark is not None and error.problem_mark is not None:
+            begun = min(error.context_mark.index + self._shift, len(self._text.text))
+            notes = (Note(str(error.context), span=Span(begun, begun + 1)),)
+        self._say("KP101", message, Span(offset, offset + 1), notes=notes)
+
+    def _refuse(self, message: str, offset: int) -> None:
+        self._say("KP109", message, Span(offset, offset + 1))
+        raise _RefusedError
+
+    def _say(
+        self, code: str, message: str, span: Span, hint: str = "", notes: tuple[Note, ...] = ()
+    ) -> None:
+        self.diagnostics.append(remark(code, message, span, hint=hint, notes=notes))
