@@ -25,7 +25,7 @@ from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
 from kpolicy.scheduler.pages import Pages
 from kpolicy.scheduler.queue import Queue
-from kpolicy.telemetry.http import Serve
+from kpolicy.telemetry.health_server import Serve
 
 NODES: Final = 5_000
 ROUNDS: Final = 5

@@ -46,7 +46,7 @@ def main(words: Sequence[str]) -> int:
 
 async def live(nodes: int, existing: int) -> Told:
     importlib.import_module("kpolicy.scheduler.run")
-    importlib.import_module("kpolicy.telemetry.exporters")
+    importlib.import_module("kpolicy.telemetry.traces")
     started = resident()
     size = world.Size(nodes, existing, WAITING)
     engine = Engine(seed=1)

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kpolicy.clock import Clock
-from kpolicy.testing import failures
-from kpolicy.testing.audit import AuditLog
-from kpolicy.testing.calls import WRITES, Call, target_of, verb_of
-from kpolicy.testing.connection import Connection
-from kpolicy.testing.encoding import encode
-from kpolicy.testing.resources import BY_KIND, Resource
-from kpolicy.testing.serving import Serving
-from kpolicy.testing.store import Change as Stored
-from kpolicy.testing.store import Store
-from kpolicy.testing.views import list_json
-from kpolicy.testing.wire import TEXT, Answer, Request
+from kpolicy.testing.apiserver.api_calls import WRITES, AuditLog, Call, target_of, verb_of
+from kpolicy.testing.apiserver.api_server import Serving
+from kpolicy.testing.apiserver.client_connection import Connection
+from kpolicy.testing.apiserver.wire import TEXT, Answer, Request
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.encoding import encode
+from kpolicy.testing.objects.object_views import list_json
+from kpolicy.testing.objects.resource_types import BY_KIND, Resource
+from kpolicy.testing.objects.store import Change as Stored
+from kpolicy.testing.objects.store import Store
 from tests.invariants.history import Change, Write
 from tests.simulation.network import End, Network
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble, Troubles

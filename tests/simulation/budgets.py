@@ -13,7 +13,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from kpolicy.testing.resources import BY_KIND
+from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.simulation.api_server import USER, SimulatedApi
 from tests.simulation.people import MERGE, PODS
 

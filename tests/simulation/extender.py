@@ -15,8 +15,8 @@ from enum import Enum
 from random import Random
 from typing import Any, Final
 
-from kpolicy.testing.connection import Connection
-from kpolicy.testing.wire import TEXT, Answer, Request
+from kpolicy.testing.apiserver.client_connection import Connection
+from kpolicy.testing.apiserver.wire import TEXT, Answer, Request
 from tests.simulation.network import End
 from tests.simulation.policies import PolicyText, policy_text
 

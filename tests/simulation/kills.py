@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from kpolicy.testing.calls import Call
+from kpolicy.testing.apiserver.api_calls import Call
 from tests.invariants.check import violations
 from tests.simulation.story import CONVERGE_S, REST_S, SETTING, StoodStillError, Story
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble

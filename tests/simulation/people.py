@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from kpolicy.testing.builders import node, pod
-from kpolicy.testing.resources import BY_KIND
+from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.simulation.api_server import KUBELET, OTHER_SCHEDULER, USER, SimulatedApi
 from tests.simulation.policies import PROFILE
 

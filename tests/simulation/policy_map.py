@@ -13,7 +13,7 @@ from kpolicy.clock import Clock
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.config_map_name import ConfigMapName
 from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
-from kpolicy.testing.resources import BY_KIND
+from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.invariants.history import PolicyOffer
 from tests.invariants.last_good import kept_in
 from tests.simulation.api_server import USER, SimulatedApi

@@ -10,7 +10,7 @@ from enum import Enum
 from random import Random
 from typing import Final
 
-from kpolicy.testing.calls import Call
+from kpolicy.testing.apiserver.api_calls import Call
 from tests.invariants.history import CONFIG_MAP, EVENT, STATUS
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble
 

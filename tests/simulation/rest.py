@@ -10,7 +10,7 @@ import json
 from typing import Any, Final
 
 from kpolicy.engine import Engine
-from kpolicy.testing.resources import BY_PATH
+from kpolicy.testing.objects.resource_types import BY_PATH
 from tests.invariants.history import STATUS, AtRest
 from tests.simulation.api_server import USER, SimulatedApi
 from tests.simulation.held import held_by

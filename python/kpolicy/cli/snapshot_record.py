@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.cluster.watch.resource import Resource
     from kpolicy.offline.recording.writer import Writer
-    from kpolicy.recorder.pages import Progress
+    from kpolicy.recorder.list_pages import Progress
     from kpolicy.recorder.record import Recording
 
 _EPILOG: Final = """\
@@ -118,7 +118,7 @@ async def _listed(
 
 def _wanted(written_kinds: str | None) -> list[Resource]:
     from kpolicy.policy.nearest import did_you_mean
-    from kpolicy.recorder.kinds import RECORDED
+    from kpolicy.recorder.list_pages import RECORDED
 
     known = {resource.name: resource for resource in RECORDED}
     names = [name.strip() for name in (written_kinds or "").split(",") if name.strip()]

@@ -26,9 +26,16 @@ from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.offline.problem import Problem
 from kpolicy.offline.recording.writer import Writer
-from kpolicy.recorder.kinds import KINDS, RECORDED
-from kpolicy.recorder.limits import KINDS_NAMED_MAX, LIST_TRIES_MAX, PAGE_GROWTH, RETRY_S
-from kpolicy.recorder.pages import Pages, Progress
+from kpolicy.recorder.list_pages import (
+    KINDS,
+    KINDS_NAMED_MAX,
+    LIST_TRIES_MAX,
+    PAGE_GROWTH,
+    RECORDED,
+    RETRY_S,
+    Pages,
+    Progress,
+)
 from kpolicy.scheduler.resources import REQUIRED
 
 FORBIDDEN: Final = "forbidden"

@@ -20,8 +20,7 @@ from kpolicy.scheduler.pages import Pages
 from kpolicy.scheduler.parts import Parts
 from kpolicy.scheduler.problem import ADDRESS_UNUSABLE, Problem
 from kpolicy.scheduler.serving import serving_of
-from kpolicy.telemetry.health import Check, Checks
-from kpolicy.telemetry.http import HttpServer
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer
 from kpolicy.telemetry.metrics import Registry
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.engine_port import EngineThread
-from kpolicy.telemetry.health import Check, ping
+from kpolicy.telemetry.health_server import Check, ping
 
 
 class Liveness:

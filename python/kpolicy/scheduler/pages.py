@@ -20,7 +20,7 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.json_steps import loads_in_steps
 from kpolicy.scheduler.parts import Parts
 from kpolicy.scheduler.queued_pod import Lane, QueuedPod
-from kpolicy.telemetry.http import Page, Serve
+from kpolicy.telemetry.health_server import Page, Serve
 
 _JSON: Final = "application/json"
 _USAGE: Final = "ask for one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"

@@ -41,8 +41,8 @@ from kpolicy.scheduler.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.stopping import Stopping
 from kpolicy.scheduler.tasks import Tasks, begin_deciding, begin_writing
 from kpolicy.scheduler.way_out import died, wind_down
-from kpolicy.telemetry.http import HttpServer
-from kpolicy.telemetry.process_metrics import register as register_process
+from kpolicy.telemetry.health_server import HttpServer
+from kpolicy.telemetry.metrics import register as register_process
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.testing.audit import AuditEntry
+from kpolicy.testing.apiserver.api_calls import AuditEntry, Call
 from kpolicy.testing.builders import node, pod
-from kpolicy.testing.calls import Call
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import (
     Drop,
@@ -25,7 +24,7 @@ from kpolicy.testing.faults import (
 from kpolicy.testing.kubelet import RUN_SECONDS_ANNOTATION, KubeletTimes
 
 if TYPE_CHECKING:
-    from kpolicy.testing.policies import (
+    from kpolicy.testing.policy_under_test import (
         PolicyDecision,
         PolicyUnderTest,
         PolicyWorld,
@@ -57,5 +56,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _OF_POLICIES:
-        return getattr(import_module("kpolicy.testing.policies"), name)
+        return getattr(import_module("kpolicy.testing.policy_under_test"), name)
     raise AttributeError(f"module 'kpolicy.testing' has no attribute '{name}'")

@@ -1,7 +1,7 @@
-"""The embedded control plane: a store behind HTTP on the loopback, in this process.
+"""The embedded control plane: a small Kubernetes API on the loopback, inside this process.
 
-Owns the life of the server and what tests may ask of it besides HTTP. Assumes a running event loop.
-Must not know the scheduler.
+Starts and stops the server and the kubelet, and gives tests what they need besides HTTP. Needs a
+running event loop. Must not know the scheduler.
 """
 
 from __future__ import annotations
@@ -12,18 +12,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import yaml
+
 from kpolicy.clock import Clock, SystemClock
 from kpolicy.testing import limits
-from kpolicy.testing.audit import AuditEntry, AuditLog
-from kpolicy.testing.calls import Target
-from kpolicy.testing.connection import Connection
-from kpolicy.testing.failures import Failure
+from kpolicy.testing.apiserver.api_calls import AuditEntry, AuditLog, Target
+from kpolicy.testing.apiserver.api_server import Serving
+from kpolicy.testing.apiserver.client_connection import Connection
 from kpolicy.testing.faults import FaultPolicy
-from kpolicy.testing.kubeconfig import kubeconfig
 from kpolicy.testing.kubelet import Kubelet, KubeletTimes
-from kpolicy.testing.resources import BY_KIND, Resource
-from kpolicy.testing.serving import Serving
-from kpolicy.testing.store import Record, Store
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.resource_types import BY_KIND, Resource
+from kpolicy.testing.objects.store import Record, Store
+
+NAME: Final = "kpolicy-testing"
+
+
+def kubeconfig(url: str, token: str | None) -> str:
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": NAME,
+            "clusters": [{"name": NAME, "cluster": {"server": url}}],
+            "users": [{"name": NAME, "user": {"token": token} if token else {}}],
+            "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        },
+        sort_keys=False,
+    )
+
 
 HOST: Final = "127.0.0.1"
 

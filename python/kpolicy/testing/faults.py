@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from kpolicy.testing.calls import Call
+from kpolicy.testing.apiserver.api_calls import Call
 
 
 class Drop(Enum):

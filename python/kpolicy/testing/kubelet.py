@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.testing import limits
-from kpolicy.testing.conditions import with_condition
-from kpolicy.testing.deletion import AT_ONCE, carry_out
-from kpolicy.testing.failures import Failure
-from kpolicy.testing.resources import PODS
-from kpolicy.testing.store import Change, ChangeType, Record, Store
-from kpolicy.testing.timestamps import timestamp
+from kpolicy.testing.objects.deletion import AT_ONCE, carry_out
+from kpolicy.testing.objects.encoding import timestamp
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.pod_admission import with_condition
+from kpolicy.testing.objects.resource_types import PODS
+from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
 
 Object = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ import pytest
 from kpolicy.offline.testing.load import TEST_SUFFIXES
 from kpolicy.offline.testing.results import PolicyTestRun, TestResult
 from kpolicy.offline.testing.session import run_tests
-from kpolicy.testing.policies import PolicyUnderTest, load_policy
+from kpolicy.testing.policy_under_test import PolicyUnderTest, load_policy
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.watch import listing
 from kpolicy.offline.kinds import READ
 from kpolicy.offline.recording.writer import Writer
-from kpolicy.recorder.kinds import KINDS, RECORDED
+from kpolicy.recorder.list_pages import KINDS, RECORDED
 from kpolicy.recorder.record import Recording, record
 from kpolicy.scheduler.resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
-from kpolicy.testing.calls import Call
+from kpolicy.testing.apiserver.api_calls import Call
 from kpolicy.testing.faults import FaultPolicy, WatchFault
 from tests.unit.cluster.canned import canned_server, replies, script, status_body
 from tests.unit.cluster.doubles import ImpatientClock, client

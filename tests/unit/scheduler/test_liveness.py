@@ -27,7 +27,7 @@ from kpolicy.scheduler.cycle import Cycle
 from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.liveness import Liveness
 from kpolicy.scheduler.queue import Queue
-from kpolicy.telemetry.health import judge
+from kpolicy.telemetry.health_server import judge
 from kpolicy.testing import ControlPlane, node, pod
 from tests.unit.cluster.canned import Handler, canned_server, replies
 from tests.unit.cluster.doubles import client, eventually

@@ -31,7 +31,7 @@ from kpolicy.testing import (
     node,
     pod,
 )
-from kpolicy.testing.resources import PODS
+from kpolicy.testing.objects.resource_types import PODS
 from tests.unit.scheduler.pods import SECOND, Pending
 from tests.unit.scheduler.small_engine import decided
 from tests.unit.scheduler.test_real_engine import running

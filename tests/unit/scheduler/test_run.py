@@ -16,7 +16,7 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.problem import ADDRESS_UNUSABLE, LEADERSHIP_LOST, POLICY_INVALID, TASK_DIED
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
-from kpolicy.testing.calls import Call
+from kpolicy.testing.apiserver.api_calls import Call
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import (
     Drop,

@@ -11,11 +11,10 @@ import pytest
 
 from kpolicy.telemetry.access import Guard, NotConfigured, Open, TokenFile, is_loopback
 from kpolicy.telemetry.certificate import ServedCertificate
-from kpolicy.telemetry.health import Checks, ping
-from kpolicy.telemetry.http import HttpServer, Page
+from kpolicy.telemetry.health_server import Checks, HttpServer, Page, ping
 from kpolicy.telemetry.metrics import Registry
 from tests.unit.cluster import certificates as pem
-from tests.unit.telemetry.test_http import free_port
+from tests.unit.telemetry.test_health_server import free_port
 
 OPEN = ("/healthz", "/livez", "/readyz", "/readyz/ping")
 GUARDED = ("/metrics", "/configz", "/debug/page")

@@ -13,8 +13,8 @@ from kpolicy.telemetry.metrics import (
     Histogram,
     Registry,
     exponential,
+    register,
 )
-from kpolicy.telemetry.process_metrics import register
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from tests.unit.telemetry.exposition import parsed
 

@@ -19,9 +19,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
-from kpolicy.telemetry.exporters import exporter_names, traces_of
 from kpolicy.telemetry.sampling import Rates, Sampling
-from kpolicy.telemetry.traces import Traces
+from kpolicy.telemetry.traces import Traces, exporter_names, traces_of
 from tests import threads
 
 BEGAN = 1_700_000_000_000_000_000
@@ -234,7 +233,7 @@ def test_the_allowances_are_settings_and_the_one_does_not_take_from_the_other() 
 
 def test_without_an_exporter_nothing_of_the_sdk_is_even_imported() -> None:
     code = (
-        "import sys; from kpolicy.telemetry.exporters import traces_of; from random import Random\n"
+        "import sys; from kpolicy.telemetry.traces import traces_of; from random import Random\n"
         "setup = traces_of({}, '1', Random()); assert not setup.traces.enabled\n"
         "assert setup.traces.begin(1) is None\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"

@@ -10,10 +10,10 @@ import pytest
 
 from kpolicy.clock import ManualClock
 from kpolicy.testing import RUN_SECONDS_ANNOTATION, ControlPlane, KubeletTimes, pod
-from kpolicy.testing.conditions import condition
-from kpolicy.testing.deletion import DeleteOptions, carry_out
 from kpolicy.testing.kubelet import next_step
-from kpolicy.testing.resources import PODS
+from kpolicy.testing.objects.deletion import DeleteOptions, carry_out
+from kpolicy.testing.objects.pod_admission import condition
+from kpolicy.testing.objects.resource_types import PODS
 
 TIMES = KubeletTimes(start_s=2, stop_s=1)
 

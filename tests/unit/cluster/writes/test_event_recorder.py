@@ -25,7 +25,7 @@ from kpolicy.cluster.writes.event_recorder import (
     event_name,
 )
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults
-from kpolicy.testing.events import to_new
+from kpolicy.testing.objects.object_views import to_new
 from tests.unit.cluster.doubles import client, eventually
 
 POD = Reference("default", "a", "uid-a")

@@ -39,8 +39,8 @@ from kpolicy.testing import (
     node,
     pod,
 )
-from kpolicy.testing.calls import Call
-from kpolicy.testing.resources import PODS
+from kpolicy.testing.apiserver.api_calls import Call
+from kpolicy.testing.objects.resource_types import PODS
 from tests.unit.cluster.doubles import ImpatientClock, client
 
 MESSAGE = "kpolicy: preempting to accommodate a higher priority pod"

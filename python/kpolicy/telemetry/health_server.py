@@ -1,0 +1,221 @@
+"""The HTTP server for probes and scrapes: /healthz /livez /readyz /metrics /configz and /debug.
+
+Health is open to everyone; for the rest the guard is asked. Nothing can be changed through it. Must
+not know what the checks mean.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from aiohttp import web
+
+from kpolicy.telemetry import limits
+from kpolicy.telemetry.access import Guard, Open, Refusal
+from kpolicy.telemetry.metrics import CONTENT_TYPE, Registry
+
+FAILED: Final = 500  # as the health endpoints of all Kubernetes components
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    failing: Callable[[], str]  # why it fails; empty while it does not
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """`healthz` restarts us where it is probed, `readyz` only takes us out of service."""
+
+    healthz: Iterable[Check] = ()
+    livez: Iterable[Check] = ()
+    readyz: Iterable[Check] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    status: int
+    text: str
+
+
+def ping() -> Check:
+    return Check("ping", lambda: "")
+
+
+def judge(
+    group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
+) -> Health:
+    """`ok`, or each check on a line with `[+]` or `[-]` and the reason of those that fail."""
+    failed = False
+    lines = []
+    for check in checks:
+        if check.name in exclude:
+            lines.append(f"[+]{check.name} excluded: ok")
+            continue
+        reason = check.failing()
+        if reason:
+            failed = True
+            lines.append(f"[-]{check.name} failed: {reason}")
+        else:
+            lines.append(f"[+]{check.name} ok")
+    if failed:
+        return Health(FAILED, "\n".join([*lines, f"{group} check failed", ""]))
+    if verbose:
+        return Health(200, "\n".join([*lines, f"{group} check passed", ""]))
+    return Health(200, "ok")
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page of /debug answers; `retry_after_s` 0: no such header."""
+
+    text: str
+    status: int = 200
+    content_type: str = "text/plain"
+    retry_after_s: int = 0
+
+
+Serve: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Page]]
+
+
+class HttpServer:
+    """`start` gives why it cannot listen, or an empty string."""
+
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        registry: Registry,
+        checks: Checks,
+        configuration: Callable[[], Mapping[str, Any]],
+        *,
+        before_scrape: Callable[[], Awaitable[None]] | None = None,
+        pages: Mapping[str, Serve] | None = None,
+        guard: Guard | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._address = address
+        self._port = port
+        self._registry = registry
+        self._configuration = configuration
+        self._before_scrape = before_scrape
+        self._guard = guard or Open()
+        self._tls = tls
+        application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
+        for name in ("healthz", "livez", "readyz"):
+            group: Iterable[Check] = getattr(checks, name)
+            application.router.add_get(f"/{name}", _health(name, group))
+            application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
+        application.router.add_get("/metrics", self._guarded(self._metrics))
+        application.router.add_get("/configz", self._guarded(self._configz))
+        for path, serve in (pages or {}).items():
+            application.router.add_get(path, self._guarded(_page(serve)))
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            handle_signals=False,
+            max_line_size=limits.HTTP_HEADER_BYTES_MAX,
+            max_field_size=limits.HTTP_HEADER_BYTES_MAX,
+            shutdown_timeout=limits.HTTP_STOP_S,
+        )
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._address}]" if ":" in self._address else self._address
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{host}:{self._port}"
+
+    async def start(self) -> str:
+        await self._runner.setup()
+        try:
+            site = web.TCPSite(self._runner, self._address, self._port, ssl_context=self._tls)
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            return _why(error, self._address, self._port)
+        _log.info("serving health and metrics at %s", self.url)
+        return ""
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    def _guarded(self, answer: _Handler) -> _Handler:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            header = request.headers.get("Authorization", "")
+            refusal = await self._guard.refuse(header, request.method.lower(), request.path)
+            return await answer(request) if refusal is None else _refused(refusal)
+
+        return guarded
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        if self._before_scrape is not None:
+            await self._before_scrape()
+        return web.Response(
+            body=self._registry.render().encode(), headers={"Content-Type": CONTENT_TYPE}
+        )
+
+    async def _configz(self, _: web.Request) -> web.Response:
+        text = json.dumps(self._configuration(), indent=1, sort_keys=True)
+        return web.Response(text=text + "\n", content_type="application/json")
+
+
+_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
+    return web.Response(status=refusal.status, text=refusal.text, headers=headers)
+
+
+def _page(serve: Serve) -> _Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        page = await serve(request.query)
+        headers = {"Retry-After": str(page.retry_after_s)} if page.retry_after_s else {}
+        return web.Response(
+            status=page.status, text=page.text, content_type=page.content_type, headers=headers
+        )
+
+    return answer
+
+
+def _health(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
+    async def answer(request: web.Request) -> web.Response:
+        health = judge(
+            name,
+            checks,
+            verbose="verbose" in request.query,
+            exclude=frozenset(request.query.getall("exclude", [])),
+        )
+        return web.Response(status=health.status, text=health.text)
+
+    return answer
+
+
+def _one_check(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
+    async def answer(request: web.Request) -> web.Response:
+        asked = [check for check in checks if check.name == request.match_info["check"]]
+        if not asked:
+            return web.Response(status=404, text=f"{name} has no such check\n")
+        health = judge(name, asked, verbose="verbose" in request.query)
+        return web.Response(status=health.status, text=health.text)
+
+    return answer
+
+
+def _why(error: OSError, address: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {address} is in use by another process"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {address} needs more rights than this process has"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{address} is not an address of this machine"
+    return f"cannot listen on {address} port {port}: {error.strerror or error}"

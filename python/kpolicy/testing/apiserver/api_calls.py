@@ -1,0 +1,142 @@
+"""What a request asks for (user, verb, resource, subresource, namespace, name), and the audit log.
+
+Authorization, faults and the audit log all talk about a `Call`. The log keeps a bounded number of
+writes; the oldest are dropped first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.testing import limits
+from kpolicy.testing.objects.resource_types import BY_PATH, NAMESPACES, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    resource: Resource
+    namespace: str
+    name: str = ""
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    user: str
+    verb: str
+    target: Target
+    path: str
+
+    @property
+    def resource(self) -> str:
+        return self.target.resource.plural
+
+    @property
+    def subresource(self) -> str:
+        return self.target.subresource
+
+    @property
+    def namespace(self) -> str:
+        return self.target.namespace
+
+    @property
+    def name(self) -> str:
+        return self.target.name
+
+    @property
+    def is_write(self) -> bool:
+        return self.verb in WRITES
+
+
+WRITES: Final = frozenset(("create", "update", "patch", "delete", "deletecollection"))
+
+_OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+def target_of(path: str) -> Target | None:
+    """The resource a path names; None for any other path."""
+    parts = path.split("/")
+    if parts[-1] == "":
+        parts.pop()
+    if len(parts) < 4 or parts[0]:
+        return None
+    if parts[1] == "api":
+        group, version, rest = "", parts[2], parts[3:]
+    elif parts[1] == "apis" and len(parts) > 4:
+        group, version, rest = parts[2], parts[3], parts[4:]
+    else:
+        return None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
+        return _within(BY_PATH.get((group, version, rest[2])), rest[1], rest[3:])
+    resource = BY_PATH.get((group, version, rest[0]))
+    if resource is not None and resource.namespaced and len(rest) > 1:
+        return None
+    return _named(resource, "", rest[1:])
+
+
+def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str | None:
+    """The verb; None when the resource does not take the method."""
+    if target.subresource == "binding":
+        return "create" if method == "POST" else None
+    if target.name:
+        verb = _OBJECT_VERBS.get(method)
+        return None if target.subresource and verb == "delete" else verb
+    verb = _COLLECTION_VERBS.get(method)
+    if verb == "list" and query.get("watch", "").lower() in ("1", "true"):
+        return "watch"
+    whole_cluster = target.resource.namespaced and not target.namespace
+    return None if whole_cluster and verb != "list" else verb
+
+
+def _within(resource: Resource | None, namespace: str, rest: list[str]) -> Target | None:
+    if resource is None or not resource.namespaced or not namespace:
+        return None
+    return _named(resource, namespace, rest)
+
+
+def _named(resource: Resource | None, namespace: str, rest: list[str]) -> Target | None:
+    if resource is None or len(rest) > 2 or not all(rest):
+        return None
+    subresource = rest[1] if len(rest) == 2 else ""
+    if subresource and subresource not in resource.subresources:
+        return None
+    return Target(resource, namespace, rest[0] if rest else "", subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    user: str
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str  # as on the path: empty for creations and collections
+    code: int
+    time_ns: int
+
+
+class AuditLog:
+    def __init__(self, entries_max: int = limits.AUDIT_ENTRIES_MAX) -> None:
+        self._entries: deque[AuditEntry] = deque(maxlen=entries_max)
+
+    def add(self, call: Call, code: int, time_ns: int) -> None:
+        target = call.target
+        self._entries.append(
+            AuditEntry(
+                call.user,
+                call.verb,
+                target.resource.plural,
+                target.subresource,
+                target.namespace,
+                target.name,
+                code,
+                time_ns,
+            )
+        )
+
+    def entries(self) -> tuple[AuditEntry, ...]:
+        return tuple(self._entries)

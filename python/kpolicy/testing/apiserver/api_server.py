@@ -1,0 +1,170 @@
+"""From a request to its answer: who asks, what for, what goes wrong, what is remembered.
+
+Owns authentication, dispatch to reads, writes and watches, faults and the audit log. Assumes
+connections that can be answered later. Must not know what verbs do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kpolicy.clock import Clock
+from kpolicy.testing.apiserver import discovery, tables
+from kpolicy.testing.apiserver.api_calls import AuditLog, Call, Target, target_of, verb_of
+from kpolicy.testing.apiserver.client_connection import Connection
+from kpolicy.testing.apiserver.list_parameters import watch_parameters
+from kpolicy.testing.apiserver.object_reads import Reads, refused
+from kpolicy.testing.apiserver.object_writes import Writes
+from kpolicy.testing.apiserver.watches import Hub
+from kpolicy.testing.apiserver.wire import JSON, TEXT, Answer, Request
+from kpolicy.testing.faults import Drop, FaultPolicy, RequestFault
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.encoding import encode
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.object_views import wants_table
+from kpolicy.testing.objects.resource_types import Resource
+from kpolicy.testing.objects.store import Store
+
+ANONYMOUS: Final = "system:anonymous"
+_BEARER: Final = "Bearer "
+
+Verb = Callable[[Target, Request], Answer]
+
+
+class Serving:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        tokens: Mapping[str, str] | None,
+        faults: FaultPolicy | None,
+        audit: AuditLog,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._tokens = tokens
+        self.faults = faults
+        self._audit = audit
+        self._hubs: dict[Resource, Hub] = {}
+        self._delayed: set[asyncio.Task[None]] = set()
+        reads, self.writes = Reads(store, clock), Writes(store, clock)
+        self._verbs: dict[str, Verb] = {
+            "get": reads.get,
+            "list": reads.collection,
+            "create": self.writes.create,
+            "update": self.writes.update,
+            "patch": self.writes.patch,
+            "delete": self.writes.delete,
+            "deletecollection": self.writes.delete_collection,
+        }
+
+    def handle(self, request: Request, connection: Connection) -> Answer | None:
+        user = self._user(request)
+        if user is None:
+            return refused(failures.unauthorized())
+        target = target_of(request.path)
+        if target is None:
+            return self._document(request)
+        verb = verb_of(request.method, target, request.query)
+        if verb is None:
+            return refused(failures.method_not_allowed())
+        call = Call(user, verb, target, request.path)
+        fault = None if self.faults is None else self.faults.on_request(call)
+        if fault is None:
+            return self._answer(call, request, connection)
+        if fault.delay_s <= 0:
+            return self._faulty(fault, call, request, connection)
+        task = asyncio.create_task(self._later(fault, call, request, connection))
+        self._delayed.add(task)
+        task.add_done_callback(self._delayed.discard)
+        return None
+
+    def watches(self) -> int:
+        return sum(hub.watches for hub in self._hubs.values())
+
+    def stop(self) -> None:
+        for task in tuple(self._delayed):
+            task.cancel()
+
+    def _user(self, request: Request) -> str | None:
+        if self._tokens is None:
+            return ANONYMOUS
+        given = request.headers.get("authorization", "")
+        if not given.startswith(_BEARER):
+            return None
+        return self._tokens.get(given.removeprefix(_BEARER).strip())
+
+    def _document(self, request: Request) -> Answer:
+        found = discovery.document(request.path, request.headers.get("accept", ""))
+        if found is None:
+            if discovery.is_served(request.path):
+                return refused(failures.no_such_resource())
+            return Answer(404, b"404 page not found\n", TEXT)
+        return found if request.method == "GET" else refused(failures.method_not_allowed())
+
+    def _answer(self, call: Call, request: Request, connection: Connection) -> Answer | None:
+        if call.verb == "watch":
+            return self._watch(call, request, connection)
+        answer = self._verbs[call.verb](call.target, request)
+        if call.is_write:
+            self._audit.add(call, answer.code, self._clock.now_ns())
+        return answer
+
+    def _faulty(
+        self, fault: RequestFault, call: Call, request: Request, connection: Connection
+    ) -> Answer | None:
+        if fault.drop is Drop.BEFORE_COMMIT:
+            connection.cut()
+            return None
+        if fault.status is not None:
+            if call.is_write:
+                self._audit.add(call, fault.status, self._clock.now_ns())
+            return _refused_by(fault, fault.status)
+        answer = self._answer(call, request, connection)
+        if fault.drop is Drop.AFTER_COMMIT:
+            connection.cut()
+            return None
+        return answer
+
+    async def _later(
+        self, fault: RequestFault, call: Call, request: Request, connection: Connection
+    ) -> None:
+        await self._clock.sleep(fault.delay_s)
+        answer = self._faulty(fault, call, request, connection)
+        if answer is not None:
+            connection.answer(answer)
+
+    def _watch(self, call: Call, request: Request, connection: Connection) -> Answer | None:
+        resource = call.target.resource
+        asked = watch_parameters(resource, request.query)
+        if isinstance(asked, Failure):
+            return refused(asked)
+        if asked.initial_events and (asked.revision or 0) > self._store.revision:
+            return refused(failures.too_large_revision(asked.revision or 0, self._store.revision))
+        include = None
+        if wants_table(request.headers.get("accept", "")):
+            include = request.query.get("includeObject", tables.INCLUDE_METADATA)
+        hub = self._hubs.get(resource)
+        if hub is None:
+            hub = self._hubs[resource] = Hub(resource, self._store, self._clock)
+        faults = self.faults
+        hub.open(
+            connection.stream(JSON),
+            asked,
+            namespace=call.target.namespace,
+            include_object=include,
+            fault=None if faults is None else lambda: faults.on_watch_event(call),
+        )
+        return None
+
+
+def _refused_by(fault: RequestFault, code: int) -> Answer:
+    failure = failures.injected(code)
+    wait_s = 1 if fault.retry_after_s is None else fault.retry_after_s
+    headers = (("Retry-After", str(wait_s)),) if code in (429, 503) else ()
+    if code == 429:  # refused before anything reads the request: plain text, as the real one
+        return Answer(code, f"{failure.message}\n".encode(), TEXT, headers)
+    return Answer(code, encode(failure.status()), headers=headers)

@@ -1,0 +1,158 @@
+"""What clients read to find their way: discovery, version, OpenAPI, health.
+
+Owns those documents, made once from the table of resources. Pure. Must not know what is stored.
+OpenAPI says no more than that every resource can be patched with server-side field validation,
+which is what kubectl looks for before it leaves validation to the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from kpolicy.testing.apiserver.wire import TEXT, Answer
+from kpolicy.testing.objects.encoding import encode
+from kpolicy.testing.objects.resource_types import OBJECT_VERBS, RESOURCES, Resource
+
+MAJOR: Final = "1"
+MINOR: Final = "37"
+GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.0+kpolicy.testing"
+
+_OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+
+
+def document(path: str, accept: str) -> Answer | None:
+    """The document at a path; None when there is none."""
+    path = path.rstrip("/") or "/"
+    if path in _HEALTH_PATHS or path.startswith(("/livez/", "/readyz/")):
+        return Answer(200, b"ok", TEXT)
+    if path == "/openapi/v2" and "protobuf" in accept:
+        # An empty message is a document without definitions.
+        return Answer(200, b"", _OPENAPI_V2_PROTOBUF)
+    body = documents().get(path)
+    return None if body is None else Answer(200, body)
+
+
+def is_served(path: str) -> bool:
+    """Whether the path lies in a group and version that is served."""
+    parts = path.split("/")
+    return len(parts) > 2 and "/".join(parts[: 3 if parts[1] == "api" else 4]) in documents()
+
+
+@cache
+def documents() -> Mapping[str, bytes]:
+    versions = list(dict.fromkeys((each.group, each.version) for each in RESOURCES))
+    groups = [_group(group, version) for group, version in versions if group]
+    found: dict[str, Any] = {
+        "/version": _version(),
+        "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups},
+        "/openapi/v2": {
+            "swagger": "2.0",
+            "info": {"title": "Kubernetes", "version": GIT_VERSION},
+            "paths": {},
+            "definitions": {},
+        },
+    }
+    found.update({f"/apis/{group['name']}": _with_kind(group) for group in groups})
+    openapi: dict[str, Any] = {}
+    for group, version in versions:
+        root = f"apis/{group}/{version}" if group else f"api/{version}"
+        served = [each for each in RESOURCES if (each.group, each.version) == (group, version)]
+        found[f"/{root}"] = _resource_list(served)
+        found[f"/openapi/v3/{root}"] = _openapi(served)
+        openapi[root] = {"serverRelativeURL": f"/openapi/v3/{root}"}
+    found["/openapi/v3"] = {"paths": openapi}
+    found["/"] = {"paths": sorted((*found, *_HEALTH_PATHS))}
+    return {path: encode(value) for path, value in found.items()}
+
+
+def _version() -> dict[str, str]:
+    return {
+        "major": MAJOR,
+        "minor": MINOR,
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "linux/amd64",
+    }
+
+
+def _group(group: str, version: str) -> dict[str, Any]:
+    served = {"groupVersion": f"{group}/{version}", "version": version}
+    return {"name": group, "versions": [served], "preferredVersion": served}
+
+
+def _with_kind(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "APIGroup", "apiVersion": "v1", **group}
+
+
+def _resource_list(resources: Iterable[Resource]) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = []
+    group_version = ""
+    for resource in resources:
+        group_version = resource.api_version
+        entry: dict[str, Any] = {
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(OBJECT_VERBS),
+        }
+        if resource.short_names:
+            entry["shortNames"] = list(resource.short_names)
+        if resource.categories:
+            entry["categories"] = list(resource.categories)
+        entries.append(entry)
+        entries += [_subresource(resource, each) for each in resource.subresources]
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group_version,
+        "resources": entries,
+    }
+
+
+def _subresource(resource: Resource, subresource: str) -> dict[str, Any]:
+    binding = subresource == "binding"
+    return {
+        "name": f"{resource.plural}/{subresource}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": "Binding" if binding else resource.kind,
+        "verbs": ["create"] if binding else ["get", "patch", "update"],
+    }
+
+
+def _openapi(resources: Iterable[Resource]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for resource in resources:
+        root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
+        within = "/namespaces/{namespace}" if resource.namespaced else ""
+        paths[f"{root}{within}/{resource.plural}/{{name}}"] = {
+            "patch": {
+                "x-kubernetes-action": "patch",
+                "x-kubernetes-group-version-kind": {
+                    "group": resource.group,
+                    "version": resource.version,
+                    "kind": resource.kind,
+                },
+                "parameters": [_string_parameter(name) for name in ("dryRun", "fieldValidation")],
+                "responses": {"200": {"description": "OK"}},
+            }
+        }
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": GIT_VERSION},
+        "paths": paths,
+        "components": {"schemas": {}},
+    }
+
+
+def _string_parameter(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}

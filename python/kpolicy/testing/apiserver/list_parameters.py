@@ -1,0 +1,337 @@
+"""Query parameters of list and watch: label and field selectors, limits, continue tokens, versions.
+
+Pure. A selector or parameter that cannot be used is a `Failure` with the API server's message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from kpolicy.testing import limits
+from kpolicy.testing.objects.encoding import decode, encode
+from kpolicy.testing.objects.failures import (
+    Cause,
+    Failure,
+    bad_request,
+    invalid_options,
+    not_allowed,
+)
+from kpolicy.testing.objects.resource_types import FieldPath, Resource
+
+_KEY = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][-\w./]*[a-zA-Z0-9])"
+_REQUIREMENT: Final = re.compile(
+    rf"\s*(?:(?P<absent>!)\s*(?P<absent_key>{_KEY})"
+    rf"|(?P<key>{_KEY})\s*(?:(?P<equality>==|=|!=)\s*(?P<value>[-\w.]*)"
+    r"|\s(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)"
+    r"|(?P<order>[<>])\s*(?P<bound>-?\d+))?)"
+    r"\s*(?:,|$)"
+)
+_FIELD: Final = re.compile(r"([^=!,]+?)(==|=|!=)((?:[^,\\]|\\.)*)(?:,|$)")
+
+
+class Operator(Enum):
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    ABSENT = "!"
+    GREATER = ">"
+    LESS = "<"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value in self.values
+            case Operator.NOT_IN:
+                return value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.ABSENT:
+                return value is None
+            case Operator.GREATER | Operator.LESS:
+                return self._orders(value)
+
+    def _orders(self, value: str | None) -> bool:
+        try:
+            number = int(value or "")
+        except ValueError:
+            return False
+        bound = int(next(iter(self.values)))
+        return number > bound if self.operator is Operator.GREATER else number < bound
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    path: FieldPath
+    value: str
+    equal: bool
+
+    def matches(self, object_: Mapping[str, Any]) -> bool:
+        return (field_text(object_, self.path) == self.value) is self.equal
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.labels and not self.fields
+
+    def matches(self, object_: Mapping[str, Any]) -> bool:
+        for field in self.fields:
+            if not field.matches(object_):
+                return False
+        if self.labels:
+            labels = object_["metadata"].get("labels") or {}
+            return all(requirement.matches(labels) for requirement in self.labels)
+        return True
+
+
+EVERYTHING: Final = Selector()
+
+
+def field_text(object_: Mapping[str, Any], path: FieldPath) -> str:
+    """A field as selectors compare it: what is absent reads as its type's zero."""
+    value: Any = object_
+    for step in path:
+        if not isinstance(value, Mapping):
+            value = None
+            break
+        value = value.get(step)
+    if value is None:
+        return "false" if path[-1] in _BOOLEAN_FIELDS else ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse(resource: Resource, labels: str, fields: str) -> Selector | Failure:
+    if not labels and not fields:
+        return EVERYTHING
+    if len(labels) > limits.SELECTOR_CHARACTERS_MAX or len(fields) > limits.SELECTOR_CHARACTERS_MAX:
+        return bad_request("selector too long")
+    label_requirements = _parse_labels(labels)
+    if isinstance(label_requirements, Failure):
+        return label_requirements
+    field_requirements = _parse_fields(resource, fields)
+    if isinstance(field_requirements, Failure):
+        return field_requirements
+    return Selector(label_requirements, field_requirements)
+
+
+def _parse_labels(text: str) -> tuple[Requirement, ...] | Failure:
+    requirements: list[Requirement] = []
+    at = 0
+    while at < len(text):
+        found = _REQUIREMENT.match(text, at)
+        if found is None:
+            return bad_request(f"unable to parse requirement: found '{text[at:]}'")
+        requirements.append(_requirement(found))
+        at = found.end()
+    return tuple(requirements)
+
+
+def _requirement(found: re.Match[str]) -> Requirement:
+    if found["absent"]:
+        return Requirement(found["absent_key"], Operator.ABSENT)
+    key = found["key"]
+    if found["equality"]:
+        operator = Operator.NOT_IN if found["equality"] == "!=" else Operator.IN
+        return Requirement(key, operator, frozenset((found["value"],)))
+    if found["operator"]:
+        values = frozenset(value.strip() for value in found["values"].split(","))
+        return Requirement(key, Operator(found["operator"]), values)
+    if found["order"]:
+        return Requirement(key, Operator(found["order"]), frozenset((found["bound"],)))
+    return Requirement(key, Operator.EXISTS)
+
+
+def _parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...] | Failure:
+    requirements: list[FieldRequirement] = []
+    at = 0
+    while at < len(text):
+        found = _FIELD.match(text, at)
+        if found is None:
+            return bad_request(f"invalid selector: '{text}'; can't understand '{text[at:]}'")
+        label, operator, value = found[1].strip(), found[2], re.sub(r"\\(.)", r"\1", found[3])
+        path = resource.fields.get(label)
+        if path is None:
+            return bad_request(f"field label not supported: {label}")
+        requirements.append(FieldRequirement(path, value, equal=operator != "!="))
+        at = found.end()
+    return tuple(requirements)
+
+
+_BOOLEAN_FIELDS: Final = frozenset(("unschedulable", "hostNetwork"))
+
+
+Query = Mapping[str, str]
+
+EXACT: Final = "Exact"
+NOT_OLDER_THAN: Final = "NotOlderThan"
+_LIST: Final = "ListOptions"
+_MATCH: Final = "resourceVersionMatch"
+_CONTINUE_VERSION: Final = "meta.k8s.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ListParameters:
+    selector: Selector
+    limit: int  # 0: all
+    revision: int | None  # None: most recent
+    exact: bool
+    after: tuple[str, str] | None  # the last key of the page before
+
+
+@dataclass(frozen=True, slots=True)
+class WatchParameters:
+    selector: Selector
+    revision: int | None  # None: the state as it is, then what follows
+    bookmarks: bool
+    initial_events: bool
+    timeout_s: float
+
+
+def list_parameters(resource: Resource, query: Query) -> ListParameters | Failure:
+    selector = _selector(resource, query)
+    limit = _number(query, "limit")
+    revision = _number(query, "resourceVersion")
+    for each in (selector, limit, revision):
+        if isinstance(each, Failure):
+            return each
+    assert isinstance(selector, Selector)
+    assert not isinstance(limit, Failure)
+    assert not isinstance(revision, Failure)
+    if query.get("sendInitialEvents"):
+        why = not_allowed("sendInitialEvents", "sendInitialEvents is forbidden for list")
+        return invalid_options(_LIST, why)
+    match = query.get(_MATCH, "")
+    problem = _match_problem(match, revision)
+    if problem is not None:
+        return problem
+    limit = min(limit or 0, limits.LIST_LIMIT_MAX)
+    token = query.get("continue", "")
+    if token:
+        if revision:
+            return bad_request("specifying resource version is not allowed when using continue")
+        place = _continued(token)
+        if isinstance(place, Failure):
+            return place
+        return ListParameters(selector, limit, place[0], exact=True, after=place[1])
+    # Without a match a page at a revision is that revision exactly; a whole list may be newer.
+    exact = match == EXACT or (not match and bool(limit) and bool(revision))
+    return ListParameters(selector, limit, revision or None, exact=exact, after=None)
+
+
+def watch_parameters(resource: Resource, query: Query) -> WatchParameters | Failure:
+    selector = _selector(resource, query)
+    revision = _number(query, "resourceVersion")
+    timeout_s = _number(query, "timeoutSeconds")
+    for each in (selector, revision, timeout_s):
+        if isinstance(each, Failure):
+            return each
+    assert isinstance(selector, Selector)
+    assert not isinstance(revision, Failure)
+    assert not isinstance(timeout_s, Failure)
+    initial = query.get("sendInitialEvents", "")
+    bookmarks = _is_true(query.get("allowWatchBookmarks", ""))
+    match = query.get("resourceVersionMatch", "")
+    problem = _initial_events_problem(initial, match)
+    if problem is not None:
+        return invalid_options(_LIST, problem)
+    return WatchParameters(
+        selector,
+        revision or None,
+        bookmarks=bookmarks,
+        initial_events=_is_true(initial),
+        timeout_s=min(timeout_s or limits.WATCH_TIMEOUT_S, limits.WATCH_TIMEOUT_S_MAX),
+    )
+
+
+def is_dry_run(query: Query, options: str) -> bool | Failure:
+    value = query.get("dryRun", "")
+    if value not in ("", "All"):
+        text = f'Unsupported value: ["{value}"]: supported values: "All"'
+        return invalid_options(options, Cause("dryRun", "FieldValueNotSupported", text))
+    return value == "All"
+
+
+def continue_token(revision: int, after: tuple[str, str]) -> str:
+    token = {"v": _CONTINUE_VERSION, "rv": revision, "start": "/".join(after)}
+    return base64.urlsafe_b64encode(encode(token)).rstrip(b"=").decode()
+
+
+def _selector(resource: Resource, query: Query) -> Selector | Failure:
+    return parse(resource, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+
+
+def _number(query: Query, name: str) -> int | Failure | None:
+    text = query.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 19:
+        problem = f'parsing "{text}": invalid syntax'
+        if name != "resourceVersion":
+            return bad_request(f"strconv.ParseInt: {problem}")
+        where = f'{name}: Invalid value: "{text}"'
+        return bad_request(f"invalid resource version: {where}: strconv.ParseUint: {problem}")
+    return int(text)
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() in ("1", "true")
+
+
+def _match_problem(match: str, revision: int | None) -> Failure | None:
+    if match not in ("", EXACT, NOT_OLDER_THAN):
+        supported = f'supported values: "{EXACT}", "{NOT_OLDER_THAN}", ""'
+        text = f'Unsupported value: "{match}": {supported}'
+        return invalid_options(_LIST, Cause(_MATCH, "FieldValueNotSupported", text))
+    if match and revision is None:
+        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        return invalid_options(_LIST, not_allowed(_MATCH, why))
+    if match == EXACT and revision == 0:
+        why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        return invalid_options(_LIST, not_allowed(_MATCH, why))
+    return None
+
+
+def _initial_events_problem(initial: str, match: str) -> Cause | None:
+    if initial and match != NOT_OLDER_THAN:
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        return not_allowed(_MATCH, why)
+    if not initial and match:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        return not_allowed(_MATCH, why)
+    return None
+
+
+def _continued(token: str) -> tuple[int, tuple[str, str]] | Failure:
+    wrong = bad_request("invalid continue token: continue key is not valid")
+    if len(token) > limits.CONTINUE_CHARACTERS_MAX:
+        return wrong
+    try:
+        text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (binascii.Error, ValueError):
+        return wrong
+    value = decode(text)
+    if not isinstance(value, dict):
+        return wrong
+    revision, start = value.get("rv"), value.get("start")
+    if not isinstance(revision, int) or not isinstance(start, str) or "/" not in start:
+        return wrong
+    namespace, _, name = start.partition("/")
+    return revision, (namespace, name)

@@ -1,0 +1,287 @@
+"""Tables as kubectl prints them (meta.k8s.io/v1 Table): columns and cells by kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kpolicy.testing.objects.encoding import age, duration, seconds_since
+from kpolicy.testing.objects.object_views import object_as
+from kpolicy.testing.objects.pod_admission import SCHEDULING_GATED, condition
+from kpolicy.testing.objects.resource_types import Resource
+from kpolicy.testing.objects.store import Record
+
+Object = Mapping[str, Any]
+Row = list[Any]
+
+NONE: Final = "<none>"
+UNKNOWN: Final = "<unknown>"
+ROLE_LABEL_PREFIX: Final = "node-role.kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0  # 1: with `-o wide` only
+    description: str = ""
+
+
+def _columns(*names: str, wide: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            name,
+            "string",
+            "name" if name == "Name" else "",
+            1 if name in wide else 0,
+        )
+        for name in names
+    )
+
+
+_GENERIC: Final = _columns("Name", "Age")
+_BY_KIND: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Pod": _columns(
+        "Name",
+        "Ready",
+        "Status",
+        "Restarts",
+        "Age",
+        "IP",
+        "Node",
+        "Nominated Node",
+        "Readiness Gates",
+        wide=("IP", "Node", "Nominated Node", "Readiness Gates"),
+    ),
+    "Node": _columns(
+        "Name",
+        "Status",
+        "Roles",
+        "Age",
+        "Version",
+        "Internal-IP",
+        "External-IP",
+        "OS-Image",
+        "Kernel-Version",
+        "Container-Runtime",
+        wide=("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
+    ),
+    "Event": _columns(
+        "Last Seen",
+        "Type",
+        "Reason",
+        "Object",
+        "Subobject",
+        "Source",
+        "Message",
+        "First Seen",
+        "Count",
+        "Name",
+        wide=("Subobject", "Source", "First Seen", "Count", "Name"),
+    ),
+    "Namespace": _columns("Name", "Status", "Age"),
+}
+
+
+def columns_of(resource: Resource) -> tuple[Column, ...]:
+    return _BY_KIND.get(resource.kind, _GENERIC)
+
+
+def row_of(resource: Resource, object_: Object, now_ns: int) -> Row:
+    return _ROWS.get(resource.kind, _generic_row)(object_, now_ns)
+
+
+def _generic_row(object_: Object, now_ns: int) -> Row:
+    return [object_["metadata"]["name"], _age(object_, now_ns)]
+
+
+def _age(object_: Object, now_ns: int) -> str:
+    return age(object_["metadata"].get("creationTimestamp"), now_ns)
+
+
+def _namespace_row(namespace: Object, now_ns: int) -> Row:
+    phase = (namespace.get("status") or {}).get("phase", "")
+    return [namespace["metadata"]["name"], phase, _age(namespace, now_ns)]
+
+
+def _pod_row(pod: Object, now_ns: int) -> Row:
+    spec, status = pod["spec"], pod.get("status") or {}
+    statuses = status.get("containerStatuses") or ()
+    ready = sum(bool(each.get("ready")) for each in statuses)
+    restarts = sum(each.get("restartCount", 0) for each in statuses)
+    gates = [gate.get("conditionType") for gate in spec.get("readinessGates") or ()]
+    passed = sum((condition(status, gate) or {}).get("status") == "True" for gate in gates)
+    return [
+        pod["metadata"]["name"],
+        f"{ready}/{len(spec.get('containers') or ())}",
+        pod_status(pod),
+        str(restarts),
+        _age(pod, now_ns),
+        status.get("podIP") or NONE,
+        spec.get("nodeName") or NONE,
+        status.get("nominatedNodeName") or NONE,
+        f"{passed}/{len(gates)}" if gates else NONE,
+    ]
+
+
+def pod_status(pod: Object) -> str:
+    """The word in kubectl's STATUS column."""
+    status = pod.get("status") or {}
+    word = status.get("reason") or status.get("phase") or UNKNOWN
+    scheduled = condition(status, "PodScheduled")
+    if scheduled is not None and scheduled.get("reason") == SCHEDULING_GATED:
+        word = SCHEDULING_GATED
+    for each in reversed(status.get("containerStatuses") or ()):
+        state = each.get("state") or {}
+        waiting, terminated = state.get("waiting") or {}, state.get("terminated") or {}
+        if waiting.get("reason"):
+            word = waiting["reason"]
+        elif terminated.get("reason"):
+            word = terminated["reason"]
+        elif terminated:
+            word = f"ExitCode:{terminated.get('exitCode', 0)}"
+    if pod["metadata"].get("deletionTimestamp"):
+        finished = status.get("phase") in ("Succeeded", "Failed")
+        word = word if finished else "Terminating"
+    return str(word)
+
+
+def _node_row(node: Object, now_ns: int) -> Row:
+    status = node.get("status") or {}
+    information = status.get("nodeInfo") or {}
+    return [
+        node["metadata"]["name"],
+        _node_status(node),
+        _roles(node),
+        _age(node, now_ns),
+        information.get("kubeletVersion", ""),
+        _address(status, "InternalIP"),
+        _address(status, "ExternalIP"),
+        information.get("osImage") or UNKNOWN,
+        information.get("kernelVersion") or UNKNOWN,
+        information.get("containerRuntimeVersion") or UNKNOWN,
+    ]
+
+
+def _node_status(node: Object) -> str:
+    ready = condition(node.get("status") or {}, "Ready")
+    words = ["Unknown"]
+    if ready is not None:
+        words = ["Ready" if ready.get("status") == "True" else "NotReady"]
+    if (node.get("spec") or {}).get("unschedulable"):
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def _roles(node: Object) -> str:
+    labels = node["metadata"].get("labels") or {}
+    roles = {
+        label.removeprefix(ROLE_LABEL_PREFIX)
+        for label in labels
+        if label.startswith(ROLE_LABEL_PREFIX)
+    }
+    if labels.get("kubernetes.io/role"):
+        roles.add(labels["kubernetes.io/role"])
+    return ",".join(sorted(roles - {""})) or NONE
+
+
+def _address(status: Object, type_: str) -> str:
+    for address in status.get("addresses") or ():
+        if address.get("type") == type_:
+            return str(address.get("address") or NONE)
+    return NONE
+
+
+def _event_row(event: Object, now_ns: int) -> Row:
+    involved, source = event.get("involvedObject") or {}, event.get("source") or {}
+    series, count = event.get("series") or {}, event.get("count") or 1
+    first = event.get("firstTimestamp") or event.get("eventTime")
+    last = series.get("lastObservedTime") or event.get("lastTimestamp") or first
+    first_seen, last_seen = age(first, now_ns), age(last, now_ns)
+    if series:
+        count = series.get("count", count)
+    if count > 1:
+        last_seen = f"{last_seen} (x{count} over {_span(first, now_ns)})"
+    parts = (source.get("component") or event.get("reportingComponent"), source.get("host"))
+    return [
+        last_seen,
+        event.get("type", ""),
+        event.get("reason", ""),
+        f"{str(involved.get('kind', '')).lower()}/{involved.get('name', '')}",
+        involved.get("fieldPath", ""),
+        ", ".join(str(part) for part in parts if part),
+        str(event.get("message", "")).strip(),
+        first_seen,
+        count,
+        event["metadata"]["name"],
+    ]
+
+
+def _span(first: str | None, now_ns: int) -> str:
+    seconds = seconds_since(first, now_ns)
+    return UNKNOWN if seconds is None else duration(seconds)
+
+
+_ROWS: Final[Mapping[str, Callable[[Object, int], Row]]] = {
+    "Pod": _pod_row,
+    "Node": _node_row,
+    "Event": _event_row,
+    "Namespace": _namespace_row,
+}
+
+
+KIND: Final = "Table"
+API_VERSION: Final = "meta.k8s.io/v1"
+INCLUDE_METADATA: Final = "Metadata"
+INCLUDE_OBJECT: Final = "Object"
+INCLUDE_NOTHING: Final = "None"
+
+
+def table(
+    resource: Resource,
+    records: Iterable[Record],
+    now_ns: int,
+    *,
+    metadata: Mapping[str, Any],
+    include_object: str,
+    with_columns: bool = True,
+) -> dict[str, Any]:
+    columns = columns_of(resource) if with_columns else ()
+    return {
+        "kind": KIND,
+        "apiVersion": API_VERSION,
+        "metadata": dict(metadata),
+        "columnDefinitions": [
+            {
+                "name": column.name,
+                "type": column.type,
+                "format": column.format,
+                "description": column.description,
+                "priority": column.priority,
+            }
+            for column in columns
+        ],
+        "rows": [
+            {
+                "cells": row_of(resource, record.object, now_ns),
+                **_included(resource, record, include_object),
+            }
+            for record in records
+        ],
+    }
+
+
+def _included(resource: Resource, record: Record, include_object: str) -> dict[str, Any]:
+    if include_object == INCLUDE_NOTHING:
+        return {"object": None}
+    if include_object == INCLUDE_OBJECT:
+        return {"object": object_as(resource, record)}
+    return {
+        "object": {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": API_VERSION,
+            "metadata": record.object["metadata"],
+        }
+    }

@@ -1,0 +1,308 @@
+"""Admission of an object: the shape of its fields, its metadata, and its defaults. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kpolicy.testing import limits
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.failures import Failure, bad_request
+from kpolicy.testing.objects.pod_admission import admit_pod, admit_pod_update
+from kpolicy.testing.objects.resource_types import NAMESPACES, NODES, PODS, Resource
+
+_TEXTS: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+)
+_POD_LISTS: Final = (
+    "containers",
+    "initContainers",
+    "tolerations",
+    "schedulingGates",
+    "readinessGates",
+    "topologySpreadConstraints",
+    "volumes",
+)
+_POD_TEXTS: Final = ("nodeName", "schedulerName", "priorityClassName", "preemptionPolicy")
+_STATUS_LISTS: Final = ("conditions", "containerStatuses", "addresses")
+_EVENT_OBJECTS: Final = ("involvedObject", "regarding", "source", "deprecatedSource", "series")
+_EVENT_TEXTS: Final = (
+    "message",
+    "note",
+    "reason",
+    "action",
+    "type",
+    "reportingInstance",
+    "reportingComponent",
+    "reportingController",
+    "eventTime",
+    "firstTimestamp",
+    "lastTimestamp",
+)
+
+
+def check_shape(resource: Resource, object_: Mapping[str, Any]) -> Failure | None:
+    path = _misshapen(resource, object_)
+    if not path:
+        return None
+    return bad_request(
+        f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+        f"json: cannot unmarshal the value of field {path}"
+    )
+
+
+def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
+    """The path of the first field of a wrong type; empty when there is none."""
+    for path in ("metadata", "spec", "status"):
+        if not isinstance(object_.get(path, {}), Mapping | None):
+            return path
+    metadata, spec = object_.get("metadata") or {}, object_.get("spec") or {}
+    status = object_.get("status") or {}
+    found = _wrong_metadata(metadata)
+    if not found:
+        found = _wrong_lists(status, "status", _STATUS_LISTS)
+    if found or resource.kind not in ("Pod", "Event"):
+        return found
+    if resource is PODS:
+        return _wrong_pod(spec)
+    return _wrong_texts(object_, "", _EVENT_TEXTS) or next(
+        (field for field in _EVENT_OBJECTS if not isinstance(object_.get(field) or {}, Mapping)),
+        "",
+    )
+
+
+def _wrong_metadata(metadata: Mapping[str, Any]) -> str:
+    found = _wrong_texts(metadata, "metadata.", _TEXTS)
+    if found:
+        return found
+    for field in ("labels", "annotations"):
+        value = metadata.get(field) or {}
+        texts = isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values())
+        if not texts:
+            return f"metadata.{field}"
+    finalizers = metadata.get("finalizers") or []
+    if not isinstance(finalizers, list) or not all(isinstance(each, str) for each in finalizers):
+        return "metadata.finalizers"
+    return _wrong_lists(metadata, "metadata", ("ownerReferences", "managedFields"))
+
+
+def _wrong_pod(spec: Mapping[str, Any]) -> str:
+    found = _wrong_texts(spec, "spec.", _POD_TEXTS) or _wrong_lists(spec, "spec", _POD_LISTS)
+    if found:
+        return found
+    priority = spec.get("priority")
+    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
+        return "spec.priority"
+    for field in ("containers", "initContainers"):
+        for at, container in enumerate(spec.get(field) or ()):
+            path = f"spec.{field}[{at}]"
+            resources = container.get("resources") or {}
+            if not isinstance(resources, Mapping):
+                return f"{path}.resources"
+            for amounts in ("requests", "limits"):
+                if not isinstance(resources.get(amounts) or {}, Mapping):
+                    return f"{path}.resources.{amounts}"
+            found = _wrong_texts(container, f"{path}.", ("name", "image"))
+            found = found or _wrong_lists(container, path, ("ports", "env"))
+            if found:
+                return found
+    return ""
+
+
+def _wrong_texts(object_: Mapping[str, Any], prefix: str, fields: tuple[str, ...]) -> str:
+    for field in fields:
+        value = object_.get(field)
+        if value is not None and not isinstance(value, str):
+            return f"{prefix}{field}"
+    return ""
+
+
+def _wrong_lists(object_: Mapping[str, Any], path: str, fields: tuple[str, ...]) -> str:
+    """Lists of objects."""
+    for field in fields:
+        value = object_.get(field) or []
+        if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+            return f"{path}.{field}"
+    return ""
+
+
+Object = Mapping[str, Any]
+
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+# Set by the server, whatever a client says.
+_SYSTEM_METADATA: Final = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+
+_SPEC_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Deployment": {"replicas": 1},
+    "ReplicaSet": {"replicas": 1},
+    "StatefulSet": {"replicas": 1},
+    "ReplicationController": {"replicas": 1},
+    "PersistentVolumeClaim": {"volumeMode": "Filesystem"},
+    "PersistentVolume": {"volumeMode": "Filesystem", "persistentVolumeReclaimPolicy": "Retain"},
+    "Service": {"type": "ClusterIP", "sessionAffinity": "None"},
+}
+_TOP_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "StorageClass": {"volumeBindingMode": "Immediate", "reclaimPolicy": "Delete"},
+    "CSIDriver": {"spec": {}},
+}
+_STATUS_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Namespace": {"phase": "Active"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "PersistentVolume": {"phase": "Pending"},
+}
+
+
+def check_body(resource: Resource, body: object, namespace: str, name: str) -> Failure | None:
+    """That a body is an object of this resource, and the one the path names."""
+    if not isinstance(body, Mapping):
+        return failures.bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind})"
+        )
+    kind, version = body.get("kind") or resource.kind, body.get("apiVersion")
+    if kind != resource.kind or (version or resource.api_version) != resource.api_version:
+        return failures.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
+        )
+    misshapen = check_shape(resource, body)
+    if misshapen is not None:
+        return misshapen
+    metadata = body.get("metadata") or {}
+    if namespace and (metadata.get("namespace") or namespace) != namespace:
+        return failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    return _name_mismatch(metadata.get("name") or "", name) if name else None
+
+
+def _name_mismatch(given: str, name: str) -> Failure | None:
+    if not given:
+        return failures.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if given != name:
+        return failures.bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+    return None
+
+
+def admit_create(
+    resource: Resource, body: Object, namespace: str, classes: Iterable[Object], now: str
+) -> Object | Failure:
+    given = body.get("metadata") or {}
+    metadata = {
+        key: value
+        for key, value in given.items()
+        if key not in _SYSTEM_METADATA and value is not None
+    }
+    problem = _name_problem(resource, metadata)
+    if problem is not None:
+        return problem
+    if namespace:
+        metadata["namespace"] = namespace
+    else:
+        metadata.pop("namespace", None)
+    object_: Object = {**body, "metadata": metadata}
+    if resource is PODS:
+        return admit_pod(object_, classes, now)
+    return _first_form(resource, object_)
+
+
+def admit_update(resource: Resource, old: Object, new: Object) -> Object | Failure:
+    """The object without its subresources was written."""
+    object_ = {**new, "metadata": _kept_metadata(old, new)}
+    if resource is PODS:
+        return admit_pod_update(old, object_)
+    object_ = _defaulted(resource, object_)
+    if resource.has_status:
+        object_.pop("status", None)
+        if "status" in old:
+            object_["status"] = old["status"]
+    if "generation" in old["metadata"]:
+        changed = object_.get("spec") != old.get("spec")
+        object_["metadata"]["generation"] = old["metadata"]["generation"] + changed
+    return object_
+
+
+def admit_status_update(old: Object, new: Object) -> Object:
+    """The status was written; labels and annotations go with it, as they do in a real cluster."""
+    object_ = {**old, "metadata": _kept_metadata(old, new)}
+    object_["status"] = new.get("status") or {}
+    return object_
+
+
+def _name_problem(resource: Resource, metadata: Object) -> Failure | None:
+    name, prefix = metadata.get("name"), metadata.get("generateName")
+    if not name and not prefix:
+        cause = failures.required("metadata.name", "name or generateName is required")
+        return failures.invalid(resource, "", [cause])
+    field, text = ("name", str(name)) if name else ("generateName", str(prefix))
+    # What is generated goes on with a letter: a prefix may end in a dash, but not in a dot.
+    candidate = text if name or not text.endswith("-") else f"{text}x"
+    if len(candidate) <= limits.NAME_CHARACTERS_MAX and _SUBDOMAIN.fullmatch(candidate):
+        return None
+    cause = failures.not_valid(f"metadata.{field}", text, _SUBDOMAIN_RULE)
+    return failures.invalid(resource, text, [cause])
+
+
+def _kept_metadata(old: Object, new: Object) -> dict[str, Any]:
+    held, given = old["metadata"], new.get("metadata") or {}
+    metadata = {key: value for key, value in given.items() if key not in _SYSTEM_METADATA}
+    for key in (*_SYSTEM_METADATA, "name", "namespace", "generateName"):
+        if key in held:
+            metadata[key] = held[key]
+        else:
+            metadata.pop(key, None)
+    return metadata
+
+
+def _defaulted(resource: Resource, object_: Object) -> dict[str, Any]:
+    full = {**_TOP_DEFAULTS.get(resource.kind, {}), **object_}
+    if resource.kind in _SPEC_DEFAULTS:
+        full["spec"] = {**_SPEC_DEFAULTS[resource.kind], **(object_.get("spec") or {})}
+    return full
+
+
+def _first_form(resource: Resource, object_: Object) -> Object:
+    full = _defaulted(resource, object_)
+    if resource is NODES:
+        full["spec"] = object_.get("spec") or {}
+        full["status"] = _node_status(object_.get("status") or {})
+    elif resource.has_status:
+        full["status"] = dict(_STATUS_DEFAULTS.get(resource.kind, {}))
+        if "spec" in full and resource is not NAMESPACES:
+            full["metadata"] = {**full["metadata"], "generation": 1}
+    if resource is NAMESPACES:
+        name = full["metadata"].get("name")
+        labels = {**(full["metadata"].get("labels") or {}), "kubernetes.io/metadata.name": name}
+        full["metadata"] = {**full["metadata"], "labels": labels}
+        full["spec"] = {"finalizers": ["kubernetes"]}
+    return full
+
+
+def _node_status(status: Object) -> Object:
+    """Allocatable is capacity unless said."""
+    if status.get("capacity") and not status.get("allocatable"):
+        return {**status, "allocatable": status["capacity"]}
+    return status

@@ -1,0 +1,105 @@
+"""What a delete does to an object: away at once, or marked and waited for.
+
+Owns grace periods and finalizers. Assumes that whoever calls has checked who may delete what; the
+time is an argument. Must not know HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.encoding import NANOSECONDS, Json, timestamp
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.pod_admission import GRACE_PERIOD_S
+from kpolicy.testing.objects.resource_types import PODS
+from kpolicy.testing.objects.store import Record, Store
+
+Object = Mapping[str, Any]
+
+# A year: further dates are of no use to anybody and some cannot be written.
+_GRACE_PERIOD_S_MAX: Final = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    grace_period_s: int | None = None
+    uid: str = ""
+    revision: str = ""
+    dry_run: bool = False
+
+
+AT_ONCE = DeleteOptions(grace_period_s=0)
+
+
+def delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions | Failure:
+    if body is not None and not isinstance(body, dict):
+        return failures.bad_request("DeleteOptions must be an object")
+    options: Mapping[str, Any] = body or {}
+    grace: Any = options.get("gracePeriodSeconds")
+    text = query.get("gracePeriodSeconds")
+    if grace is None and text is not None:
+        grace = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if grace is not None and not isinstance(grace, int):
+        return failures.bad_request("gracePeriodSeconds must be a whole number")
+    grace = None if grace is None else min(grace, _GRACE_PERIOD_S_MAX)
+    if grace is not None and grace < 0:
+        grace = 1  # as the API server takes what is negative
+    conditions = options.get("preconditions") or {}
+    if not isinstance(conditions, dict):
+        return failures.bad_request("preconditions must be an object")
+    dry_run = "All" in (*(options.get("dryRun") or ()), query.get("dryRun"))
+    return DeleteOptions(
+        grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
+    )
+
+
+def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -> Record | Failure:
+    """Mark the object and remove it if nothing holds it; what is left of it, or was last."""
+    resource, namespace, name = held.resource, held.namespace, held.name
+    marked = _marked(held.object, options, now_ns, graceful=resource is PODS)
+    if marked is not None:
+        left = store.change(resource, namespace, name, lambda _: marked)
+        metadata = marked["metadata"]
+        if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+            return left
+    return store.remove(resource, namespace, name)
+
+
+def _marked(
+    object_: Object, options: DeleteOptions, now_ns: int, *, graceful: bool
+) -> Object | None:
+    """The object on its way out; None when it goes without a trace.
+
+    Pods are always marked, also when they go in the next moment: watchers see both.
+    """
+    metadata = object_["metadata"]
+    if not graceful and not metadata.get("finalizers"):
+        return None
+    grace_s = _grace_period_s(object_, options) if graceful else 0
+    held_s = metadata.get("deletionGracePeriodSeconds")
+    if metadata.get("deletionTimestamp") and (held_s is None or grace_s >= held_s):
+        return object_
+    marked = {
+        **metadata,
+        "deletionTimestamp": timestamp(now_ns + grace_s * NANOSECONDS),
+        "deletionGracePeriodSeconds": grace_s,
+    }
+    if "generation" in metadata and not metadata.get("deletionTimestamp"):
+        marked["generation"] = metadata["generation"] + 1
+    return {**object_, "metadata": marked}
+
+
+def _grace_period_s(pod: Object, options: DeleteOptions) -> int:
+    """Nobody has to end a pod that runs nowhere."""
+    status = pod.get("status") or {}
+    if not pod["spec"].get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        return 0
+    if options.grace_period_s is not None:
+        return options.grace_period_s
+    grace_s = pod["spec"].get("terminationGracePeriodSeconds")
+    if not isinstance(grace_s, int) or grace_s < 0:
+        return GRACE_PERIOD_S
+    return min(grace_s, _GRACE_PERIOD_S_MAX)

@@ -1,0 +1,286 @@
+"""The four kinds of patch: JSON patch, merge patch, strategic merge patch, apply. Pure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kpolicy.testing import limits
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.encoding import Json
+from kpolicy.testing.objects.failures import Failure
+
+# Field name -> key its elements merge by. A field that is not here is replaced as a whole, as lists
+# without a merge key are (tolerations, arguments, topology terms of affinity, ...).
+MERGE_KEYS: Final[Mapping[str, str]] = {
+    "conditions": "type",
+    "addresses": "type",
+    "containers": "name",
+    "initContainers": "name",
+    "ephemeralContainers": "name",
+    "volumes": "name",
+    "env": "name",
+    "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
+    "ports": "containerPort",
+    "imagePullSecrets": "name",
+    "hostAliases": "ip",
+    "podIPs": "ip",
+    "hostIPs": "ip",
+    "topologySpreadConstraints": "topologyKey",
+    "schedulingGates": "name",
+    "resourceClaims": "name",
+    "ownerReferences": "uid",
+    "taints": "key",
+    "secrets": "name",
+    "drivers": "name",
+}
+SERVICE_PORTS_KEY: Final = "port"
+# Lists of plain values that merge as sets.
+PRIMITIVE_SETS: Final = frozenset(("finalizers", "podCIDRs"))
+
+_DIRECTIVE: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_DROP: Final = "$deleteFromPrimitiveList/"
+
+
+def strategic_merge(original: Any, patch: Mapping[str, Any]) -> Any:
+    return _merged(original if isinstance(original, Mapping) else {}, patch, 0)
+
+
+def _merged(original: Mapping[str, Any], patch: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    if depth > limits.NESTING_MAX:
+        return dict(patch)
+    directive = patch.get(_DIRECTIVE)
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+    if directive == "delete":
+        return {}
+    result = dict(original)
+    retained = patch.get(_RETAIN)
+    if isinstance(retained, Sequence) and not isinstance(retained, str):
+        result = {key: value for key, value in result.items() if key in retained}
+    for key, value in patch.items():
+        if key.startswith(_DROP):
+            field = key.removeprefix(_DROP)
+            result[field] = [each for each in result.get(field) or [] if each not in value]
+        elif not key.startswith("$"):
+            _merge_field(result, key, value, patch, depth)
+    return result
+
+
+def _merge_field(
+    result: dict[str, Any], key: str, value: Any, patch: Mapping[str, Any], depth: int
+) -> None:
+    held = result.get(key)
+    if value is None:
+        result.pop(key, None)
+    elif isinstance(value, Mapping):
+        result[key] = _merged(held if isinstance(held, Mapping) else {}, value, depth + 1)
+    elif isinstance(value, list):
+        order = patch.get(_ORDER + key)
+        result[key] = _merged_list(
+            key, held if isinstance(held, list) else [], value, order, depth + 1
+        )
+    else:
+        result[key] = value
+
+
+def _merged_list(
+    field: str, held: list[Any], patch: list[Any], order: Any, depth: int
+) -> list[Any]:
+    if field in PRIMITIVE_SETS:
+        return held + [each for each in patch if each not in held]
+    key = _merge_key(field, held, patch)
+    if key is None:
+        return list(patch)
+    if any(each.get(_DIRECTIVE) == "replace" for each in patch):
+        return [each for each in patch if _DIRECTIVE not in each]
+    result: list[Any] = list(held)
+    for each in patch:
+        at = next((i for i, old in enumerate(result) if old.get(key) == each.get(key)), None)
+        if each.get(_DIRECTIVE) == "delete":
+            if at is not None:
+                del result[at]
+        elif at is None:
+            result.append(_merged({}, each, depth))
+        else:
+            result[at] = _merged(result[at], each, depth)
+    leading = order if isinstance(order, list) else patch
+    return _ordered(
+        result,
+        [each.get(key) for each in leading if isinstance(each, Mapping)],
+        [each.get(key) for each in held],
+        key,
+    )
+
+
+def _ordered(
+    elements: list[Any], patch_keys: list[Any], held_keys: list[Any], key: str
+) -> list[Any]:
+    """What the patch names in its order, all else in the order it had; new elements come first
+    where neither says more, as the API server has it."""
+    named = [each for each in elements if each.get(key) in patch_keys]
+    named.sort(key=lambda each: patch_keys.index(each.get(key)))
+    others = [each for each in elements if each.get(key) not in patch_keys]
+    merged: list[Any] = []
+    while named and others:
+        ours, theirs = named[0].get(key), others[0].get(key)
+        known = ours in held_keys and theirs in held_keys
+        earlier = known and held_keys.index(theirs) < held_keys.index(ours)
+        merged.append((others if earlier else named).pop(0))
+    return merged + named + others
+
+
+def _merge_key(field: str, held: list[Any], patch: list[Any]) -> str | None:
+    """The key, if the list merges and every element is one that can."""
+    key = MERGE_KEYS.get(field)
+    elements = [*held, *patch]
+    if field == "ports" and any(isinstance(each, Mapping) and "port" in each for each in elements):
+        key = SERVICE_PORTS_KEY
+    if key is None or not all(isinstance(each, Mapping) for each in elements):
+        return None
+    keyed = all(key in each or _DIRECTIVE in each for each in elements)
+    return key if keyed else None
+
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+KINDS: Final = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH))
+
+Object = Mapping[str, Any]
+
+
+class _MisfitError(Exception):
+    """A JSON patch operation that does not fit; never leaves this module."""
+
+
+def patched(object_: Object, kind: str, patch: Json) -> Object | Failure:
+    """`object_` with a patch of media type `kind` applied."""
+    if kind == JSON_PATCH:
+        return _json_patched(object_, patch)
+    if not isinstance(patch, dict):
+        return failures.bad_request("error decoding patch: must be an object")
+    if kind == MERGE_PATCH:
+        return _object(merged(object_, patch, 0))
+    if kind in (STRATEGIC_PATCH, APPLY_PATCH):
+        return _object(strategic_merge(object_, patch))
+    return failures.unsupported_patch_type()
+
+
+def merged(original: Any, patch: Any, depth: int) -> Any:
+    """RFC 7386: null removes, objects merge, all else replaces."""
+    if not isinstance(patch, Mapping) or depth > limits.NESTING_MAX:
+        return patch
+    result = dict(original) if isinstance(original, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value, depth + 1)
+    return result
+
+
+def _json_patched(object_: Object, patch: Json) -> Object | Failure:
+    if not isinstance(patch, list) or not all(isinstance(each, dict) for each in patch):
+        return failures.bad_request("error decoding patch: must be a list of operations")
+    if len(patch) > limits.JSON_PATCH_OPERATIONS_MAX:
+        return failures.bad_request("too many operations in a JSON patch")
+    document: Any = copy.deepcopy(dict(object_))
+    for operation in patch:
+        assert isinstance(operation, dict)
+        try:
+            document = _operated(document, operation)
+        except _MisfitError:
+            return failures.misfit_patch()
+    return _object(document)
+
+
+def _object(document: Any) -> Object | Failure:
+    if not isinstance(document, Mapping):
+        return failures.bad_request("error decoding patch: it leaves no object")
+    return document
+
+
+def _operated(document: Any, operation: Mapping[str, Any]) -> Any:
+    kind, path = operation.get("op"), _steps(operation.get("path"))
+    match kind:
+        case "test":
+            if _read(document, path) != operation.get("value"):
+                raise _MisfitError("test failed")
+            return document
+        case "add":
+            return _added(document, path, copy.deepcopy(operation.get("value")))
+        case "remove":
+            return _removed(document, path)
+        case "replace":
+            _read(document, path)
+            value = copy.deepcopy(operation.get("value"))
+            return _added(_removed(document, path), path, value) if path else value
+        case "move":
+            source = _steps(operation.get("from"))
+            moved = _read(document, source)
+            return _added(_removed(document, source), path, moved)
+        case "copy":
+            return _added(
+                document, path, copy.deepcopy(_read(document, _steps(operation.get("from"))))
+            )
+        case _:
+            raise _MisfitError(f"unknown operation {kind!r}")
+
+
+def _steps(pointer: object) -> list[str]:
+    """RFC 6901."""
+    if pointer == "":
+        return []
+    if not isinstance(pointer, str) or not pointer.startswith("/"):
+        raise _MisfitError(f"not a path: {pointer!r}")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
+
+
+def _read(document: Any, path: list[str]) -> Any:
+    for step in path:
+        if isinstance(document, dict):
+            if step not in document:
+                raise _MisfitError(f"no such path: {step}")
+            document = document[step]
+        elif isinstance(document, list):
+            document = document[_index(step, len(document) - 1)]
+        else:
+            raise _MisfitError(f"no such path: {step}")
+    return document
+
+
+def _index(step: str, last: int) -> int:
+    if not step.isascii() or not step.isdigit() or (len(step) > 1 and step[0] == "0"):
+        raise _MisfitError(f"not an index: {step}")
+    if len(step) > len(str(max(last, 0))) or int(step) > last:
+        raise _MisfitError(f"index out of range: {step}")
+    return int(step)
+
+
+def _added(document: Any, path: list[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent, last = _read(document, path[:-1]), path[-1]
+    if isinstance(parent, dict):
+        parent[last] = value
+    elif isinstance(parent, list):
+        at = len(parent) if last == "-" else _index(last, len(parent))
+        parent.insert(at, value)
+    else:
+        raise _MisfitError(f"no such path: {last}")
+    return document
+
+
+def _removed(document: Any, path: list[str]) -> Any:
+    if not path:
+        raise _MisfitError("the whole object cannot be removed")
+    _read(document, path)
+    parent = _read(document, path[:-1])
+    del parent[path[-1] if isinstance(parent, dict) else int(path[-1])]
+    return document

@@ -1,0 +1,246 @@
+"""Admission of pods: defaults, priority, scheduling gates, and conditions in the status. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.failures import Cause, Failure
+from kpolicy.testing.objects.resource_types import PODS
+
+Object = Mapping[str, Any]
+
+
+def condition(status: Object, type_: str) -> Object | None:
+    for each in status.get("conditions") or ():
+        if each.get("type") == type_:
+            found: Object = each
+            return found
+    return None
+
+
+def with_condition(status: Object, type_: str, content: Object, now: str) -> Object:
+    """The status with that condition, whose transition time moves only when its status does."""
+    held = condition(status, type_)
+    moved = held is None or held.get("status") != content["status"]
+    transition = now if held is None or moved else held.get("lastTransitionTime", now)
+    new = {"type": type_, "lastProbeTime": None, "lastTransitionTime": transition, **content}
+    others = [each for each in status.get("conditions") or () if each.get("type") != type_]
+    return {**status, "conditions": [*others, new]}
+
+
+GRACE_PERIOD_S: Final = 30
+EVICTION_TOLERATION_S: Final = 300
+EVICTION_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+SCHEDULING_GATED: Final = "SchedulingGated"
+GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+
+_SPEC_DEFAULTS: Final[Mapping[str, Any]] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": GRACE_PERIOD_S,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+_IMMUTABLE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
+    " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it"
+    " was previously negative)"
+)
+
+
+def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Failure:
+    name = pod["metadata"].get("name") or pod["metadata"].get("generateName", "")
+    spec = pod.get("spec")
+    causes = _causes(spec)
+    if causes:
+        return failures.invalid(PODS, name, causes)
+    assert isinstance(spec, Mapping)
+    priority = _priority(name, spec, classes)
+    if isinstance(priority, Failure):
+        return priority
+    full = _defaulted({**spec, **priority})
+    status: Object = {"phase": "Pending", "qosClass": _quality(full["containers"])}
+    if full.get("schedulingGates"):
+        gated = {"status": "False", "reason": SCHEDULING_GATED, "message": GATED_MESSAGE}
+        status = with_condition(status, "PodScheduled", gated, now)
+    metadata = {**pod["metadata"], "generation": 1}
+    return {**pod, "metadata": metadata, "spec": full, "status": status}
+
+
+def admit_pod_update(old: Object, new: Object) -> Object | Failure:
+    """The whole pod was written: its status stays, its spec may change in few places."""
+    before, given = old["spec"], new.get("spec")
+    if before == given:
+        return {**new, "status": old.get("status", {})}
+    causes = _causes(given)
+    if causes:
+        return failures.invalid(PODS, old["metadata"]["name"], causes)
+    kept = {key: before[key] for key in ("priority", "preemptionPolicy") if key in before}
+    assert isinstance(given, Mapping)
+    after = _defaulted({**kept, **_present(given)})
+    cause = _immutable(before, after) or _wrong_gates(before, after)
+    if cause is None:
+        cause = _wrong_tolerations(before, after)
+    if cause is not None:
+        return failures.invalid(PODS, old["metadata"]["name"], [cause])
+    generation = old["metadata"].get("generation", 1) + (before != after)
+    metadata = {**new["metadata"], "generation": generation}
+    return {**new, "metadata": metadata, "spec": after, "status": old.get("status", {})}
+
+
+def _defaulted(spec: Object) -> dict[str, Any]:
+    full = {**_SPEC_DEFAULTS, **_present(spec)}
+    host_network = bool(spec.get("hostNetwork"))
+    for field in ("initContainers", "containers"):
+        if full.get(field):
+            full[field] = [_container(each, host_network=host_network) for each in full[field]]
+    full["tolerations"] = _tolerations(spec.get("tolerations") or [])
+    return full
+
+
+def _causes(spec: Any) -> list[Cause]:
+    if not isinstance(spec, Mapping) or not spec.get("containers"):
+        return [failures.required("spec.containers")]
+    causes: list[Cause] = []
+    for field in ("initContainers", "containers"):
+        for at, container in enumerate(spec.get(field) or []):
+            path = f"spec.{field}[{at}]"
+            if not isinstance(container, Mapping):
+                causes.append(failures.not_valid(path, str(container), "must be an object"))
+                continue
+            causes += [
+                failures.required(f"{path}.{key}")
+                for key in ("name", "image")
+                if not container.get(key)
+            ]
+    return causes
+
+
+def _present(spec: Object) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if value is not None}
+
+
+def _priority(name: str, spec: Object, classes: Iterable[Object]) -> dict[str, Any] | Failure:
+    wanted = spec.get("priorityClassName") or ""
+    chosen = None
+    for each in classes:
+        if each["metadata"]["name"] == wanted or (not wanted and each.get("globalDefault")):
+            chosen = each
+            break
+    if wanted and chosen is None:
+        return failures.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
+    policy = spec.get("preemptionPolicy") or "PreemptLowerPriority"
+    if chosen is None:
+        return {"priority": spec.get("priority") or 0, "preemptionPolicy": policy}
+    value = chosen.get("value", 0)
+    given = spec.get("priority")
+    if not wanted and given is not None:
+        return {"priority": given, "preemptionPolicy": policy}
+    if given is not None and given != value:
+        why = (
+            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {value} from the given PriorityClass name"
+        )
+        return failures.forbidden(PODS, name, why)
+    return {
+        "priorityClassName": chosen["metadata"]["name"],
+        "priority": value,
+        "preemptionPolicy": chosen.get("preemptionPolicy") or policy,
+    }
+
+
+def _container(container: Object, *, host_network: bool) -> dict[str, Any]:
+    full = {"imagePullPolicy": "IfNotPresent", **container}
+    resources = container.get("resources") or {}
+    if resources.get("limits"):
+        requests = {**resources["limits"], **(resources.get("requests") or {})}
+        resources = {**resources, "requests": requests}
+    full["resources"] = resources
+    if container.get("ports"):
+        full["ports"] = [_port(each, host_network=host_network) for each in container["ports"]]
+    return full
+
+
+def _port(port: Object, *, host_network: bool) -> dict[str, Any]:
+    host = {"hostPort": port.get("containerPort")} if host_network else {}
+    return {"protocol": "TCP", **host, **port}
+
+
+def _tolerations(given: list[Object]) -> list[Object]:
+    """The admission plugin DefaultTolerationSeconds."""
+    added = [
+        {
+            "key": taint,
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": EVICTION_TOLERATION_S,
+        }
+        for taint in EVICTION_TAINTS
+        if not any(_tolerates(each, taint) for each in given)
+    ]
+    return [*given, *added]
+
+
+def _tolerates(toleration: Object, taint: str) -> bool:
+    return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in (
+        "",
+        "NoExecute",
+    )
+
+
+def _quality(containers: list[Object]) -> str:
+    """The class of service, from cpu and memory of the containers."""
+    guaranteed, any_amount = True, False
+    for container in containers:
+        resources = container.get("resources") or {}
+        requests, bounds = resources.get("requests") or {}, resources.get("limits") or {}
+        for resource in ("cpu", "memory"):
+            any_amount = any_amount or resource in requests or resource in bounds
+            if resource not in bounds or requests.get(resource) != bounds[resource]:
+                guaranteed = False
+    if not any_amount:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _immutable(before: Object, after: Object) -> Cause | None:
+    gated = bool(before.get("schedulingGates"))
+    if _unchangeable(before, gated=gated) == _unchangeable(after, gated=gated):
+        return None
+    return failures.not_allowed("spec", _IMMUTABLE)
+
+
+def _unchangeable(spec: Object, *, gated: bool) -> dict[str, Any]:
+    """What must stay. While gated, where the pod may go can still change."""
+    free = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
+    if gated:
+        free |= {"nodeSelector", "affinity"}
+    kept = {key: value for key, value in spec.items() if key not in free and value is not None}
+    for field in ("containers", "initContainers"):
+        if isinstance(kept.get(field), list):
+            kept[field] = [{**each, "image": ""} for each in kept[field]]
+    return kept
+
+
+def _wrong_gates(before: Object, after: Object) -> Cause | None:
+    old = {gate.get("name") for gate in before.get("schedulingGates") or []}
+    for at, gate in enumerate(after.get("schedulingGates") or []):
+        if gate.get("name") not in old:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            return failures.not_allowed(f"spec.schedulingGates[{at}].name", detail)
+    return None
+
+
+def _wrong_tolerations(before: Object, after: Object) -> Cause | None:
+    def identity(toleration: Object) -> dict[str, Any]:
+        return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+    kept = [identity(each) for each in after.get("tolerations") or []]
+    if all(identity(each) in kept for each in before.get("tolerations") or []):
+        return None
+    return failures.not_allowed(
+        "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
+    )

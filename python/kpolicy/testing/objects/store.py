@@ -1,0 +1,324 @@
+"""The store: objects, one revision for all of them, and the changes watches replay.
+
+Owns what is true: which objects exist, their revisions, uids and times, and a bounded history per
+resource. Assumes one thread, and that objects given to it are not changed afterwards. Must not know
+HTTP, nor what any field besides `metadata` means: defaults, validation and semantics come before.
+Time comes from the clock passed in, uids and random names from the seed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kpolicy.clock import Clock
+from kpolicy.testing import limits
+from kpolicy.testing.objects import failures
+from kpolicy.testing.objects.encoding import encode, timestamp
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.resource_types import Resource
+
+Object = Mapping[str, Any]
+# What an object is to become, given what it is; a `Failure` leaves it as it is.
+Decide = Callable[["Record"], Object | Failure]
+
+NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # as the API server: no vowels, no lookalikes
+NAME_SUFFIX_CHARACTERS = 5
+
+
+class ChangeType(Enum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """One version of one object, and its JSON after `kind` and `apiVersion`."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    revision: int
+    object: Object
+    tail: bytes
+
+    @property
+    def json(self) -> bytes:
+        return self.resource.head + self.tail
+
+    @property
+    def item(self) -> bytes:
+        """As an element of a list, where kind and version are the list's."""
+        return b"{" + self.tail
+
+    def restamped(self, revision: int) -> Record:
+        """The same object under a later revision: how watchers see it leave a selector."""
+        return _record(self.resource, self.namespace, self.name, revision, self.object)
+
+    @property
+    def uid(self) -> str:
+        uid: str = self.object["metadata"]["uid"]
+        return uid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    type: ChangeType
+    revision: int
+    record: Record
+    previous: Record | None
+
+
+Listener = Callable[[Change], None]
+
+
+class _Shelf:
+    """Everything of one resource."""
+
+    __slots__ = ("changes", "compacted", "listeners", "order", "records")
+
+    def __init__(self, changes_max: int) -> None:
+        self.records: dict[tuple[str, str], Record] = {}
+        self.order: list[tuple[str, str]] | None = []  # keys sorted; None: sort anew
+        self.changes: deque[Change] = deque(maxlen=changes_max)
+        self.compacted = 0  # changes up to this revision are forgotten
+        self.listeners: list[Listener] = []
+
+
+class Store:
+    def __init__(
+        self, clock: Clock, *, seed: int = 0, history_changes_max: int = limits.HISTORY_CHANGES_MAX
+    ) -> None:
+        self._clock = clock
+        self._random = random.Random(seed)
+        self._changes_max = history_changes_max
+        self._shelves: dict[str, _Shelf] = {}
+        self._revision = 1
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    def count(self, resource: Resource) -> int:
+        return len(self._shelf(resource).records)
+
+    def read(self, resource: Resource, namespace: str, name: str) -> Record | None:
+        return self._shelf(resource).records.get((namespace, name))
+
+    def records(self, resource: Resource, namespace: str | None = None) -> Iterator[Record]:
+        """In the order of namespace and name, as the API server lists."""
+        shelf = self._shelf(resource)
+        if shelf.order is None:
+            shelf.order = sorted(shelf.records)
+        for key in shelf.order:
+            if namespace is None or key[0] == namespace:
+                yield shelf.records[key]
+
+    def records_at(
+        self, resource: Resource, revision: int, namespace: str | None = None
+    ) -> list[Record] | None:
+        """As they were at an earlier revision; None when that is forgotten."""
+        shelf = self._shelf(resource)
+        if revision < shelf.compacted:
+            return None
+        then = dict(shelf.records)
+        for change in reversed(shelf.changes):
+            if change.revision <= revision:
+                break
+            key = (change.record.namespace, change.record.name)
+            if change.previous is None:
+                then.pop(key, None)
+            else:
+                then[key] = change.previous
+        return [then[key] for key in sorted(then) if namespace is None or key[0] == namespace]
+
+    def changes_since(self, resource: Resource, revision: int) -> list[Change] | None:
+        """Oldest first; None when some of them are forgotten."""
+        shelf = self._shelf(resource)
+        if revision < shelf.compacted:
+            return None
+        newer: list[Change] = []
+        for change in reversed(shelf.changes):
+            if change.revision <= revision:
+                break
+            newer.append(change)
+        newer.reverse()
+        return newer
+
+    def oldest_revision(self, resource: Resource) -> int:
+        """The oldest revision a watch can start from."""
+        return self._shelf(resource).compacted
+
+    def compact(self) -> None:
+        """Forget all changes until now, as etcd does every five minutes."""
+        for shelf in self._shelves.values():
+            shelf.changes.clear()
+            shelf.compacted = self._revision
+
+    def listen(self, resource: Resource, listener: Listener) -> Callable[[], None]:
+        """Call `listener` at every change from now on (it must not write); the result ends that."""
+        listeners = self._shelf(resource).listeners
+        listeners.append(listener)
+
+        def end() -> None:
+            if listener in listeners:
+                listeners.remove(listener)
+
+        return end
+
+    def create(
+        self, resource: Resource, namespace: str, object_: Object, *, dry_run: bool = False
+    ) -> Record | Failure:
+        shelf = self._shelf(resource)
+        given: Mapping[str, Any] = object_["metadata"]
+        name: str = given.get("name") or ""
+        if not name:
+            name = self._generated_name(shelf, namespace, given["generateName"])
+        if (namespace, name) in shelf.records:
+            return failures.already_exists(resource, name)
+        metadata = {
+            **given,
+            "name": name,
+            **({"namespace": namespace} if namespace else {}),
+            "uid": self._uid(),
+            "resourceVersion": "",
+            "creationTimestamp": timestamp(self._clock.now_ns()),
+        }
+        metadata.pop("deletionTimestamp", None)
+        metadata.pop("deletionGracePeriodSeconds", None)
+        record = self._record(resource, namespace, name, {**object_, "metadata": metadata})
+        if not dry_run:
+            self._commit(shelf, ChangeType.ADDED, record, None)
+        return record
+
+    def change(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        decide: Decide,
+        *,
+        uid: str = "",
+        revision: str = "",
+        dry_run: bool = False,
+    ) -> Record | Failure:
+        """Replace an object by what `decide` makes of it, if it is still the one that is meant."""
+        held = self._meant(resource, namespace, name, uid=uid, revision=revision)
+        if isinstance(held, Failure):
+            return held
+        decided = decide(held)
+        if isinstance(decided, Failure):
+            return decided
+        if decided == held.object:  # a write that changes nothing makes no revision
+            return held
+        record = self._record(resource, namespace, name, decided)
+        if dry_run:
+            return record
+        shelf = self._shelf(resource)
+        metadata = record.object["metadata"]
+        last_hold_gone = (
+            held.object["metadata"].get("finalizers")
+            and not metadata.get("finalizers")
+            and metadata.get("deletionTimestamp")
+            and not metadata.get("deletionGracePeriodSeconds")
+        )
+        self._commit(
+            shelf, ChangeType.DELETED if last_hold_gone else ChangeType.MODIFIED, record, held
+        )
+        return record
+
+    def remove(self, resource: Resource, namespace: str, name: str) -> Record | Failure:
+        held = self.read(resource, namespace, name)
+        if held is None:
+            return failures.not_found(resource, name)
+        record = self._record(resource, namespace, name, held.object)
+        self._commit(self._shelf(resource), ChangeType.DELETED, record, held)
+        return record
+
+    def remove_oldest(self, resource: Resource) -> None:
+        """Of what is there, the object created first."""
+        key = next(iter(self._shelf(resource).records), None)
+        if key is not None:
+            self.remove(resource, *key)
+
+    def _meant(
+        self, resource: Resource, namespace: str, name: str, *, uid: str, revision: str
+    ) -> Record | Failure:
+        """The object, if there and (where the caller says so) still the same one, unchanged."""
+        held = self.read(resource, namespace, name)
+        if held is None:
+            return failures.not_found(resource, name)
+        if uid and uid != held.uid:
+            return failures.precondition_failed(
+                resource, (namespace, name), "UID", asked=uid, held=held.uid
+            )
+        if revision and revision != str(held.revision):
+            return failures.precondition_failed(
+                resource,
+                (namespace, name),
+                "ResourceVersion",
+                asked=revision,
+                held=str(held.revision),
+            )
+        return held
+
+    def _shelf(self, resource: Resource) -> _Shelf:
+        shelf = self._shelves.get(resource.storage)
+        if shelf is None:
+            shelf = self._shelves[resource.storage] = _Shelf(self._changes_max)
+        return shelf
+
+    def _record(self, resource: Resource, namespace: str, name: str, object_: Object) -> Record:
+        return _record(resource, namespace, name, self._revision + 1, object_)
+
+    def _commit(
+        self, shelf: _Shelf, type_: ChangeType, record: Record, previous: Record | None
+    ) -> None:
+        self._revision = record.revision
+        key = (record.namespace, record.name)
+        if type_ is ChangeType.DELETED:
+            del shelf.records[key]
+            shelf.order = None
+        else:
+            shelf.records[key] = record
+            if previous is None:
+                shelf.order = None
+        changes = shelf.changes
+        if len(changes) == changes.maxlen:
+            shelf.compacted = changes[0].revision
+        change = Change(type_, record.revision, record, previous)
+        changes.append(change)
+        for listener in tuple(shelf.listeners):
+            listener(change)
+
+    def _generated_name(self, shelf: _Shelf, namespace: str, prefix: str) -> str:
+        prefix = prefix[: limits.GENERATED_PREFIX_CHARACTERS_MAX]
+        name = prefix
+        for _ in range(limits.GENERATED_NAME_TRIES_MAX):
+            name = prefix + "".join(self._random.choices(NAME_ALPHABET, k=NAME_SUFFIX_CHARACTERS))
+            if (namespace, name) not in shelf.records:
+                break
+        return name
+
+    def _uid(self) -> str:
+        bits = f"{self._random.getrandbits(128):032x}"
+        variant = "89ab"[int(bits[16], 16) & 3]
+        return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-{variant}{bits[17:20]}-{bits[20:]}"
+
+
+def _record(
+    resource: Resource, namespace: str, name: str, revision: int, object_: Object
+) -> Record:
+    metadata = {**object_["metadata"], "resourceVersion": str(revision)}
+    content = {"metadata": metadata, **object_}
+    content["metadata"] = metadata
+    content.pop("kind", None)
+    content.pop("apiVersion", None)
+    tail = encode(content)[1:]
+    full = {"kind": resource.kind, "apiVersion": resource.api_version, **content}
+    return Record(resource, namespace, name, revision, full, tail)

@@ -1,0 +1,84 @@
+"""The endpoints, over a socket."""
+
+from __future__ import annotations
+
+import socket
+
+import aiohttp
+import pytest
+
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer, judge, ping
+from kpolicy.telemetry.metrics import Counter, Registry
+from tests.unit.telemetry.exposition import parsed
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def get(url: str) -> tuple[int, str, str]:
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text(), answer.headers["Content-Type"]
+
+
+def test_health_is_told_as_kubernetes_components_tell_it() -> None:
+    failing = Check("informers", lambda: "not whole yet")
+    assert judge("readyz", [ping()], verbose=False).text == "ok"
+    assert judge("readyz", [ping()], verbose=True).text == "[+]ping ok\nreadyz check passed\n"
+    failed = judge("readyz", [ping(), failing], verbose=False)
+    assert failed.status == 500
+    assert failed.text == ("[+]ping ok\n[-]informers failed: not whole yet\nreadyz check failed\n")
+    assert judge("readyz", [failing], verbose=False, exclude={"informers"}).status == 200
+
+
+async def test_everything_is_served() -> None:
+    counter = Counter("c_total", "Counts.")
+    refreshed = 0
+
+    async def refresh() -> None:
+        nonlocal refreshed
+        refreshed += 1
+        counter.add()
+
+    failing = Check("sync", lambda: "not yet")
+    server = HttpServer(
+        "127.0.0.1",
+        free_port(),
+        Registry([counter]),
+        Checks([ping()], [ping()], [ping(), failing]),
+        lambda: {"b": 1, "a": [2]},
+        before_scrape=refresh,
+    )
+    assert await server.start() == ""
+    try:
+        assert (await get(f"{server.url}/healthz"))[:2] == (200, "ok")
+        assert (await get(f"{server.url}/livez?verbose"))[1].startswith("[+]ping ok")
+        assert (await get(f"{server.url}/readyz"))[0] == 500
+        assert (await get(f"{server.url}/readyz?exclude=sync"))[0] == 200
+        assert (await get(f"{server.url}/readyz/ping"))[0] == 200
+        assert (await get(f"{server.url}/readyz/sync"))[0] == 500
+        assert (await get(f"{server.url}/readyz/nothing"))[0] == 404
+        status, text, kind = await get(f"{server.url}/metrics")
+        assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+        assert parsed(text)["c_total"].samples == {frozenset(): 1}
+        assert refreshed == 1
+        assert (await get(f"{server.url}/configz"))[1] == '{\n "a": [\n  2\n ],\n "b": 1\n}\n'
+        assert (await get(f"{server.url}/elsewhere"))[0] == 404
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"), [("127.0.0.1", "in use by another"), ("203.0.113.9", "not an address")]
+)
+async def test_an_address_that_cannot_be_used_is_told_in_words(address: str, said: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        server = HttpServer(address, port, Registry(), Checks(), dict)
+        why = await server.start()
+        assert said in why
+        assert str(port) in why or address in why

@@ -1,0 +1,274 @@
+"""The pure parts by themselves, and what arbitrary input does to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kpolicy.testing import builders
+from kpolicy.testing.apiserver.list_parameters import Selector, parse
+from kpolicy.testing.apiserver.request_bodies import from_protobuf
+from kpolicy.testing.apiserver.wire import Head, Malformed, parse_chunked, parse_head
+from kpolicy.testing.objects.admission import check_shape
+from kpolicy.testing.objects.encoding import age, decode, duration, encode, timestamp
+from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.patches import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    patched,
+    strategic_merge,
+)
+from kpolicy.testing.objects.resource_types import PODS, RESOURCES
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from(
+    (
+        "metadata",
+        "spec",
+        "status",
+        "labels",
+        "containers",
+        "conditions",
+        "name",
+        "type",
+        "$patch",
+        "$setElementOrder/conditions",
+        "$deleteFromPrimitiveList/finalizers",
+        "$retainKeys",
+    )
+)
+OBJECTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (600, "10m"),
+        (3600, "60m"),
+        (3 * 3600, "3h"),
+        (3 * 3600 + 60, "3h1m"),
+        (9 * 3600, "9h"),
+        (48 * 3600, "2d"),
+        (50 * 3600, "2d2h"),
+        (9 * 86400, "9d"),
+        (800 * 86400, "2y70d"),
+        (9 * 365 * 86400, "9y"),
+        (-1, "0s"),
+        (-5, "<invalid>"),
+    ],
+)
+def test_durations_as_kubectl_shortens_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_times_there_and_back() -> None:
+    now_ns = 1_790_000_000_500_000_000
+    assert timestamp(now_ns) == "2026-09-21T14:13:20Z"
+    assert age(timestamp(now_ns), now_ns + 60 * 10**9) == "60s"
+    assert age("2026-09-21T14:13:20.123456Z", now_ns) == "0s"
+    assert age(None, now_ns) == age("soon", now_ns) == "<unknown>"
+
+
+def test_strategic_directives() -> None:
+    held = {
+        "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}],
+        "tolerations": [{"key": "x"}],
+        "finalizers": ["one", "two"],
+        "volumes": [{"name": "v", "emptyDir": {}, "kept": 1}],
+    }
+
+    def merged(patch: dict[str, Any]) -> Any:
+        return strategic_merge(held, patch)
+
+    assert merged({"containers": [{"name": "b", "image": "3"}]})["containers"] == [
+        {"name": "a", "image": "1"},
+        {"name": "b", "image": "3"},
+    ]
+    gone = merged({"containers": [{"name": "a", "$patch": "delete"}]})
+    assert gone["containers"] == [{"name": "b", "image": "2"}]
+    replaced = merged({"containers": [{"name": "c"}, {"$patch": "replace"}]})
+    assert replaced["containers"] == [{"name": "c"}]
+    assert merged({"tolerations": [{"key": "y"}]})["tolerations"] == [{"key": "y"}]
+    assert merged({"finalizers": ["three"]})["finalizers"] == ["one", "two", "three"]
+    assert merged({"$deleteFromPrimitiveList/finalizers": ["one"]})["finalizers"] == ["two"]
+    ordered = merged(
+        {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}], "containers": []}
+    )
+    assert [each["name"] for each in ordered["containers"]] == ["b", "a"]
+    retained = merged(
+        {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}
+    )
+    assert retained["volumes"] == [{"name": "v", "hostPath": {"path": "/"}}]
+    assert merged({"volumes": None}) == {key: held[key] for key in held if key != "volumes"}
+    assert held["containers"] == [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("operations", "labels"),
+    [
+        ([{"op": "add", "path": "/metadata/list/-", "value": 3}], [1, 2, 3]),
+        ([{"op": "add", "path": "/metadata/list/0", "value": 0}], [0, 1, 2]),
+        ([{"op": "replace", "path": "/metadata/list/1", "value": 9}], [1, 9]),
+        ([{"op": "remove", "path": "/metadata/list/0"}], [2]),
+        ([{"op": "copy", "from": "/metadata/list/0", "path": "/metadata/list/-"}], [1, 2, 1]),
+        ([{"op": "move", "from": "/metadata/list/0", "path": "/metadata/list/1"}], [2, 1]),
+    ],
+)
+def test_json_patch_in_lists(operations: list[Any], labels: list[int]) -> None:
+    result = patched({"metadata": {"list": [1, 2]}}, JSON_PATCH, operations)
+    assert not isinstance(result, Failure)
+    assert result["metadata"]["list"] == labels
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "add", "path": "/metadata/list/3", "value": 0},
+        {"op": "remove", "path": "/metadata/list/-"},
+        {"op": "remove", "path": "/metadata/list/01"},
+        {"op": "remove", "path": "/metadata/list/-1"},
+        {"op": "remove", "path": ""},
+        {"op": "replace", "path": "/nope", "value": 0},
+        {"op": "leap", "path": "/metadata"},
+        {"op": "add", "path": "metadata", "value": 0},
+        {"op": "add", "path": "/metadata/list/0/x", "value": 0},
+        {},
+    ],
+)
+def test_json_patches_that_do_not_fit(operation: dict[str, Any]) -> None:
+    held = {"metadata": {"list": [1, 2]}}
+    result = patched(held, JSON_PATCH, [operation])
+    assert isinstance(result, Failure)
+    assert result.code == 422
+    assert held == {"metadata": {"list": [1, 2]}}
+
+
+@settings(max_examples=300)
+@given(OBJECTS, OBJECTS, st.sampled_from((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)))
+def test_no_patch_raises_or_changes_what_was(held: Any, patch: Any, kind: str) -> None:
+    object_ = {"metadata": {"name": "a"}, "spec": held, "status": {"conditions": held}}
+    before = encode(object_)
+    result = patched(object_, kind, patch)
+    assert isinstance(result, Failure | dict)
+    assert encode(object_) == before
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(RESOURCES), OBJECTS)
+def test_no_shape_raises(resource: Any, value: Any) -> None:
+    for object_ in ({"metadata": value}, {"spec": value}, {"spec": {"containers": [value]}}):
+        failure = check_shape(resource, object_)
+        assert failure is None or failure.code == 400
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_no_selector_raises(labels: str, fields: str) -> None:
+    assert isinstance(parse(PODS, labels, fields), Selector | Failure)
+
+
+@pytest.mark.parametrize("text", ["a in", "=a", "a=b c", "a in b", ",", "a==b==c"])
+def test_selectors_that_cannot_be_read(text: str) -> None:
+    failure = parse(PODS, text, "")
+    assert isinstance(failure, Failure)
+    assert failure.code == 400
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=60))
+def test_arbitrary_bytes_are_no_protobuf_json_or_http(data: bytes) -> None:
+    assert isinstance(from_protobuf(b"k8s\x00" + data), dict | None)
+    decode(data)
+    parse_head(data + b"\r\n\r\n")
+    parse_chunked(data)
+
+
+def test_protobuf_of_a_config_map() -> None:
+    def field(number: int, content: bytes) -> bytes:
+        return bytes((number << 3 | 2, len(content))) + content
+
+    entry = field(1, b"policy.yaml") + field(2, b"kind: X")
+    binary = field(1, b"b") + field(2, b"\x00\xff")
+    raw = field(1, field(1, b"c") + field(3, b"ns")) + field(2, entry) + field(3, binary)
+    type_ = field(1, field(1, b"v1") + field(2, b"ConfigMap"))
+    assert from_protobuf(b"k8s\x00" + type_ + field(2, raw)) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c", "namespace": "ns"},
+        "data": {"policy.yaml": "kind: X"},
+        "binaryData": {"b": "AP8="},
+    }
+
+
+def test_deep_nesting_is_refused_not_followed() -> None:
+    assert isinstance(decode(b"[" * 100_000), ValueError)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.binary(min_size=1, max_size=20), max_size=5), st.data())
+def test_a_chunked_body_is_whole_or_not_yet(parts: list[bytes], data: st.DataObject) -> None:
+    body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    assert parse_chunked(body + b"next") == (b"".join(parts), len(body))
+    cut = data.draw(st.integers(0, len(body) - 1))
+    assert parse_chunked(body[:cut]) is None
+
+
+def test_a_head_is_read_with_its_query() -> None:
+    parsed = parse_head(b"GET /api/v1/pods?a=b%20c&d= HTTP/1.1\r\nAccept: x\r\n\r\nrest")
+    assert parsed is not None
+    assert not isinstance(parsed, Malformed)
+    head, size = parsed
+    assert isinstance(head, Head)
+    assert (head.request.path, head.request.query) == ("/api/v1/pods", {"a": "b c", "d": ""})
+    assert size == len(b"GET /api/v1/pods?a=b%20c&d= HTTP/1.1\r\nAccept: x\r\n\r\n")
+
+
+def test_builders_share_nothing_and_say_what_they_are_told() -> None:
+    node = builders.node(
+        "n",
+        cpu="2",
+        taints=["a=b:NoSchedule", "c:NoExecute"],
+        labels={"zone": "z"},
+        resources={"nvidia.com/gpu": "1"},
+    )
+    assert node["status"]["allocatable"] == {
+        "cpu": "2",
+        "memory": "16Gi",
+        "pods": "110",
+        "ephemeral-storage": "100Gi",
+        "nvidia.com/gpu": "1",
+    }
+    assert node["spec"]["taints"] == [
+        {"key": "a", "value": "b", "effect": "NoSchedule"},
+        {"key": "c", "effect": "NoExecute"},
+    ]
+    assert node["metadata"]["labels"]["zone"] == "z"
+    node["status"]["allocatable"]["cpu"] = "0"
+    assert node["status"]["capacity"]["cpu"] == "2"
+    affinity = {"nodeAffinity": {"x": [1]}}
+    pod = builders.pod("p", cpu="100m", priority=0, node_selector={"a": "b"}, affinity=affinity)
+    assert pod["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "100m"}}
+    assert (pod["spec"]["priority"], pod["spec"]["nodeSelector"]) == (0, {"a": "b"})
+    pod["spec"]["affinity"]["nodeAffinity"]["x"].append(2)
+    assert affinity == {"nodeAffinity": {"x": [1]}}
+    with pytest.raises(ValueError, match="key=value:Effect"):
+        builders.node("n", taints=["nonsense"])
