@@ -21,10 +21,10 @@ from kpolicy.engine import Engine
 from kpolicy.offline.bench import world
 from kpolicy.offline.report.columns import columns
 from kpolicy.offline.snapshot import default_program
-from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
-from kpolicy.scheduler.pages import Pages
-from kpolicy.scheduler.queue import Queue
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.serving.debug_pages import Pages
 from kpolicy.telemetry.health_server import Serve
 
 NODES: Final = 5_000

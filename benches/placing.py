@@ -22,16 +22,16 @@ from kpolicy.engine import Decision
 from kpolicy.offline.bench import world
 from kpolicy.offline.snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.program import Program
-from kpolicy.scheduler.bind_end import BindEnd
-from kpolicy.scheduler.binds import Binds
-from kpolicy.scheduler.consequences import Consequences
-from kpolicy.scheduler.cycle import Cycle
-from kpolicy.scheduler.engine_port import EngineThread
-from kpolicy.scheduler.preemption import Preemptions
-from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.queued_pod import QueuedPod
-from kpolicy.scheduler.report import Reporter
-from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.reservations import BindEnd
+from kpolicy.scheduler.loop.consequences import Consequences
+from kpolicy.scheduler.loop.cycle import Cycle
+from kpolicy.scheduler.loop.engine_sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 

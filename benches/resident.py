@@ -25,9 +25,9 @@ from kpolicy.engine import Engine
 from kpolicy.offline.bench import templates, world
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.snapshot import Snapshot, default_program
-from kpolicy.scheduler.engine_port import EngineThread
-from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.loop.engine_sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.queue import Queue
 
 _STATUS: Final = Path("/proc/self/status")
 _MIB: Final = 1024

@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import FixedSource
-from kpolicy.scheduler.run import Scheduler
+from kpolicy.scheduler.process import Scheduler
 from kpolicy.telemetry.metrics import Description
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane

@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.util.types import Attributes
 
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import FixedSource
-from kpolicy.scheduler.run import Scheduler
+from kpolicy.scheduler.process import Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane

@@ -17,14 +17,13 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
+from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.loop.reload import Compile
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
-from kpolicy.scheduler.problem import Problem
-from kpolicy.scheduler.reload import Compile
-from kpolicy.scheduler.run import Scheduler
-from kpolicy.scheduler.shadow import Shadow
-from kpolicy.scheduler.shadowed import ShadowedEngine
+from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowedEngine
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
 from tests.simulation.decision_log import LoggedEngine, Told

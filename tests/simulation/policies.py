@@ -16,8 +16,8 @@ from typing import Final, Protocol
 from kpolicy.clock import Clock
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
 from kpolicy.scheduler.limits import POLICY_POLL_S
-from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
 from tests.invariants.history import PolicyOffer
 from tests.simulation.machine_time import WorldTime
 

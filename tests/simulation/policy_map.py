@@ -11,8 +11,8 @@ from typing import Final
 
 from kpolicy.clock import Clock
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.config_map_name import ConfigMapName
-from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.invariants.history import PolicyOffer
 from tests.invariants.last_good import kept_in

@@ -172,7 +172,7 @@ class _Work:
         is no lack of any."""
         if not any(b"SchedulerConfiguration" in _bytes(source) for source in sources):
             return self._policies_and_tests(index, sources, snapshot)
-        from kpolicy.scheduler.configuration import read_configurations
+        from kpolicy.scheduler.configuration_file import read_configurations
 
         read = read_configurations(sources)
         if not read.others:

@@ -1,7 +1,7 @@
 """`kpolicy run`: the live scheduler as a process.
 
 Owns its order of start, signals, the exit status, and the one line for what the user can mend.
-Assumes it is the only thing in its process. Everything else is `kpolicy.scheduler.run`.
+Assumes it is the only thing in its process. Everything else is `kpolicy.scheduler.process`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from kpolicy.version import VERSION
 if TYPE_CHECKING:
     from kpolicy.diagnostics import Diagnostic
     from kpolicy.scheduler.options import Options
-    from kpolicy.scheduler.problem import Problem
-    from kpolicy.scheduler.run import Scheduler
+    from kpolicy.scheduler.problem_codes import Problem
+    from kpolicy.scheduler.process import Scheduler
     from kpolicy.telemetry.traces import Traces
 
 DESCRIPTION: Final = """\
@@ -92,8 +92,8 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
-    from kpolicy.scheduler.problem import Problem, of_connection
-    from kpolicy.scheduler.run import Scheduler
+    from kpolicy.scheduler.problem_codes import Problem, of_connection
+    from kpolicy.scheduler.process import Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()

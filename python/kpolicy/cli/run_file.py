@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kpolicy.cli.failure import CannotWorkError
 
 if TYPE_CHECKING:
-    from kpolicy.scheduler.configuration import SchedulerConfiguration
+    from kpolicy.scheduler.configuration_file import SchedulerConfiguration
 
 _BYTES_MAX: Final = 1 << 20
 _PATHS: Final = (
@@ -31,8 +31,8 @@ def settings_of_file(path: Path) -> dict[str, Any]:
     from kpolicy.cli.render import render
     from kpolicy.diagnostics import has_errors
     from kpolicy.policy.yaml.source import Source
-    from kpolicy.scheduler.configuration import read_configuration
-    from kpolicy.scheduler.problem import CONFIGURATION_INVALID
+    from kpolicy.scheduler.configuration_file import read_configuration
+    from kpolicy.scheduler.problem_codes import CONFIGURATION_INVALID
 
     try:
         with path.open("rb") as file:

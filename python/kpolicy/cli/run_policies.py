@@ -13,9 +13,9 @@ from kpolicy.cli.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from kpolicy.clock import Clock
-    from kpolicy.scheduler.config_map_name import ConfigMapName
-    from kpolicy.scheduler.policy_delivery import GivenPolicies, Keeping
-    from kpolicy.scheduler.problem import Problem
+    from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+    from kpolicy.scheduler.options import ConfigMapName
+    from kpolicy.scheduler.problem_codes import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Delivered:
 
 def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Delivered | Problem:
     """ConfigMaps without a namespace are in our own."""
-    from kpolicy.scheduler.policy_delivery import Keeping
-    from kpolicy.scheduler.policy_source import FixedSource
-    from kpolicy.scheduler.problem import Problem
+    from kpolicy.scheduler.delivery.policy_delivery import Keeping
+    from kpolicy.scheduler.delivery.sources import FixedSource
+    from kpolicy.scheduler.problem_codes import Problem
 
     given = (
         ("policy", settings.policy, settings.policy_configmap),
@@ -53,8 +53,8 @@ def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Deli
 def _given(
     flag: str, paths: tuple[Path, ...], name: str, own_namespace: str, clock: Clock
 ) -> GivenPolicies | Problem | None:
-    from kpolicy.scheduler.config_map_name import config_map_name
-    from kpolicy.scheduler.policy_source import FileSource
+    from kpolicy.scheduler.delivery.sources import FileSource
+    from kpolicy.scheduler.options import config_map_name
 
     if name:
         return config_map_name(name, own_namespace, flag)
@@ -64,8 +64,8 @@ def _given(
 def _status(
     settings: RunSettings, policies: GivenPolicies | None, own_namespace: str
 ) -> ConfigMapName | Problem | None:
-    from kpolicy.scheduler.config_map_name import ConfigMapName, config_map_name
-    from kpolicy.scheduler.configuration import NO_STATUS
+    from kpolicy.scheduler.configuration_file import NO_STATUS
+    from kpolicy.scheduler.options import ConfigMapName, config_map_name
 
     if settings.policy_status == NO_STATUS:
         return None

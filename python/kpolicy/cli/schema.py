@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> int:
     from kpolicy.offline.testing.model import PolicyTest
     from kpolicy.policy.legacy.kubescheduler_versions import Configuration
     from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
-    from kpolicy.scheduler.configuration import SchedulerConfiguration
+    from kpolicy.scheduler.configuration_file import SchedulerConfiguration
 
     models: dict[str, type[BaseModel]] = {
         "SchedulingPolicy": SchedulingPolicy,

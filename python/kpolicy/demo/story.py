@@ -26,11 +26,12 @@ from kpolicy.demo.view import View, view_for
 from kpolicy.offline.explain import explain
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
+from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import FileSource
-from kpolicy.scheduler.problem import Problem
-from kpolicy.scheduler.run import Scheduler
-from kpolicy.testing import ControlPlane, KubeletTimes
+from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.process import Scheduler
+from kpolicy.testing.control_plane import ControlPlane
+from kpolicy.testing.kubelet import KubeletTimes
 
 POLICY, POLICY_CHANGED = "demo.yaml", "demo-reloaded.yaml"
 PODS_A_STEP = 100

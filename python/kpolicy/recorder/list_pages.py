@@ -12,7 +12,7 @@ from typing import Any, Final
 from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.offline.problem import Problem
 from kpolicy.offline.recording.writer import Writer
-from kpolicy.scheduler.resources import RESOURCES
+from kpolicy.scheduler.loop.informers import RESOURCES
 
 KINDS: Final[Mapping[str, str]] = {
     "pods": "Pod",

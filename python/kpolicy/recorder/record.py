@@ -36,7 +36,7 @@ from kpolicy.recorder.list_pages import (
     Pages,
     Progress,
 )
-from kpolicy.scheduler.resources import REQUIRED
+from kpolicy.scheduler.loop.informers import REQUIRED
 
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"

@@ -20,7 +20,7 @@ from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
 from kpolicy.heartbeat import Heartbeat, Heartbeats
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.problem import Problem, of_connection
+from kpolicy.scheduler.problem_codes import Problem, of_connection
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.offline.lint import lint
+from kpolicy.offline.lint.against import lint
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.yaml.source import Source
@@ -31,7 +31,7 @@ WITHOUT_FILE = {
     "KP109": "a megabyte, or 50,000 values: tests/unit/policy/test_document.py makes them",
     "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/test_fmt.py",
     "KP124": "a value given by hand: tests/unit/policy/test_params.py",
-    "KP142": "a volume of a running scheduler: tests/unit/scheduler/test_policy_source.py",
+    "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",
     "KP502": "of tests, which `kpolicy test` reads",

@@ -19,10 +19,10 @@ from kpolicy.cli.run_settings import RunSettings, add_flags
 from kpolicy.cli.run_sources import settled, unknown_variables
 from kpolicy.clock import SystemClock
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.config_map_name import ConfigMapName
-from kpolicy.scheduler.configuration import SchedulerConfiguration, read_configuration
-from kpolicy.scheduler.policy_source import FileSource, FixedSource
-from kpolicy.scheduler.problem import Problem
+from kpolicy.scheduler.configuration_file import SchedulerConfiguration, read_configuration
+from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
+from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.problem_codes import Problem
 
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import FixedSource
-from kpolicy.scheduler.run import Scheduler
+from kpolicy.scheduler.process import Scheduler
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import connection

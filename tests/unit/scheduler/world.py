@@ -17,10 +17,10 @@ from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.assembly.program import Program, ProgramProfile
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource, PolicySource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.policy_source import FixedSource, PolicySource
-from kpolicy.scheduler.problem import Problem
-from kpolicy.scheduler.run import Scheduler
+from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.process import Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.small_engine import SmallEngine

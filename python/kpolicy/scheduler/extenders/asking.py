@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from kpolicy.engine import KeptNode, RefusedNode
-from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
-from kpolicy.scheduler.extenders.wire import (
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
+from kpolicy.scheduler.extenders.protocol import (
     FilterAnswer,
     Unreadable,
     node_names,
@@ -22,7 +22,7 @@ from kpolicy.scheduler.extenders.wire import (
     whole_nodes,
 )
 from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
-from kpolicy.scheduler.pod_log import PodLog
+from kpolicy.scheduler.loop.pod_try import PodLog
 
 Result = TypeVar("Result")
 
@@ -59,11 +59,6 @@ class Subject:
         if client.extender.node_cache_capable:
             return node_names(self.pod, names)
         return whole_nodes(self.pod, (self.nodes[name] for name in names if name in self.nodes))
-
-
-def in_order(clients: Sequence[ExtenderClient]) -> tuple[ExtenderClient, ...]:
-    """Clause: ignorable ones are asked last."""
-    return tuple(sorted(clients, key=lambda client: client.extender.ignorable))
 
 
 async def ask(clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]) -> Asked:

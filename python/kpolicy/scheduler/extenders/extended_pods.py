@@ -16,17 +16,15 @@ from kpolicy.clock import Clock
 from kpolicy.engine import Decision, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.consequences import Consequences
-from kpolicy.scheduler.decide import Basis, take
-from kpolicy.scheduler.engine_port import EngineThread
-from kpolicy.scheduler.extenders.client import ExtenderClient
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
-from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Extenders, ExtendersInForce
 from kpolicy.scheduler.extenders.two_steps import TwoSteps
-from kpolicy.scheduler.pod_log import about
-from kpolicy.scheduler.pod_try import PodTry
-from kpolicy.scheduler.queue import Queue
-from kpolicy.scheduler.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.loop.consequences import Consequences
+from kpolicy.scheduler.loop.decide import Basis, take
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.pod_try import PodTry, about
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
 
 
 @dataclass(slots=True)

@@ -30,10 +30,10 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binds import BinderPort
-from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
-from kpolicy.scheduler.extenders.wire import Unreadable, binding_args, read_binding
-from kpolicy.scheduler.pod_log import PodLog
+from kpolicy.scheduler.binding.binds import BinderPort
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
+from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_binding
+from kpolicy.scheduler.loop.pod_try import PodLog
 
 _log = PodLog(__name__)
 _NOT_FOUND: Final = 404

@@ -11,15 +11,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from kpolicy.engine import Candidates, LeftNode, LeftRoom, Located
-from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
-from kpolicy.scheduler.extenders.wire import (
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
+from kpolicy.scheduler.extenders.protocol import (
     Unreadable,
     meta_victims,
     read_preemption,
     whole_victims,
 )
 from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
-from kpolicy.scheduler.pod_log import PodLog
+from kpolicy.scheduler.loop.pod_try import PodLog
 
 _log = PodLog(__name__)
 

@@ -13,14 +13,14 @@ from typing import Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
-from kpolicy.scheduler.decide import Basis
-from kpolicy.scheduler.engine_port import EngineThread
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
-from kpolicy.scheduler.extenders.client import ExtenderClient, Failed
-from kpolicy.scheduler.extenders.fresh_pods import FreshPods
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.trimming import Sources, Trimming
-from kpolicy.scheduler.pod_try import PodTry
-from kpolicy.scheduler.queued_pod import QueuedPod
+from kpolicy.scheduler.extenders.whole_objects import FreshPods
+from kpolicy.scheduler.loop.decide import Basis
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.pod_try import PodTry
+from kpolicy.scheduler.loop.queued_pod import QueuedPod
 
 
 class WholeNodes(Protocol):

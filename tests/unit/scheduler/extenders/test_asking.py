@@ -10,8 +10,8 @@ import pytest
 
 from kpolicy.engine import KeptNode, RefusedNode
 from kpolicy.policy.models.scheduling_policy import Extender
-from kpolicy.scheduler.extenders.asking import Asked, Subject, ask, in_order
-from kpolicy.scheduler.extenders.client import ExtenderClient, Failed, seconds
+from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed, in_order, seconds
 
 NODES = ("a", "b", "c")
 SUBJECT = Subject(

@@ -14,7 +14,7 @@ from aiohttp import web
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import Response
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.problem import EXTENDER_UNUSABLE
+from kpolicy.scheduler.problem_codes import EXTENDER_UNUSABLE
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import client

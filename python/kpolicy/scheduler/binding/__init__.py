@@ -1,0 +1,1 @@
+"""Binds of placed pods, and the end of each reservation."""

@@ -1,0 +1,1 @@
+"""Where policies come from, and where kpolicy reports what became of them."""

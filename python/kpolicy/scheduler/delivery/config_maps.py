@@ -1,0 +1,284 @@
+"""The ConfigMaps that kpolicy watches, with one informer each, and those that it writes.
+
+Rights to both can be granted by name: lists and watches carry the field selector `metadata.name`,
+and writes are server-side apply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from random import Random
+from typing import Any, Final
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.connection_problem import ConnectionProblem
+from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
+from kpolicy.cluster.patience import Patience
+from kpolicy.cluster.probe import probe
+from kpolicy.cluster.request_failure import Failure
+from kpolicy.cluster.watch.informer import Informer
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource, WatchStatus
+from kpolicy.heartbeat import Heartbeats
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
+
+_log = logging.getLogger(__name__)
+
+_ROLE = "a Role like that of deploy/kustomize/base/role.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    sink: ConfigMapSink
+    informer: Informer
+    task: asyncio.Task[None]
+
+
+class ConfigMapWatches:
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Clock,
+        random: Random,
+        group: asyncio.TaskGroup,
+        *,
+        patience: Patience | None = None,
+        heartbeats: Heartbeats,
+    ) -> None:
+        self._client = client
+        self._patience = patience
+        self._clock = clock
+        self._random = random
+        self._group = group
+        self._heartbeats = heartbeats
+        self._watched: dict[ConfigMapName, _Watched] = {}
+        self._moved = asyncio.Event()
+
+    async def held(self, name: ConfigMapName) -> HeldConfigMap | Problem | None:
+        """What it is now, None where there is none; it is watched from the first time on."""
+        name = ConfigMapName(name.namespace, name.name)
+        watched = self._watched.get(name)
+        if watched is None:
+            started = await self._start(name)
+            if isinstance(started, Problem):
+                return started
+            watched = started
+        if not await self._within_time(watched.informer.wait_synced()):
+            why = watched.informer.statistics().last_error or "no answer"
+            text = f"the {name.shown} could not be read: {why}"
+            return Problem(POLICY_UNREADABLE, text, "look at the API server")
+        return watched.sink.held
+
+    def digests(self, names: Collection[ConfigMapName]) -> dict[ConfigMapName, str]:
+        """Of what is held now, of those that are watched."""
+        return {name: self._watched[name].sink.digest for name in names if name in self._watched}
+
+    def uid(self, name: ConfigMapName) -> str:
+        """Of the one that is there or was there last."""
+        watched = self._watched.get(ConfigMapName(name.namespace, name.name))
+        return watched.sink.last_uid if watched is not None else ""
+
+    async def differ(self, seen: Mapping[ConfigMapName, str]) -> None:
+        """Until one of these is something else than was seen."""
+        while self.digests(seen.keys()) == seen:
+            await self._moved.wait()
+
+    async def list_anew(self) -> None:
+        """Ask the API server for each, however sure the watches are; not for ever."""
+        async with asyncio.TaskGroup() as group:
+            for watched in self._watched.values():
+                group.create_task(self._within_time(watched.informer.list_anew()))
+
+    def keep(self, names: Collection[ConfigMapName]) -> None:
+        """End the watches of all others."""
+        for name in self._watched.keys() - set(names):
+            self._watched.pop(name).task.cancel()
+            self._heartbeats.forget(_task_name(name))
+
+    def last_errors(self) -> dict[str, str]:
+        return {
+            str(name): watched.informer.statistics().last_error
+            for name, watched in self._watched.items()
+        }
+
+    async def _start(self, name: ConfigMapName) -> _Watched | Problem:
+        resource = Resource(
+            f"configmaps {name}",
+            name.collection,
+            field_selector=f"metadata.name={name.name}",
+            granted_by=_ROLE,
+        )
+        answer = await probe(self._client, [resource], patience=self._patience)
+        if isinstance(answer, ConnectionProblem):
+            # Of two who came at once, the first has started it.
+            return self._watched.get(name) or Problem(answer.code, answer.message, answer.hint)
+        if name in self._watched:
+            return self._watched[name]
+        sink = ConfigMapSink(name, self._tell)
+        informer = Informer(self._client, resource, sink, self._clock, self._random)
+        pulse = self._heartbeats.of(_task_name(name), INFORMER_SILENT_S_MAX)
+        task = self._group.create_task(informer.run(pulse), name=_task_name(name))
+        self._watched[name] = _Watched(sink, informer, task)
+        return self._watched[name]
+
+    def _tell(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def _within_time(self, work: Coroutine[Any, Any, None]) -> bool:
+        waiting = asyncio.ensure_future(work)
+        timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
+        try:
+            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
+            return bool(waiting.done())
+        finally:
+            waiting.cancel()
+            timer.cancel()
+
+
+def _task_name(name: ConfigMapName) -> str:
+    return f"watch-configmap-{name.namespace}-{name.name}"
+
+
+_BROKEN: Final = WatchStatus(500, "NotJson", "a line of the watch is no event")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldConfigMap:
+    """What it was last seen to be. `digest` is of its texts alone."""
+
+    name: ConfigMapName
+    uid: str
+    resource_version: str
+    data: Mapping[str, str]
+    digest: str
+
+
+class ConfigMapSink:
+    """`on_change` hears when its texts differ, or it comes or goes."""
+
+    def __init__(self, name: ConfigMapName, on_change: Callable[[], None]) -> None:
+        self._name = name
+        self._on_change = on_change
+        self._listed: dict[str, Any] | None = None
+        self._is_list_whole = True
+        self.held: HeldConfigMap | None = None
+        self.last_uid = ""  # also after it is gone: what is told of it is about this one
+
+    @property
+    def digest(self) -> str:
+        return self.held.digest if self.held is not None else ""
+
+    # --- kpolicy.cluster.watch.resource.Sink -----------------------------------------------------
+
+    async def list_begin(self, resource: str) -> None:
+        self._listed, self._is_list_whole = None, True
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead:
+        page = _object(body)
+        metadata = page.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(page.get("items"), list | None):
+            self._is_list_whole = False
+            _log.warning("a list of %s could not be read", self._name.shown)
+            return PageRead("", "")
+        for item in page.get("items") or ():
+            if isinstance(item, dict) and _metadata(item).get("name") == self._name.name:
+                self._listed = item
+        version = str(metadata.get("resourceVersion") or "")
+        return PageRead(str(metadata.get("continue") or ""), version)
+
+    async def list_end(self, resource: str, resource_version: str) -> None:
+        if self._is_list_whole:
+            self._take(self._listed)
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        version = ""
+        for line in lines.splitlines():
+            event = _object(line)
+            kind, item = event.get("type"), event.get("object")
+            if not isinstance(item, dict):
+                return LinesRead(version, status=_BROKEN)
+            if kind == "ERROR":
+                return LinesRead(version, status=_status(item))
+            metadata = _metadata(item)
+            version = str(metadata.get("resourceVersion") or version)
+            if kind != "BOOKMARK" and metadata.get("name") == self._name.name:
+                self._take(None if kind == "DELETED" else item)
+        return LinesRead(version)
+
+    # --- what it says ----------------------------------------------------------------------------
+
+    def _take(self, item: dict[str, Any] | None) -> None:
+        before = self.digest
+        self.held = _held(self._name, item) if item is not None else None
+        if self.held is not None:
+            self.last_uid = self.held.uid
+        if self.digest != before:
+            self._on_change()
+
+
+def _held(name: ConfigMapName, item: dict[str, Any]) -> HeldConfigMap:
+    metadata, data = _metadata(item), item.get("data")
+    texts = {key: value for key, value in (data or {}).items() if isinstance(value, str)}
+    canonical = json.dumps(texts, sort_keys=True).encode()
+    return HeldConfigMap(
+        name,
+        str(metadata.get("uid") or ""),
+        str(metadata.get("resourceVersion") or ""),
+        texts,
+        sha256(canonical).hexdigest(),
+    )
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _metadata(item: dict[str, Any]) -> dict[str, Any]:
+    metadata = item.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _status(item: dict[str, Any]) -> WatchStatus:
+    code = item.get("code")
+    return WatchStatus(
+        code if isinstance(code, int) else 500,
+        str(item.get("reason") or ""),
+        str(item.get("message") or ""),
+    )
+
+
+_APPLY: Final = "application/apply-patch+yaml"
+_LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy"}
+
+
+class OwnConfigMap:
+    """`manager` owns the keys that it applies, and none that it does not."""
+
+    def __init__(self, name: ConfigMapName, client: ApiClient, *, manager: str) -> None:
+        self.name = name
+        self._client = client
+        self._query = {"fieldManager": manager, "force": "true"}
+
+    async def apply(self, keys: Mapping[str, Any]) -> Failure | None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": self.name.name, "labels": _LABELS},
+            **keys,
+        }
+        answer = await self._client.request(
+            "PATCH", self.name.path, self._query, json.dumps(body).encode(), content_type=_APPLY
+        )
+        return None if isinstance(answer, Response) else answer

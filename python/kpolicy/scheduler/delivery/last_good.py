@@ -1,0 +1,220 @@
+"""The last good policy, kept in a folder or a ConfigMap beyond the life of the process.
+
+Its texts are kept, not its program: another version of kpolicy may read them. They are used at the
+start, if the wanted policy cannot be put in force. A damaged copy is never used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import logging
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.writes.conventions import api_micro_time
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
+from kpolicy.scheduler.delivery.sources import PolicySource
+from kpolicy.scheduler.loop.reload import InForce, Reloader
+from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.problem_codes import LAST_GOOD_UNUSABLE, Problem
+
+_log = logging.getLogger(__name__)
+
+_FORMAT: Final = 1
+_DIGEST_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LastGood:
+    """`hash` is of the program that the sources compiled to, by whoever kept them."""
+
+    hash: str
+    sources: tuple[Source, ...]
+    since_ns: int
+
+
+class LastGoodStore(Protocol):
+    async def load(self) -> LastGood | Problem | None:
+        """What was kept, None if nothing was; or why it cannot be read."""
+
+    async def save(self, kept: LastGood) -> Problem | None:
+        """Instead of what was kept before; or why it cannot be written."""
+
+
+def of_policy(in_force: InForce) -> LastGood:
+    return LastGood(in_force.hash, in_force.sources, in_force.since_ns)
+
+
+async def start(
+    reloader: Reloader, source: PolicySource, stores: tuple[LastGoodStore, ...]
+) -> Problem | None:
+    """The first policy: what the source says, or else what was last good, said loudly. Without
+    either nothing is scheduled: a policy that nobody checked decides nothing."""
+    wanted = await reloader.read(source)
+    if wanted.problem is None:
+        return None
+    for store in stores:
+        kept = await store.load()
+        if isinstance(kept, Problem):
+            _log.error("%s", kept.message, extra={"code": kept.code, "hint": kept.hint})
+        elif kept is not None:
+            problem = await reloader.restore(kept.sources)
+            if problem is None:
+                _told(wanted.problem, kept)
+                return None
+            _log.error("what was last good is not any more: %s", problem.message)
+    return wanted.problem
+
+
+def _told(problem: Problem, kept: LastGood) -> None:
+    fields = {"code": problem.code, "hint": problem.hint, "policy_hash": kept.hash}
+    since = api_micro_time(kept.since_ns)
+    text = "%s; THE LAST GOOD POLICY IS IN FORCE INSTEAD, which was put in force at %s"
+    _log.error(text, problem.message, since, extra=fields)
+
+
+# --- bytes: a checksum, then compressed: a line of JSON, and the texts one after the other -------
+
+
+def encoded(kept: LastGood) -> bytes | Problem:
+    texts = [_bytes(source) for source in kept.sources]
+    header = {
+        "format": _FORMAT,
+        "hash": kept.hash,
+        "sinceNs": kept.since_ns,
+        "sources": [
+            [source.name, len(text), source.is_named, source.is_for_params]
+            for source, text in zip(kept.sources, texts, strict=True)
+        ],
+    }
+    whole = json.dumps(header, separators=(",", ":")).encode() + b"\n" + b"".join(texts)
+    packed = sha256(whole).digest() + zlib.compress(whole, 9)
+    if len(packed) > limits.LAST_GOOD_BYTES_MAX or len(whole) > limits.LAST_GOOD_TEXT_BYTES_MAX:
+        message = f"the policy is too large to be kept as the last good one: {len(packed):,} bytes"
+        return _unusable(message, f"at most {limits.LAST_GOOD_BYTES_MAX:,} once compressed")
+    return packed
+
+
+def decoded(packed: bytes, where: str) -> LastGood | Problem:
+    opener = zlib.decompressobj()
+    try:
+        whole = opener.decompress(packed[_DIGEST_BYTES:], limits.LAST_GOOD_TEXT_BYTES_MAX)
+        if not opener.eof or sha256(whole).digest() != packed[:_DIGEST_BYTES]:
+            return _damaged(where)
+        line, _, rest = whole.partition(b"\n")
+        header: Mapping[str, Any] = json.loads(line)
+        if header["format"] != _FORMAT:
+            return _damaged(where)
+        sources, start = [], 0
+        for name, size, is_named, is_for_params in header["sources"]:
+            sources.append(Source(name, rest[start : start + size], is_named, is_for_params))
+            start += size
+        return LastGood(str(header["hash"]), tuple(sources), int(header["sinceNs"]))
+    except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
+        return _damaged(where)
+
+
+def _bytes(source: Source) -> bytes:
+    text = source.text
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+def _damaged(where: str) -> Problem:
+    message = f"what was kept as the last good policy in {where} is damaged, or of another version"
+    return _unusable(message, "it is replaced when a policy comes into force")
+
+
+_FILE: Final = "last-good.policy"
+_KEY: Final = "last-good"
+_NOT_FOUND: Final = 404
+
+
+class FolderStore:
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+
+    async def load(self) -> LastGood | Problem | None:
+        return await asyncio.to_thread(self._load)
+
+    async def save(self, kept: LastGood) -> Problem | None:
+        packed = await asyncio.to_thread(encoded, kept)
+        if isinstance(packed, Problem):
+            return packed
+        return await asyncio.to_thread(self._save, packed)
+
+    def _load(self) -> LastGood | Problem | None:
+        try:
+            with self._path.open("rb") as file:
+                packed = file.read(limits.LAST_GOOD_BYTES_MAX + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return _unusable(f"cannot read {self._path}: {error.strerror or error}")
+        return decoded(packed, str(self._path))
+
+    def _save(self, packed: bytes) -> Problem | None:
+        """Whole or not at all, also when the machine stops in between."""
+        beside = self._path.with_name(f"{_FILE}.new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("wb") as file:
+                file.write(packed)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._path)
+        except OSError as error:
+            return _unusable(f"cannot write {self._path}: {error.strerror or error}")
+        return None
+
+
+class ConfigMapStore:
+    """In `binaryData` of a ConfigMap of ours; the key has a field manager of its own, so that
+    what others write into that ConfigMap stays."""
+
+    def __init__(self, name: ConfigMapName, client: ApiClient) -> None:
+        self._name = name
+        self._client = client
+        self._own = OwnConfigMap(name, client, manager="kpolicy-last-good")
+
+    async def load(self) -> LastGood | Problem | None:
+        answer = await self._client.request("GET", self._name.path)
+        if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+            return None
+        if not isinstance(answer, Response):
+            return _unusable(f"cannot read the {self._name.shown}: {answer}")
+        try:
+            held = (json.loads(answer.body).get("binaryData") or {}).get(_KEY)
+            packed = base64.b64decode(held, validate=True) if held is not None else None
+        except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
+            packed = b""
+        if packed is None:
+            return None
+        return await asyncio.to_thread(decoded, packed, f"the {self._name.shown}")
+
+    async def save(self, kept: LastGood) -> Problem | None:
+        packed = await asyncio.to_thread(encoded, kept)
+        if isinstance(packed, Problem):
+            return packed
+        failure = await self._own.apply({"binaryData": {_KEY: base64.b64encode(packed).decode()}})
+        if failure is None:
+            return None
+        return _unusable(f"cannot write the {self._name.shown}: {failure}", _RIGHTS)
+
+
+_RIGHTS: Final = "allow `get`, `create` and `patch` on it by name, or see --policy-status"
+
+
+def _unusable(message: str, hint: str = "") -> Problem:
+    return Problem(LAST_GOOD_UNUSABLE, message, hint)

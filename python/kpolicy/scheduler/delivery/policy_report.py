@@ -1,0 +1,295 @@
+"""Reports on the policy: events on its ConfigMap, a status document, and the last good copy.
+
+Only the leader reports, and nothing waits for it. The policy's own ConfigMap is never written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Literal
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.writes.conventions import api_micro_time
+from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
+from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.heartbeat import NO_PULSE, Pulse
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
+from kpolicy.scheduler.delivery.last_good import LastGoodStore, of_policy
+from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader, one_line
+from kpolicy.scheduler.options import ConfigMapName
+
+_log = logging.getLogger(__name__)
+
+CONTROLLER = "kpolicy"
+_ACTION = "Reload"
+_KEY = "status.json"
+
+
+class PolicyReport:
+    """Run it as a task. `about` and `uid` tell which ConfigMap the events are about."""
+
+    def __init__(
+        self,
+        reloader: Reloader,
+        clock: Clock,
+        events: EventRecorder,
+        *,
+        by: str,
+        leads: Callable[[], bool],
+        about: ConfigMapName | None = None,
+        uid: Callable[[], str] = lambda: "",
+        status: OwnConfigMap | None = None,
+        stores: Sequence[LastGoodStore] = (),
+    ) -> None:
+        self._reloader = reloader
+        self._clock = clock
+        self._events = events
+        self._by = by
+        self._leads = leads
+        self._about = about
+        self._uid = uid
+        self._status = status
+        self._stores = tuple(stores)
+        self._since_ns: dict[str, int] = {}
+        self._was: dict[str, bool] = {}
+        self._news = asyncio.Event()
+        self._kept = ""
+        self._is_begun = False
+        self._complained: set[str] = set()
+        reloader.told.append(self.hear)
+
+    def hear(self, last: Reloaded) -> None:
+        """Of every reload. Those who do not lead only remember."""
+        for one in conditions(last, self._reloader.in_force):
+            if self._was.get(one.type) != one.is_true:
+                self._was[one.type] = one.is_true
+                self._since_ns[one.type] = last.at_ns
+        if self._is_begun and self._leads():
+            self._tell(last)
+            self._news.set()
+
+    def begin(self) -> None:
+        """We lead from now on: say how things are."""
+        self._is_begun = True
+        self._tell(self._reloader.last)
+        self._news.set()
+
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        while True:
+            pulse.rest(self._news.is_set)
+            await self._news.wait()
+            pulse.beat()
+            self._news.clear()
+            written = await self._keep()
+            written = await self._write_status() and written
+            if written:
+                await self._clock.sleep(limits.STATUS_PERIOD_S)
+                continue
+            timer = asyncio.ensure_future(self._clock.sleep(limits.POLICY_RETRY_S))
+            news = asyncio.ensure_future(self._news.wait())
+            pulse.beat()
+            try:
+                await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                timer.cancel()
+                news.cancel()
+            self._news.set()
+
+    def _tell(self, last: Reloaded) -> None:
+        told = notice(last, self._reloader.in_force)
+        if told is None or self._about is None:
+            return
+        about = self._about
+        regarding = Reference(about.namespace, about.name, self._uid(), kind="ConfigMap")
+        self._events.record(
+            Occurrence(regarding, told.kind, told.reason, _ACTION, told.note, CONTROLLER)
+        )
+
+    async def _keep(self) -> bool:
+        """False: it is to be tried again."""
+        now = self._reloader.in_force
+        if now is None or now.is_last_good or now.hash == self._kept or not self._leads():
+            return True
+        kept = of_policy(now)
+        problems = [await store.save(kept) for store in self._stores]
+        said = [str(problem) for problem in problems if problem is not None]
+        for text in said:
+            self._complain(text)
+        if not said:
+            self._kept = now.hash
+        return not said
+
+    async def _write_status(self) -> bool:
+        if self._status is None or not self._leads():
+            return True
+        reloader = self._reloader
+        said = document(reloader.last, reloader.in_force, self._since_ns, self._by)
+        text = json.dumps(said, indent=2) + "\n"
+        failure = await self._status.apply({"data": {_KEY: text}})
+        if failure is not None:
+            self._complain(f"cannot write the {self._status.name.shown}: {failure}")
+        return failure is None
+
+    def _complain(self, text: str) -> None:
+        """Once for each: it may come with every reload."""
+        if text not in self._complained and len(self._complained) < limits.UNREADABLE_NAMES_MAX:
+            self._complained.add(text)
+            _log.warning("%s", text)
+
+
+ACCEPTED: Final = "Accepted"
+ACTIVE: Final = "Active"
+
+_REASONS: Final = {
+    "loaded": "Compiled",
+    "unchanged": "Compiled",
+    "unreadable": "Unreadable",
+    "invalid": "Invalid",
+    "refused": "Refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    is_true: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event: what is new about the policy."""
+
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    note: str
+
+
+def conditions(last: Reloaded, now: InForce | None) -> tuple[Condition, ...]:
+    """Accepted: what the source says now can be put in force. Active: something is in force."""
+    reason = _REASONS.get(last.result, "Unknown")
+    message = last.problem.message if last.problem is not None else _counted(last.diagnostics)
+    accepted = Condition(ACCEPTED, last.in_force, reason, message)
+    if now is None:
+        return accepted, Condition(ACTIVE, False, "NoPolicy", "no policy is in force")
+    is_kept = now.is_last_good or not last.in_force
+    kept = "LastGoodKept" if is_kept else "InForce"
+    shown = f"generation {now.generation}, {now.hash}"
+    return accepted, Condition(ACTIVE, True, kept, f"{shown}{' stays' if is_kept else ''} in force")
+
+
+def notice(last: Reloaded, now: InForce | None) -> Notice | None:
+    """None where nothing became of it."""
+    if last.problem is None:
+        if last.result != "loaded" or now is None:
+            return None
+        served = ", ".join(sorted(now.profiles))
+        note = f"in force for {served}: generation {now.generation}, {now.hash}"
+        return Notice("Normal", "PolicyAccepted", note)
+    # Place and hint first: an event has room for few.
+    worst = [one for one in last.diagnostics if one.severity is Severity.ERROR]
+    said = [told(one) for one in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]] or [str(last.problem)]
+    if (more := len(worst) - len(said)) > 0:
+        said.append(f"and {more} more")
+    stays = "nothing is in force"
+    if now is not None:
+        what = "the last good policy" if now.is_last_good else "the policy before"
+        stays = f"{what}, {now.hash[:19]}, stays in force"
+    reason = "PolicyUnreadable" if last.result == "unreadable" else "PolicyRejected"
+    if now is not None and now.is_last_good:
+        reason = "LastGoodPolicyUsed"
+    return Notice("Warning", reason, "; ".join([*said, stays]))
+
+
+def told(diagnostic: Diagnostic) -> str:
+    return one_line(diagnostic) + (f" ({diagnostic.hint})" if diagnostic.hint else "")
+
+
+def document(
+    last: Reloaded, now: InForce | None, since_ns: Mapping[str, int], by: str
+) -> dict[str, Any]:
+    """As it is written into the status; `since_ns` is when each condition came to be as it is."""
+    return {
+        "observed": {"at": api_micro_time(last.at_ns), "result": last.result, "by": by},
+        "active": in_force(now),
+        "conditions": [
+            {
+                "type": one.type,
+                "status": "True" if one.is_true else "False",
+                "reason": one.reason,
+                "message": one.message,
+                "lastTransitionTime": api_micro_time(since_ns.get(one.type, last.at_ns)),
+            }
+            for one in conditions(last, now)
+        ],
+        "diagnostics": diagnostics(last.diagnostics),
+    }
+
+
+def in_force(now: InForce | None) -> dict[str, Any] | None:
+    if now is None:
+        return None
+    return {
+        "hash": now.hash,
+        "generation": now.generation,
+        "since": api_micro_time(now.since_ns),
+        "isLastGood": now.is_last_good,
+        "policies": list(now.program.policies),
+        "profiles": sorted(now.profiles),
+        "sources": [_source(source) for source in now.sources],
+    }
+
+
+def refused(last: Reloaded | None) -> dict[str, Any] | None:
+    if last is None or last.problem is None:
+        return None
+    problem = last.problem
+    return {
+        "at": api_micro_time(last.at_ns),
+        "result": last.result,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "diagnostics": diagnostics(last.diagnostics),
+    }
+
+
+def diagnostics(said: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    return [_diagnostic(one) for one in said[: limits.DIAGNOSTICS_TOLD_MAX]]
+
+
+def _diagnostic(one: Diagnostic) -> dict[str, Any]:
+    place = one.place
+    where = (
+        {}
+        if place is None
+        else {
+            "file": place.file,
+            "line": place.line,
+            "column": place.column,
+        }
+    )
+    shown = {"code": one.code, "severity": one.severity.value, "message": one.message, **where}
+    return shown | {k: v for k, v in (("fieldRef", one.field), ("hint", one.hint)) if v}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    text = source.text
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    digest = sha256(raw).hexdigest()
+    return {"name": source.name, "bytes": len(raw), "sha256": digest}
+
+
+def _counted(said: Sequence[Diagnostic]) -> str:
+    warnings = sum(one.severity is Severity.WARNING for one in said)
+    if not warnings:
+        return "no findings"
+    return f"{warnings} warning{'' if warnings == 1 else 's'}, first: {one_line(said[0])}"

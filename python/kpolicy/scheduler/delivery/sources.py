@@ -1,0 +1,314 @@
+"""Where policies come from: files and folders, or a ConfigMap, with the ConfigMaps they name.
+
+A source reads everything at once, and tells when it may have changed. It does not compile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from kpolicy.clock import Clock
+from kpolicy.policy.assembly.params import wanted_config_maps
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches, HeldConfigMap
+from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
+
+_log = logging.getLogger(__name__)
+
+
+class PolicySource(Protocol):
+    async def read(self) -> tuple[Source, ...] | Problem:
+        """Everything, now; or why it could not be read."""
+
+    async def changed(self) -> None:
+        """Until there may be something else to read than was read last."""
+
+
+class FixedSource:
+    """Policies that are given once; no source at all means the shipped default."""
+
+    def __init__(self, sources: Sequence[Source] = ()) -> None:
+        self._sources = tuple(sources)
+
+    async def read(self) -> tuple[Source, ...]:
+        return self._sources
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
+
+
+class FileSource:
+    """Files and folders, looked at each second by content: nothing but the content tells whether a
+    mounted ConfigMap changed, and a megabyte takes a millisecond."""
+
+    def __init__(self, paths: Sequence[Path], clock: Clock) -> None:
+        self._paths = tuple(paths)
+        self._clock = clock
+        self._digest = ""
+        for path in self._paths:
+            if never_updates(path):
+                _log.warning(
+                    "%s is mounted by subPath and will never be updated; mount the folder",
+                    path,
+                    extra={"code": "KP142"},
+                )
+
+    async def read(self) -> tuple[Source, ...] | Problem:
+        texts = await asyncio.to_thread(read_policies, self._paths)
+        self._digest = digest_of(texts)
+        return texts.sources if isinstance(texts, PolicyTexts) else texts
+
+    async def changed(self) -> None:
+        while True:
+            await self._clock.sleep(limits.POLICY_POLL_S)
+            digest = await self._look()
+            if digest == self._digest:
+                continue
+            # Editors and kubelet write several files in a row: wait until they rest.
+            for _ in range(limits.POLICY_READ_TRIES_MAX):
+                await self._clock.sleep(limits.POLICY_DEBOUNCE_S)
+                before, digest = digest, await self._look()
+                if digest == before:
+                    break
+            if digest != self._digest:
+                return
+
+    async def _look(self) -> str:
+        return digest_of(await asyncio.to_thread(read_policies, self._paths))
+
+
+def digest_of(texts: PolicyTexts | Problem) -> str:
+    """A folder that cannot be read counts as a content of its own, told once."""
+    if isinstance(texts, PolicyTexts):
+        return texts.digest
+    return f"unreadable: {texts}"
+
+
+_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".cfg"})
+_DATA_LINK = "..data"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTexts:
+    """`digest` is of names and contents: two folders with the same files are the same."""
+
+    sources: tuple[Source, ...]
+    digest: str
+
+
+def read_policies(paths: Sequence[Path]) -> PolicyTexts | Problem:
+    """All policies of these paths, or why one could not be read."""
+    for _ in range(limits.POLICY_READ_TRIES_MAX):
+        links = [_link(path) for path in paths]
+        read = _read_once(paths)
+        if links == [_link(path) for path in paths]:
+            return read
+    return _problem(str(paths[0]), "the files kept changing while they were read", "")
+
+
+def never_updates(path: Path) -> bool:
+    """A single file mounted into a pod (`subPath`) keeps its first content for ever."""
+    return path.is_file() and os.path.ismount(path) and not (path.parent / _DATA_LINK).exists()
+
+
+def _read_once(paths: Sequence[Path]) -> PolicyTexts | Problem:
+    files: list[_File] = []
+    for path in paths:
+        found = _files_of(path)
+        if isinstance(found, Problem):
+            return found
+        files += found
+    if len(files) > limits.POLICY_FILES_MAX:
+        text = f"{len(files)} policy files are more than the {limits.POLICY_FILES_MAX} allowed"
+        return _problem(str(paths[0]), text, "name the files that are meant")
+    digest = hashlib.sha256()
+    sources = []
+    for file in files:
+        content = _content(file)
+        if isinstance(content, Problem):
+            return content
+        sources.append(Source(file.name, content, file.is_named))
+        for part in (file.name.encode("utf-8", "surrogateescape"), content):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return PolicyTexts(tuple(sources), digest.hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """`name` is printed, `path` is read. `is_named`: by the user, and not found in a folder."""
+
+    name: str
+    path: Path
+    is_named: bool
+
+
+def _files_of(path: Path) -> list[_File] | Problem:
+    """In the order of names. Names that begin with a dot are a volume's own, or hidden."""
+    try:
+        if not path.is_dir():
+            return [_File(str(path), path, is_named=True)]
+        folder = path / _DATA_LINK
+        inside = folder.resolve() if folder.is_symlink() else path
+        found = (file.relative_to(inside) for file in inside.rglob("*") if file.is_file())
+        names = sorted(
+            name
+            for name in found
+            if name.suffix in _SUFFIXES and not any(part.startswith(".") for part in name.parts)
+        )
+    except OSError as error:
+        return _unreadable(str(path), error)
+    if not names:
+        text = "the folder holds no policy (.yaml, .yml, .json or .cfg)"
+        return _problem(str(path), text, "check --policy")
+    return [_File(str(path / name), inside / name, is_named=False) for name in names]
+
+
+def _content(file: _File) -> bytes | Problem:
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(limits.POLICY_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        return _unreadable(file.name, error)
+    if len(content) > limits.POLICY_FILE_BYTES_MAX:
+        text = f"larger than {limits.POLICY_FILE_BYTES_MAX} bytes"
+        return _problem(file.name, text, "a ConfigMap could not hold it either; split it")
+    return content
+
+
+def _link(path: Path) -> str:
+    """What the link of a mounted ConfigMap points to; empty elsewhere."""
+    try:
+        return str((path / _DATA_LINK).readlink())
+    except OSError:
+        return ""
+
+
+def _unreadable(name: str, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        return _problem(name, "there is no such file or folder", "check --policy")
+    return _problem(name, error.strerror or str(error), "check the file's permissions")
+
+
+def _problem(name: str, text: str, hint: str) -> Problem:
+    return Problem(POLICY_UNREADABLE, f"cannot read policy {name}: {text}", hint)
+
+
+# As in ConfigMap manifests: other keys may be params, or notes.
+_POLICY_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
+
+
+class ConfigMapSource:
+    def __init__(self, name: ConfigMapName, watches: ConfigMapWatches) -> None:
+        self.name = name
+        self._watches = watches
+        self._whole = ConfigMapName(name.namespace, name.name)
+        self._seen = {self._whole: ""}
+
+    async def read(self) -> tuple[Source, ...] | Problem:
+        held = await self._watches.held(self.name)
+        self._seen = self._watches.digests([self._whole])
+        if isinstance(held, Problem):
+            return held
+        if held is None:
+            message = f"there is no {self.name.shown}"
+            return Problem(POLICY_UNREADABLE, message, "create it, or check --policy-configmap")
+        return policies_of(held, self.name.key)
+
+    async def changed(self) -> None:
+        await self._watches.differ(self._seen)
+
+
+def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
+    """A source for each key, so that what is wrong is found by the lines of its own text."""
+    shown = held.name.shown
+    keys = [key] if key else sorted(one for one in held.data if one.endswith(_POLICY_SUFFIXES))
+    if key and key not in held.data:
+        has = ", ".join(sorted(held.data)) or "none"
+        return _carries_none(f"the {shown} has no key `{key}`", f"it has: {has}")
+    if not keys:
+        hint = "end the name of a key in .yaml, .yml, .json or .cfg, or name it as NS/NAME#KEY"
+        return _carries_none(f"the {shown} carries no policy", hint)
+    place = f"configmap/{held.name.namespace}/{held.name.name}"
+    return tuple(Source(f"{place}/{one}", held.data[one], is_named=bool(key)) for one in keys)
+
+
+def _carries_none(message: str, hint: str) -> Problem:
+    return Problem(POLICY_UNREADABLE, message, hint)
+
+
+class WithConfigMaps:
+    """A source of policies, together with the ConfigMaps that they name."""
+
+    def __init__(self, policies: PolicySource, watches: ConfigMapWatches, clock: Clock) -> None:
+        self._policies = policies
+        self._watches = watches
+        self._clock = clock
+        self._seen: dict[ConfigMapName, str] = {}
+        self._is_unread = False
+
+    async def read(self) -> tuple[Source, ...] | Problem:
+        sources = await self._policies.read()
+        # Of the policies themselves, a source tells when they may be readable; of access, nothing.
+        self._is_unread = isinstance(sources, Problem) and sources.code != POLICY_UNREADABLE
+        if isinstance(sources, Problem):
+            return sources
+        # What is not there is left for the compiler to tell.
+        wanted = await asyncio.to_thread(wanted_config_maps, sources)
+        names = [ConfigMapName(one.namespace, one.name) for one in wanted]
+        found: list[Source] = []
+        for name in names:
+            held = await self._watches.held(name)
+            if isinstance(held, Problem):
+                self._is_unread = True
+                message = f"a policy takes params from the {name.shown}: {held.message}"
+                return Problem(POLICY_UNREADABLE, message, held.hint)
+            found += [_manifest(held)] if held is not None else []
+        self._seen = self._watches.digests(names)
+        return (*sources, *found)
+
+    @property
+    def names(self) -> frozenset[ConfigMapName]:
+        """Those that the policies named when they were read last."""
+        return frozenset(self._seen)
+
+    async def changed(self) -> None:
+        works: list[Coroutine[Any, Any, None]] = [self._policies.changed()]
+        if self._seen:
+            works.append(self._watches.differ(self._seen))
+        if self._is_unread:  # nothing else would tell that it can be read by now
+            works.append(self._clock.sleep(limits.POLICY_RETRY_S))
+        tasks = [asyncio.ensure_future(work) for work in works]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def of(self, sources: Sequence[Source]) -> WithConfigMaps:
+        """The same of other policies."""
+        return WithConfigMaps(FixedSource(sources), self._watches, self._clock)
+
+
+def _manifest(held: HeldConfigMap) -> Source:
+    """As it would be written, so that what is wrong in it has a line."""
+    name = held.name
+    metadata = {"name": name.name, "namespace": name.namespace}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": dict(sorted(held.data.items())),
+    }
+    return Source(name.shown, json.dumps(manifest, indent=1), is_for_params=True)

@@ -1,0 +1,214 @@
+"""The informers that keep the engine up to date, and what each of them lists and watches.
+
+An informer that no policy needs any more is stopped, and the engine forgets what it brought. An
+informer ends only when it is cancelled: any other end stops the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.connection_problem import NOT_SERVED, ConnectionProblem
+from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
+from kpolicy.cluster.patience import Patience
+from kpolicy.cluster.probe import probe
+from kpolicy.cluster.watch.informer import Informer, InformerStatistics
+from kpolicy.cluster.watch.resource import Resource, Sink
+from kpolicy.heartbeat import Heartbeats
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.problem_codes import RESOURCE_NOT_READABLE, Problem, of_connection
+
+_log = logging.getLogger(__name__)
+
+
+class Informers:
+    """`synced` is true once the first lists are in the engine, and stays so. `in_use`: what is
+    brought is waited for by more than the programs, so that none may end now."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        sink: Sink,
+        clock: Clock,
+        random: Random,
+        group: asyncio.TaskGroup,
+        *,
+        patience: Patience,
+        heartbeats: Heartbeats,
+        in_use: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._client = client
+        self._patience = patience
+        self._sink = sink
+        self._clock = clock
+        self._random = random
+        self._group = group
+        self._heartbeats = heartbeats
+        self._running: dict[str, Informer] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._wanted: dict[str, frozenset[str]] = {}
+        self._in_use = in_use
+        self._retiring: asyncio.Task[None] | None = None
+        self._absent: set[str] = set()
+        # The policy in force and the shadow policy may ask at the same time.
+        self._turn = asyncio.Lock()
+        self.synced = False
+
+    async def ensure(
+        self, names: list[str], anew: list[str], *, whose: str = "policy"
+    ) -> Problem | None:
+        """Watch what this one reads, and list the ones in `anew` again. After the first lists are
+        whole, wait for those of the added ones. What nobody reads is watched no more, soon."""
+        async with self._turn:
+            self._wanted[whose] = frozenset(names)
+            problem = await self._ensure(names, anew)
+        if problem is None and self._unwanted() and self._retiring is None:
+            self._retiring = self._group.create_task(self._retire(), name="informers to end")
+        return problem
+
+    async def list_anew(self) -> None:
+        """Bring every list again. Until all are whole."""
+        await _all_whole([], list(self._running.values()))
+
+    async def _ensure(self, names: list[str], anew: list[str]) -> Problem | None:
+        known = self._running.keys() | self._absent
+        added = [resource for resource in watched(names) if resource.name not in known]
+        readable: list[Resource] = []
+        probes = (probe(self._client, [resource], patience=self._patience) for resource in added)
+        for resource, answer in zip(added, await asyncio.gather(*probes), strict=True):
+            if not isinstance(answer, ConnectionProblem):
+                readable.append(resource)
+            elif answer.code == NOT_SERVED and resource.name not in REQUIRED:
+                self._absent.add(resource.name)
+                _log.warning("%s; decisions are made as if there were none", answer.message)
+            else:
+                return of_connection(answer)
+        again = [informer for name, informer in self._running.items() if name in anew]
+        started = [self._start(resource) for resource in readable]
+        if not self.synced or not (started or again):
+            return None
+        waiting = asyncio.ensure_future(_all_whole(started, again))
+        timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
+        try:
+            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return None
+        finally:
+            waiting.cancel()
+            timer.cancel()
+        late = ", ".join([*(resource.name for resource in readable), *anew])
+        text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
+        return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
+
+    def _unwanted(self) -> set[str]:
+        return self._running.keys() - REQUIRED.union(*self._wanted.values())
+
+    async def _retire(self) -> None:
+        """Not in the middle of a swap, nor under those who wait for what is brought."""
+        while self._unwanted():
+            await self._clock.sleep(limits.RETIRE_LOOK_S)
+            async with self._turn:
+                for name in sorted(self._unwanted()) if not self._in_use() else ():
+                    await self._stop(name)
+        self._retiring = None
+
+    async def _stop(self, name: str) -> None:
+        task = self._tasks.pop(name)
+        task.cancel()
+        await asyncio.wait({task})
+        del self._running[name]
+        self._heartbeats.forget(f"informer-{name}")
+        await self._sink.list_begin(name)  # a list of nothing
+        await self._sink.list_end(name, "")
+        _log.info("%s are watched no more: no policy reads them", name)
+
+    async def wait_synced(self) -> None:
+        await _all_synced(list(self._running.values()))
+        self.synced = True
+
+    def statistics(self) -> list[InformerStatistics]:
+        return [informer.statistics() for informer in self._running.values()]
+
+    def unreachable(self) -> str:
+        """Why what we must know is out of date; empty while the API server answers."""
+        for name in sorted(REQUIRED & self._running.keys()):
+            now = self._running[name].statistics()
+            if now.synced and not now.reachable:
+                return f"{name}: {now.last_error}"
+        return ""
+
+    def silent_s(self) -> dict[tuple[str, ...], float]:
+        """How long ago bytes last came, by resource."""
+        now_ns = self._clock.monotonic_ns()
+        return {
+            (one.resource,): (now_ns - one.last_event_monotonic_ns) / NANOSECONDS
+            for one in self.statistics()
+            if one.synced
+        }
+
+    def _start(self, resource: Resource) -> Informer:
+        informer = Informer(self._client, resource, self._sink, self._clock, self._random)
+        self._running[resource.name] = informer
+        name = f"informer-{resource.name}"
+        pulse = self._heartbeats.of(name, INFORMER_SILENT_S_MAX)
+        self._tasks[resource.name] = self._group.create_task(informer.run(pulse), name=name)
+        return informer
+
+
+async def _all_whole(started: list[Informer], again: list[Informer]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for informer in again:
+            group.create_task(informer.list_anew())
+        group.create_task(_all_synced(started))
+
+
+async def _all_synced(informers: list[Informer]) -> None:
+    for informer in informers:
+        await informer.wait_synced()
+
+
+_CORE: Final = "/api/v1"
+_STORAGE: Final = "/apis/storage.k8s.io/v1"
+
+# A pod that has ended holds nothing; the API server need not send it (as kube-scheduler asks).
+_NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+
+# tests/e2e runs with the rights of this role and no others.
+ROLE: Final = "the ClusterRole kpolicy (deploy/kustomize/base/cluster-role.yaml)"
+
+RESOURCES: Final = {
+    resource.name: replace(resource, granted_by=ROLE)
+    for resource in (
+        Resource("pods", f"{_CORE}/pods", field_selector=_NOT_ENDED),
+        Resource("nodes", f"{_CORE}/nodes"),
+        Resource("namespaces", f"{_CORE}/namespaces"),
+        Resource("services", f"{_CORE}/services"),
+        Resource("replicationcontrollers", f"{_CORE}/replicationcontrollers"),
+        Resource("replicasets", "/apis/apps/v1/replicasets"),
+        Resource("statefulsets", "/apis/apps/v1/statefulsets"),
+        Resource("persistentvolumes", f"{_CORE}/persistentvolumes"),
+        Resource("persistentvolumeclaims", f"{_CORE}/persistentvolumeclaims"),
+        Resource("storageclasses", f"{_STORAGE}/storageclasses"),
+        Resource("csinodes", f"{_STORAGE}/csinodes"),
+        Resource("csidrivers", f"{_STORAGE}/csidrivers"),
+        Resource("csistoragecapacities", f"{_STORAGE}/csistoragecapacities"),
+        Resource("volumeattachments", f"{_STORAGE}/volumeattachments"),
+        Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"),
+    )
+}
+
+# Without these there is nothing to place and nowhere to place it; others an older cluster may lack.
+REQUIRED: Final = frozenset({"pods", "nodes"})
+
+
+def watched(names: list[str]) -> list[Resource]:
+    """Pods and nodes first: their lists are the longest."""
+    named = set(names) | REQUIRED
+    return [RESOURCES[name] for name in RESOURCES if name in named]

@@ -1,0 +1,348 @@
+"""The scheduling queue: which pod is tried next, and when.
+
+Owns the lanes active, backoff, parked and gated, the order in them (PrioritySort: higher priority,
+then who waits longer) and the counts of who entered where. Pods are keyed by uid, so that a pod
+deleted and made anew under its name is another pod. Assumes one caller at a time. Must not know the
+clock (time is an argument), the engine, or the API; who is woken by what is the engine's to say.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.queued_pod import Key, Lane, LaneHeap, PendingPod, QueuedPod
+
+# Events of the queue's own making, by the names kube-scheduler's metrics have for them.
+POD_ADDED = "UnschedulablePodAdd"
+POD_UPDATED = "UnschedulablePodUpdate"
+GATES_ELIMINATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+ATTEMPT_FAILED = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POPPED_EARLY = "PopFromBackoffQ"
+PARKED_TIMEOUT = "UnschedulableTimeout"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    active: int
+    backoff: int
+    parked: int
+    gated: int
+    attempts_under_way: int
+    incoming: dict[tuple[str, ...], float]  # (lane, event) → how many entered
+    rejected: dict[tuple[str, ...], float]  # (rule, profile) → pods it keeps from being placed now
+    flushed: int
+    refused: int
+
+
+class Queue:
+    def __init__(self, pods_max: int = limits.QUEUE_PODS_MAX) -> None:
+        tickets = itertools.count()
+        self._pods_max = pods_max
+        self._pods: dict[str, QueuedPod] = {}
+        self._active = LaneHeap(tickets)
+        self._backoff = LaneHeap(tickets)
+        # Failures of ours wait apart: they are never popped early.
+        self._error_backoff = LaneHeap(tickets)
+        # Both in the order of timestamps, as pods enter at the end.
+        self._parked: dict[str, QueuedPod] = {}
+        self._gated: dict[str, QueuedPod] = {}
+        self._incoming: Counter[tuple[str, ...]] = Counter()
+        self._rejected: Counter[tuple[str, ...]] = Counter()
+        self._flushed = 0
+        self._refused = 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    @property
+    def active(self) -> int:
+        return len(self._active)
+
+    def get(self, uid: str) -> QueuedPod | None:
+        return self._pods.get(uid)
+
+    @property
+    def room(self) -> int:
+        return self._pods_max - len(self._pods)
+
+    # --- pods come, change and go ----------------------------------------------------------------
+
+    def changed(self, pending: PendingPod, now_ns: int) -> bool:
+        """A pending pod is new or changed; False when it is refused for want of room."""
+        pod = self._pods.get(pending.uid)
+        if pod is not None:
+            self._update(pod, pending, now_ns)
+            return True
+        if len(self._pods) >= self._pods_max:
+            self._refused += 1
+            return False
+        pod = QueuedPod(
+            pending.uid,
+            pending.namespace,
+            pending.name,
+            pending.priority,
+            pending.scheduler_name,
+            pending.created_ns,
+            timestamp_ns=now_ns,
+        )
+        self._pods[pod.uid] = pod
+        if pending.gated:
+            self._enter(pod, Lane.GATED, POD_ADDED)
+        else:
+            pod.first_active_ns = now_ns
+            self._enter(pod, Lane.ACTIVE, POD_ADDED)
+        return True
+
+    def gone(self, uid: str) -> QueuedPod | None:
+        """The pod is deleted, or on a node."""
+        pod = self._pods.pop(uid, None)
+        if pod is not None:
+            self._leave(pod)
+            self._uncount(pod)
+        return pod
+
+    def wake(self, uid: str, event: str, now_ns: int) -> None:
+        """Something happened that may let this pod be placed."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return
+        if pod.lane is Lane.ATTEMPT or pod.held:
+            pod.woken_by = pod.woken_by or event
+        elif pod.lane is Lane.PARKED:
+            self._leave(pod)
+            self._retry(pod, event, now_ns)
+
+    # --- attempts --------------------------------------------------------------------------------
+
+    def pop_batch(self, limit: int, now_ns: int) -> list[QueuedPod]:
+        """The next pods to try, in order; they are under way until one of the calls below."""
+        self._complete_backoff(self._backoff, now_ns)
+        self._complete_backoff(self._error_backoff, now_ns)
+        if not self._active:
+            self._pop_early(limit)
+        batch: list[QueuedPod] = []
+        while len(batch) < limit and (pod := self._active.pop()) is not None:
+            pod.lane = Lane.ATTEMPT
+            pod.attempts += 1
+            pod.waited_ns = now_ns - pod.timestamp_ns
+            pod.woken_by = ""
+            self._uncount(pod)
+            batch.append(pod)
+        return batch
+
+    def parked(
+        self, uid: str, rejected_by: Sequence[str], now_ns: int, *, held: bool = False
+    ) -> None:
+        """The attempt found no node. Without a rule to blame nothing would wake it: back off.
+        `held`: it waits for `release` or `fail_held`, whatever happens meanwhile."""
+        pod = self._under_way(uid)
+        if pod is None:
+            return
+        if not rejected_by:
+            self._fail(pod, now_ns)
+            return
+        pod.rejections += 1
+        pod.errors = 0
+        pod.timestamp_ns = now_ns
+        pod.flushed = False
+        pod.rejected_by = tuple(rejected_by)
+        for rule in pod.rejected_by:
+            self._rejected[rule, pod.profile] += 1
+        if pod.woken_by and not held:
+            self._retry(pod, pod.woken_by, now_ns)
+        else:
+            pod.held = held
+            self._enter(pod, Lane.PARKED, ATTEMPT_FAILED)
+
+    def release(self, uid: str, now_ns: int) -> None:
+        """Room was made for a held pod: it waits for its victims to leave, if none left already."""
+        pod = self._of_held(uid)
+        if pod is not None and pod.woken_by:
+            self._leave(pod)
+            self._retry(pod, pod.woken_by, now_ns)
+
+    def fail_held(self, uid: str, now_ns: int) -> None:
+        """No room could be made for a held pod, for no fault of its own: back off. Where something
+        happened meanwhile, from its attempt on: the claim of another may be gone that kept it out,
+        and who claims at the same moments would keep it out for ever."""
+        pod = self._of_held(uid)
+        if pod is None:
+            return
+        self._leave(pod)
+        if pod.woken_by:
+            self._retry(pod, pod.woken_by, now_ns)
+        else:
+            self._fail(pod, now_ns)
+
+    def failed(self, uid: str, now_ns: int) -> None:
+        """The attempt failed for no fault of the pod's: a broken rule, or a bind that failed."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            self._fail(pod, now_ns)
+
+    def gated(self, uid: str, now_ns: int) -> None:
+        """The attempt showed scheduling gates."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            pod.timestamp_ns = now_ns
+            self._enter(pod, Lane.GATED, ATTEMPT_FAILED)
+
+    # --- time ------------------------------------------------------------------------------------
+
+    def flush(self, limit: int, now_ns: int) -> int:
+        """Retry pods parked for too long; how many, at most `limit`."""
+        oldest_ns = now_ns - limits.PARKED_NS_MAX
+        old: list[QueuedPod] = []
+        for pod in self._parked.values():
+            if pod.timestamp_ns > oldest_ns or len(old) == limit:
+                break
+            if not pod.held:
+                old.append(pod)
+        for pod in old:
+            self._leave(pod)
+            pod.flushed = True
+            self._flushed += 1
+            self._retry(pod, PARKED_TIMEOUT, now_ns)
+        return len(old)
+
+    def wake_all(self, event: str, limit: int, now_ns: int) -> int:
+        """Retry parked pods whoever rejected them (the rules changed); how many, at most `limit`.
+
+        They keep their counts and their back-off: a reload a second must not become a hot loop."""
+        woken: list[str] = []
+        for pod in self._parked.values():
+            if pod.held:
+                pod.woken_by = pod.woken_by or event
+            elif len(woken) < limit:
+                woken.append(pod.uid)
+        for uid in woken:
+            self.wake(uid, event, now_ns)
+        return len(woken)
+
+    def unserved(self, serves: Callable[[str], bool]) -> list[str]:
+        """Waiting pods of profiles not served any more; those under way end by themselves."""
+        return [
+            pod.uid
+            for pod in self._pods.values()
+            if pod.lane is not Lane.ATTEMPT and not serves(pod.profile)
+        ]
+
+    def ready(self, now_ns: int) -> bool:
+        """Whether `pop_batch` would give something."""
+        if self._active or self._backoff:
+            return True
+        ends = self._error_backoff.first_key()
+        return ends is not None and ends[0] <= now_ns
+
+    def next_ready_ns(self) -> int | None:
+        """When the next failed pod's back-off ends; None when none waits."""
+        ends = self._error_backoff.first_key()
+        return None if ends is None else ends[0]
+
+    def entries(self) -> list[QueuedPod]:
+        """Every pod, to look at."""
+        return list(self._pods.values())
+
+    def statistics(self) -> QueueStatistics:
+        waiting = (
+            len(self._active),
+            len(self._backoff) + len(self._error_backoff),
+            len(self._parked),
+            len(self._gated),
+        )
+        return QueueStatistics(
+            *waiting,
+            attempts_under_way=len(self._pods) - sum(waiting),
+            incoming=dict[tuple[str, ...], float](self._incoming),
+            rejected={key: count for key, count in self._rejected.items() if count},
+            flushed=self._flushed,
+            refused=self._refused,
+        )
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _update(self, pod: QueuedPod, pending: PendingPod, now_ns: int) -> None:
+        if pod.lane is Lane.GATED and not pending.gated:
+            self._leave(pod)
+            pod.first_active_ns = pod.first_active_ns or now_ns
+            self._enter(pod, Lane.ACTIVE, GATES_ELIMINATED)
+        if pod.priority != pending.priority:
+            pod.priority = pending.priority
+            if pod.lane is Lane.ACTIVE:
+                self._active.leave(pod)
+                self._active.push(_order(pod), pod)
+
+    def _under_way(self, uid: str) -> QueuedPod | None:
+        """The pod, if it is being tried: it may be gone, and an answer may come twice."""
+        pod = self._pods.get(uid)
+        return pod if pod is not None and pod.lane is Lane.ATTEMPT else None
+
+    def _of_held(self, uid: str) -> QueuedPod | None:
+        """The pod, held no more; None if it left meanwhile."""
+        pod = self._pods.get(uid)
+        if pod is None or not pod.held:
+            return None
+        pod.held = False
+        return pod
+
+    def _fail(self, pod: QueuedPod, now_ns: int) -> None:
+        pod.errors += 1
+        pod.timestamp_ns = now_ns
+        pod.flushed = False
+        self._enter(pod, Lane.BACKOFF, ATTEMPT_FAILED)
+
+    def _retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
+        lane = Lane.BACKOFF if pod.backoff_ends_ns() > now_ns else Lane.ACTIVE
+        self._enter(pod, lane, event)
+
+    def _complete_backoff(self, heap: LaneHeap, now_ns: int) -> None:
+        while (ends := heap.first_key()) is not None and ends[0] <= now_ns:
+            pod = heap.pop()
+            if pod is not None:
+                self._enter(pod, Lane.ACTIVE, BACKOFF_COMPLETE)
+
+    def _pop_early(self, limit: int) -> None:
+        for _ in range(limit):
+            pod = self._backoff.pop()
+            if pod is None:
+                return
+            self._enter(pod, Lane.ACTIVE, POPPED_EARLY)
+
+    def _enter(self, pod: QueuedPod, lane: Lane, event: str) -> None:
+        pod.lane = lane
+        self._incoming[lane, event] += 1
+        if lane is Lane.ACTIVE:
+            self._active.push(_order(pod), pod)
+        elif lane is Lane.BACKOFF:
+            self._backoff_of(pod).push((pod.backoff_ends_ns(), *_order(pod)), pod)
+        elif lane is Lane.PARKED:
+            self._parked[pod.uid] = pod
+        else:
+            self._gated[pod.uid] = pod
+
+    def _leave(self, pod: QueuedPod) -> None:
+        if pod.lane is Lane.ACTIVE:
+            self._active.leave(pod)
+        elif pod.lane is Lane.BACKOFF:
+            self._backoff_of(pod).leave(pod)
+        elif pod.lane is Lane.PARKED:
+            del self._parked[pod.uid]
+        elif pod.lane is Lane.GATED:
+            del self._gated[pod.uid]
+
+    def _backoff_of(self, pod: QueuedPod) -> LaneHeap:
+        return self._error_backoff if pod.errors else self._backoff
+
+    def _uncount(self, pod: QueuedPod) -> None:
+        for rule in pod.rejected_by:
+            self._rejected[rule, pod.profile] -= 1
+        pod.rejected_by = ()
+
+
+def _order(pod: QueuedPod) -> Key:
+    return (-pod.priority, pod.timestamp_ns, pod.created_ns)

@@ -1,0 +1,135 @@
+"""A pod in the scheduling queue, the lanes it can wait in, and the heap that orders a lane.
+
+Times are monotonic nanoseconds, except `created_ns`, which the API server set and which only breaks
+ties.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from kpolicy.scheduler import limits
+from kpolicy.telemetry.attempt import TraceContext
+
+
+class Lane(StrEnum):
+    """Where a pod waits; values are the `queue` label of kube-scheduler's metrics."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    PARKED = "unschedulable"
+    GATED = "gated"
+    ATTEMPT = "attempt"  # popped: being decided or bound; not a lane one waits in
+
+
+class PendingPod(Protocol):
+    """What the queue reads of a pending pod; `kpolicy.engine.PodChange` is one."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def scheduler_name(self) -> str: ...
+    @property
+    def gated(self) -> bool: ...
+    @property
+    def created_ns(self) -> int: ...
+
+
+@dataclass(slots=True)
+class QueuedPod:
+    uid: str
+    namespace: str
+    name: str
+    priority: int
+    profile: str
+    created_ns: int
+    # Since when it waits for this attempt: set when it comes and at each return after a failure.
+    timestamp_ns: int
+    lane: Lane = Lane.ATTEMPT
+    # The number of its newest heap entry: older entries of the same pod are void.
+    ticket: int = -1
+    attempts: int = 0
+    rejections: int = 0
+    errors: int = 0
+    # When it could first have been tried; 0 while it never could (gated).
+    first_active_ns: int = 0
+    # How long it had waited when it was popped.
+    waited_ns: int = 0
+    rejected_by: tuple[str, ...] = ()
+    # An event that would have woken it came while it was being tried.
+    woken_by: str = ""
+    # Room is being made for it: it stays parked until that has come to an end.
+    held: bool = False
+    # Of its last attempt, if that was kept: the next one leads back to it.
+    traced: TraceContext | None = None
+    # Its present attempt is owed to the flush and not to a hint.
+    flushed: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def backoff_ends_ns(self) -> int:
+        """When its back-off ends; errors of ours count before rejections, as in kube-scheduler."""
+        count = self.errors or self.rejections
+        if count == 0:
+            return self.timestamp_ns
+        doublings = min(count - 1, limits.BACKOFF_DOUBLINGS_MAX)
+        wait_ns = min(limits.BACKOFF_INITIAL_NS << doublings, limits.BACKOFF_NS_MAX)
+        return self.timestamp_ns + wait_ns
+
+
+Key = tuple[int, ...]
+
+
+class LaneHeap:
+    __slots__ = ("_entries", "_live", "_tickets")
+
+    def __init__(self, tickets: itertools.count[int]) -> None:
+        # Tickets are unique over all heaps that share the counter, so that pods never compare.
+        self._tickets = tickets
+        self._entries: list[tuple[Key, int, QueuedPod]] = []
+        self._live = 0
+
+    def __len__(self) -> int:
+        return self._live
+
+    def push(self, key: Key, pod: QueuedPod) -> None:
+        pod.ticket = next(self._tickets)
+        heapq.heappush(self._entries, (key, pod.ticket, pod))
+        self._live += 1
+
+    def leave(self, pod: QueuedPod) -> None:
+        """Take out a pod that is in this heap."""
+        pod.ticket = -1
+        self._live -= 1
+        if len(self._entries) > 2 * self._live + limits.STALE_ENTRIES_MIN:
+            self._entries = [entry for entry in self._entries if entry[1] == entry[2].ticket]
+            heapq.heapify(self._entries)
+
+    def first(self) -> QueuedPod | None:
+        entries = self._entries
+        while entries and entries[0][1] != entries[0][2].ticket:
+            heapq.heappop(entries)
+        return entries[0][2] if entries else None
+
+    def first_key(self) -> Key | None:
+        return self._entries[0][0] if self.first() is not None else None
+
+    def pop(self) -> QueuedPod | None:
+        pod = self.first()
+        if pod is not None:
+            heapq.heappop(self._entries)
+            pod.ticket = -1
+            self._live -= 1
+        return pod

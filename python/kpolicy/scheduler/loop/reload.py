@@ -1,0 +1,274 @@
+"""From policy texts to a program in force, at the start and ever after.
+
+Owns the order: read, compile off the loop, load between two cycles, serve its profiles, wake what
+the old rules parked. Whatever goes wrong, the last good program stays in force and is told apart
+from the one that was wanted. Must not know where texts come from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.heartbeat import NO_PULSE, Pulse
+from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.sources import PolicySource
+from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
+from kpolicy.scheduler.loop.cycle import Cycle
+from kpolicy.scheduler.loop.engine_sink import EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineStatistics, EngineThread
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.problem_codes import (
+    FINDINGS,
+    POLICY_INVALID,
+    PROGRAM_REFUSED,
+    Problem,
+)
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+
+_log = logging.getLogger(__name__)
+
+POLICY_CHANGED = "PolicyUpdate"
+_LEVELS = {
+    Severity.ERROR: logging.ERROR,
+    Severity.WARNING: logging.WARNING,
+    Severity.INFO: logging.INFO,
+}
+
+
+class CompiledPort(Protocol):
+    """`kpolicy.policy.compile.Compiled`: a program or none, and what there is to say about it."""
+
+    @property
+    def program(self) -> Program | None: ...
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+
+
+Compile = Callable[[Sequence[Source]], CompiledPort]
+# Have every resource watched and its list whole, the second ones listed anew; or why one cannot be.
+Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """`is_last_good`: not what the source says, but what it said when it was last good."""
+
+    program: Program
+    generation: int
+    since_ns: int
+    sources: tuple[Source, ...] = ()
+    is_last_good: bool = False
+
+    @property
+    def hash(self) -> str:
+        return self.program.hash
+
+    @property
+    def profiles(self) -> frozenset[str]:
+        return frozenset(self.program.scheduler_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """`result`: loaded, unchanged, or why not: unreadable, invalid, refused."""
+
+    result: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    problem: Problem | None = None
+    at_ns: int = 0
+
+    @property
+    def in_force(self) -> bool:
+        return self.problem is None
+
+
+@dataclass(slots=True)
+class Reloader:
+    compile: Compile
+    thread: EngineThread
+    queue: Queue
+    sink: EngineSink
+    cycle: Cycle
+    metrics: SchedulerMetrics
+    clock: Clock
+    watch: Watch
+    extenders: ExtendersInForce
+    statistics: EngineStatistics
+    # Who wants to hear of every reload, whatever became of it.
+    told: list[Callable[[Reloaded], None]] = field(default_factory=list)
+    in_force: InForce | None = None
+    last: Reloaded = field(default_factory=lambda: Reloaded("none"))
+    # The last one that was not put in force.
+    refused: Reloaded | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def policies(self) -> tuple[str, ...]:
+        """Names of those in force."""
+        return self.in_force.program.policies if self.in_force is not None else ()
+
+    async def read(self, source: PolicySource) -> Reloaded:
+        sources = await source.read()
+        if isinstance(sources, Problem):
+            return self._done(Reloaded("unreadable", problem=sources))
+        return await self.apply(sources)
+
+    async def follow(self, source: PolicySource, pulse: Pulse = NO_PULSE) -> None:
+        """Put in force whatever the source comes to say: at once, or a moment after the last."""
+        while True:
+            pulse.rest(lambda: False)
+            await source.changed()
+            pulse.beat()
+            began_ns = self.clock.monotonic_ns()
+            await self.read(source)
+            took_s = (self.clock.monotonic_ns() - began_ns) / NANOSECONDS
+            await self.clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
+
+    async def apply(self, sources: Sequence[Source]) -> Reloaded:
+        async with self._turn:
+            return self._done(await self._apply(tuple(sources)))
+
+    async def restore(self, sources: Sequence[Source]) -> Problem | None:
+        """Put in force what was good before, because what is wanted now is not. `last` goes on
+        saying what is wrong with that."""
+        async with self._turn:
+            restored = await self._apply(tuple(sources), is_last_good=True)
+            if restored.problem is None and self.in_force is not None:
+                self._show(self.in_force)
+                for tell in self.told:
+                    tell(self.last)
+        return restored.problem
+
+    async def _apply(self, sources: tuple[Source, ...], *, is_last_good: bool = False) -> Reloaded:
+        compiled = await asyncio.to_thread(self.compile, sources)
+        diagnostics = compiled.diagnostics
+        if compiled.program is None:
+            return Reloaded("invalid", diagnostics, invalid(diagnostics))
+        before = self.in_force
+        if before is not None and before.program == compiled.program:
+            self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
+            return Reloaded("unchanged", diagnostics)
+        extenders = Extenders.of(compiled.program, self.clock)
+        if isinstance(extenders, Problem):
+            return Reloaded("refused", diagnostics, extenders)
+        async with self.cycle.between:
+            problem = await self._load(compiled.program)
+            if problem is None:
+                problem = await self._watch()
+                if problem is not None and before is not None:
+                    await self._load(before.program)
+                    await self._watch()
+            if problem is not None:
+                return Reloaded("refused", diagnostics, problem)
+            self.extenders.replace(extenders)
+            await self._enforce(compiled.program, before)
+            if self.in_force is not None:
+                self.in_force = replace(self.in_force, sources=sources, is_last_good=is_last_good)
+        return Reloaded("loaded", diagnostics)
+
+    async def _watch(self) -> Problem | None:
+        """What the program in force reads, and anew what was read of it for another program."""
+        engine = self.thread.engine
+        resources = await self.thread.call(engine.resources)
+        return await self.watch(resources, await self.thread.call(engine.stale))
+
+    async def _load(self, program: Program) -> Problem | None:
+        await self.statistics.refresh()
+        refusals = await self.thread.call(self.thread.engine.load, program.bytes)
+        if not refusals:
+            self.statistics.begin_program()
+            # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
+            self.sink.serve(frozenset(program.scheduler_names))
+            return None
+        first = refusals[0]
+        more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+        text = f"the engine refused the program: {first.code} at {first.place}: {first.message}"
+        return Problem(PROGRAM_REFUSED, text + more, first.hint, FINDINGS)
+
+    async def _enforce(self, program: Program, before: InForce | None) -> None:
+        generation = before.generation + 1 if before is not None else 1
+        self.in_force = InForce(program, generation, self.clock.now_ns())
+        for uid in self.queue.unserved(self.sink.serves):
+            self.queue.gone(uid)
+        if before is not None:
+            await self.sink.take_pods(await self.thread.call(self.thread.engine.pending))
+            await self._wake_parked()
+        self.cycle.poke()
+
+    async def _wake_parked(self) -> None:
+        woken = limits.SLICE_PODS
+        while woken == limits.SLICE_PODS:
+            now_ns = self.clock.monotonic_ns()
+            woken = self.queue.wake_all(POLICY_CHANGED, limits.SLICE_PODS, now_ns)
+            await asyncio.sleep(0)
+
+    def _done(self, reloaded: Reloaded) -> Reloaded:
+        self.last = reloaded = replace(reloaded, at_ns=self.clock.now_ns())
+        if reloaded.problem is not None:
+            self.refused = reloaded
+        self.metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
+        now = self.in_force
+        # At the start nothing is in force: the one who started us is told, not the log.
+        if now is not None:
+            self._show(now)
+            log_diagnostics(reloaded.diagnostics)
+            _log_outcome(reloaded, now)
+        for tell in self.told:
+            tell(reloaded)
+        return reloaded
+
+    def _show(self, now: InForce) -> None:
+        self.metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
+        is_kept = now.is_last_good or not self.last.in_force
+        self.metrics.policy_last_good.set(int(is_kept))
+
+
+def log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics[: limits.DIAGNOSTICS_LOGGED_MAX]:
+        _log.log(_LEVELS[diagnostic.severity], diagnostic.message, extra=_fields(diagnostic))
+    if (more := len(diagnostics) - limits.DIAGNOSTICS_LOGGED_MAX) > 0:
+        _log.warning("%d more diagnostics; run kpolicy lint to see them", more)
+
+
+def _log_outcome(reloaded: Reloaded, now: InForce) -> None:
+    fields: dict[str, object] = {"policy_hash": now.hash, "generation": now.generation}
+    if reloaded.problem is not None:
+        problem = reloaded.problem
+        fields |= {"code": problem.code, "hint": problem.hint}
+        _log.error("%s; the policy before stays in force", problem.message, extra=fields)
+    elif reloaded.result == "loaded":
+        _log.info("policy in force for %s", ", ".join(sorted(now.profiles)), extra=fields)
+
+
+def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
+    count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
+    first = f", first: {one_line(errors[0])}" if errors else ""
+    return Problem(
+        POLICY_INVALID, f"the policy has {count}{first}", "kpolicy lint shows them all", FINDINGS
+    )
+
+
+def one_line(diagnostic: Diagnostic) -> str:
+    place = diagnostic.place
+    where = f"{place.file}:{place.line}:{place.column}: " if place is not None else ""
+    return f"{where}{diagnostic.code} {diagnostic.message}"
+
+
+def _fields(diagnostic: Diagnostic) -> dict[str, object]:
+    fields: dict[str, object] = {"code": diagnostic.code}
+    if diagnostic.place is not None:
+        place = diagnostic.place
+        fields["place"] = f"{place.file}:{place.line}:{place.column}"
+    if diagnostic.field:
+        fields["field"] = diagnostic.field
+    if diagnostic.hint:
+        fields["hint"] = diagnostic.hint
+    return fields

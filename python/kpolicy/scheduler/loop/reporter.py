@@ -1,0 +1,216 @@
+"""What the world is told of an attempt: condition, event, metrics, trace, log.
+
+Owns the order and the wording. Assumes writers that never make their caller wait. Must not decide:
+everything told here has happened.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kpolicy.clock import Clock
+from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
+from kpolicy.cluster.writes.evictor import Eviction
+from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
+from kpolicy.scheduler.loop.decide import Basis, Placement, Rejection
+from kpolicy.scheduler.loop.pod_try import PodLog, PodTry
+from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.preemption.room import Plan, Room, was_tried
+from kpolicy.telemetry.attempt import ERROR, SCHEDULED, UNSCHEDULABLE, Step
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+
+_log = PodLog(__name__)
+
+# Bound by another, gone, or the next leader's.
+_NOT_OURS = "the pod was not ours to bind any more"
+_RESULTS = {
+    ConditionReason.UNSCHEDULABLE: UNSCHEDULABLE,
+    ConditionReason.SCHEDULER_ERROR: ERROR,
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Since the last line in the log."""
+
+    placed: int = 0
+    parked: int = 0
+    failed: int = 0
+
+    def empty(self) -> bool:
+        return not (self.placed or self.parked or self.failed)
+
+
+@dataclass(slots=True)
+class Reporter:
+    clock: Clock
+    events: EventRecorder
+    status: PodStatusWriter
+    metrics: SchedulerMetrics
+    traces: Traces
+    run_id: str = ""
+    # Names of the policies in force.
+    policies: Callable[[], tuple[str, ...]] = tuple
+    tally: Tally = field(default_factory=Tally)
+    _decisions: int = 0
+
+    def begin(self, pod: QueuedPod) -> PodTry:
+        """A try, and the ids under which it will be known."""
+        self._decisions += 1
+        now_ns = self.clock.now_ns()
+        decision_id = f"{self.run_id}-{self._decisions}"
+        return PodTry(pod, decision_id, self.traces.begin(now_ns), now_ns)
+
+    def decided(
+        self, subject: Placement | Rejection, basis: Basis, pod_try: PodTry | None = None
+    ) -> PodTry:
+        """What is acted on now, under the policies that are in force now."""
+        if pod_try is None:
+            pod_try = self.begin(subject.pod)
+        else:
+            pod_try.decided_ns = self.clock.now_ns()
+        pod_try.policies, pod_try.policy_hash = self.policies(), basis.policy_hash
+        pod_try.node = subject.decision.node
+        return pod_try
+
+    def left(self, uid: str) -> None:
+        """The pod needs us no more: what waits to be written about it is not written."""
+        self.status.forget(uid)
+
+    def rejected(self, rejection: Rejection, basis: Basis, pod_try: PodTry) -> None:
+        pod, decision = rejection.pod, rejection.decision
+        result = _RESULTS[rejection.reason]
+        # Where no node is held for the pod, an earlier nomination is void.
+        self._tell(
+            pod,
+            rejection.reason,
+            decision.message,
+            decision.nominated_node,
+            urgent=bool(decision.victims),
+        )
+        if was_tried(decision):
+            self.metrics.preemption_attempts.add()
+        took_ns = decision.took_ns
+        self.metrics.attempted(result, pod.profile, took_ns / 1e9)
+        for rule in decision.rejected_by:
+            self.metrics.rule_rejections.add((pod.profile, rule))
+        if result == ERROR:
+            self.tally.failed += 1
+        else:
+            self.tally.parked += 1
+        pod_try.ended_ns = basis.started_ns + rejection.offset_ns + took_ns
+        self._trace(rejection, basis, pod_try, result)
+        level = logging.WARNING if result == ERROR else logging.DEBUG
+        if _log.isEnabledFor(level):
+            _log.log(
+                level,
+                "no node for %s",
+                pod.key,
+                extra={**pod_try.fields(), "result": result, "reason": decision.message},
+            )
+
+    def bound(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
+        pod, node = placement.pod, placement.decision.node
+        self.events.scheduled(_reference(pod), node, pod.profile)
+        self.left(pod.uid)
+        self.tally.placed += 1
+        took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
+        waited_s = (pod_try.ended_monotonic_ns - pod.first_active_ns) / 1e9
+        self.metrics.attempted(SCHEDULED, pod.profile, took_s)
+        self.metrics.placed(pod.attempts, waited_s, rescued=placement.rescued)
+        self._trace(placement, basis, pod_try, SCHEDULED)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("bound %s to %s", pod.key, node, extra=pod_try.fields())
+
+    def bind_failed(
+        self, placement: Placement, message: str, basis: Basis, pod_try: PodTry
+    ) -> None:
+        """Nothing is told in the pod's status when the message is empty: it is not our pod."""
+        pod = placement.pod
+        self.tally.failed += 1
+        took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
+        self.metrics.attempted(ERROR, pod.profile, took_s)
+        self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
+        if message:
+            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
+            _log.warning("%s: %s", pod.key, message, extra=pod_try.fields())
+
+    def preempted(self, plan: Plan, eviction: Eviction, *, in_memory: bool = False) -> None:
+        """A victim was told to go, or taken back before anybody knew of it. Of the lines about it
+        the victim is the pod, and the try is that of the one for whom it goes."""
+        pod = plan.pod
+        victim = Reference(eviction.namespace, eviction.name, eviction.uid)
+        self.events.record(
+            Occurrence(
+                victim,
+                "Normal",
+                "Preempted",
+                "Preempting",
+                plan.note(in_memory=in_memory),
+                pod.profile,
+                related=_reference(pod),
+                once=True,
+            )
+        )
+        fields = {
+            "pod": eviction.key,
+            "pod_uid": eviction.uid,
+            "node": plan.node,
+            "preemptor": pod.key,
+            "preemptor_uid": pod.uid,
+        }
+        _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
+
+    def room_settled(self, room: Room, seconds: float, *, is_waiting: bool) -> None:
+        """Nothing is told of a pod that left, nor by one who may not lead any more."""
+        pod = room.plan.pod
+        self.metrics.room_made(seconds, succeeded=room.is_made)
+        if room.trouble and is_waiting:
+            message = f"preemption on {room.plan.node} failed: {room.trouble}"
+            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
+            _log.warning("%s: %s", pod.key, message, extra={"node": room.plan.node})
+
+    def followed(self, step: Step, pod_try: PodTry) -> None:
+        """Something that a try led to is over."""
+        if pod_try.trace is not None and pod_try.is_kept:
+            self.traces.add(step, pod_try.trace)
+
+    def _trace(
+        self,
+        subject: Placement | Rejection,
+        basis: Basis,
+        pod_try: PodTry,
+        result: str,
+        failure: str = "",
+    ) -> None:
+        if pod_try.trace is None:
+            return
+        pod_try.is_kept = self.traces.keeps(
+            pod_try.trace,
+            failed=result != SCHEDULED,
+            slow=pod_try.is_slow(subject.decision),
+            now_ns=pod_try.ended_ns,
+        )
+        if pod_try.is_kept:
+            pod_try.pod.traced = pod_try.trace
+            self.traces.record(pod_try.attempt(subject, basis, result, failure), pod_try.trace)
+
+    def _tell(
+        self,
+        pod: QueuedPod,
+        reason: ConditionReason,
+        message: str,
+        nominated: str,
+        *,
+        urgent: bool = False,
+    ) -> None:
+        condition = PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated)
+        self.status.set(condition, urgent=urgent)
+        self.events.failed_scheduling(_reference(pod), message, pod.profile)
+
+
+def _reference(pod: QueuedPod) -> Reference:
+    return Reference(pod.namespace, pod.name, pod.uid)

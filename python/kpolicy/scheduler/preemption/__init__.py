@@ -1,0 +1,1 @@
+"""Making room for a pod: the nomination is written, and victims are evicted."""

@@ -1,0 +1,181 @@
+"""Preemptions under way: claims written, victims evicted, and the way back into the queue.
+
+Owns the tasks and the order of their writes (`room` says what is to be done). The pod for which
+room is made is held in the queue meanwhile, so that there is one preemption a pod; then it waits
+for its victims to leave, or backs off if not all could be evicted, and the engine is told which.
+Must not choose victims: the engine did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Protocol
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.decide import Rejection
+from kpolicy.scheduler.loop.engine_sink import EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.pod_try import PodTry, about
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.preemption.room import Plan, Room, plan
+
+# A claim to a node that is given up counts as a pod deleted from it, as in kube-scheduler.
+CLAIM_GONE = "AssignedPodDelete"
+
+
+class EvictorPort(Protocol):
+    async def evict(self, eviction: Eviction) -> EvictionOutcome: ...
+
+
+class Preemptions:
+    """`start` puts one under way in `group`, for a pod that the queue holds. `withdraw` takes a
+    victim back that was placed by us and not bound yet, or says that it cannot."""
+
+    def __init__(
+        self,
+        evictor: EvictorPort,
+        thread: EngineThread,
+        queue: Queue,
+        sink: EngineSink,
+        reporter: Reporter,
+        *,
+        withdraw: Callable[[str], bool],
+        clock: Clock,
+        on_work: Callable[[], None],
+        in_flight_max: int = limits.EVICTIONS_IN_FLIGHT_MAX,
+    ) -> None:
+        self._evictor = evictor
+        self._withdraw = withdraw
+        self._thread = thread
+        self._queue = queue
+        self._sink = sink
+        self._reporter = reporter
+        self._clock = clock
+        self._on_work = on_work
+        self._window = asyncio.Semaphore(in_flight_max)
+        # By uid: two pods may have a victim in common, which goes once.
+        self._evicting: dict[str, asyncio.Task[EvictionOutcome]] = {}
+        self._open = 0
+        self._ended = asyncio.Event()
+        self.outcomes: Counter[str] = Counter()
+
+    @property
+    def under_way(self) -> int:
+        return self._open
+
+    def start(self, rejection: Rejection, pod_try: PodTry, group: asyncio.TaskGroup) -> None:
+        self._open += 1
+        wanted = plan(rejection.pod, rejection.decision)
+        if wanted.evictions:
+            self._reporter.metrics.preemption_victims.observe(wanted.victims_total)
+        self._displace(wanted)
+        group.create_task(self._make_room(wanted, pod_try))
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait for those under way, at most so long."""
+
+        async def none_open() -> None:
+            while self._open:
+                self._ended.clear()
+                await self._ended.wait()
+
+        ended = asyncio.ensure_future(none_open())
+        deadline = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({ended, deadline}, return_when=asyncio.FIRST_COMPLETED)
+            return not self._open
+        finally:
+            ended.cancel()
+            deadline.cancel()
+
+    def _displace(self, wanted: Plan) -> None:
+        """Clause: pods whose claims give way look for another place at once."""
+        for uid in wanted.displaced:
+            pod = self._queue.get(uid)
+            if pod is not None:
+                self._reporter.status.release(pod.namespace, pod.name, uid)
+                self._queue.wake(uid, CLAIM_GONE, self._clock.monotonic_ns())
+
+    async def _make_room(self, wanted: Plan, pod_try: PodTry) -> None:
+        about(pod_try)
+        room, began_ns = Room(wanted), self._clock.monotonic_ns()
+        started_ns = self._clock.now_ns()
+        # Should we end here, the next one finds the claim and does not give the room to another.
+        if not await self._is_claimed(wanted.pod.uid):
+            room.give_up(f"the nomination to {wanted.node} could not be written")
+        room.spent("write nomination", started_ns, self._clock.now_ns(), failure=room.trouble)
+        for evictions in (wanted.together, wanted.last):
+            await asyncio.gather(*(self._evict(eviction, room) for eviction in evictions))
+        wakes = await self._thread.call(
+            self._thread.engine.settle_room,
+            wanted.pod.uid,
+            room.evicted,
+            self._clock.now_ns(),
+            is_made=room.is_made,
+        )
+        self._reporter.followed(room.step(started_ns, self._clock.now_ns()), pod_try)
+        self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
+        await self._sink.take_wakes(wakes)
+        self._on_work()
+
+    async def _is_claimed(self, uid: str) -> bool:
+        """Whether the API server has the claim. One that never takes it must not hold the pod for
+        ever: there may be room for it by now."""
+        writing = asyncio.ensure_future(self._reporter.status.written(uid))
+        deadline = asyncio.ensure_future(self._clock.sleep(limits.ROOM_CLAIM_S_MAX))
+        try:
+            await asyncio.wait({writing, deadline}, return_when=asyncio.FIRST_COMPLETED)
+            return writing.done() and writing.result()
+        finally:
+            writing.cancel()
+            deadline.cancel()
+
+    def _end(self, room: Room, seconds: float) -> None:
+        pod, now_ns = room.plan.pod, self._clock.monotonic_ns()
+        self._open -= 1
+        self._ended.set()
+        self._reporter.room_settled(room, seconds, is_waiting=self._queue.get(pod.uid) is not None)
+        if room.is_made:
+            self._queue.release(pod.uid, now_ns)
+        else:
+            self._queue.fail_held(pod.uid, now_ns)
+
+    async def _evict(self, eviction: Eviction, room: Room) -> None:
+        async with self._window:
+            if not self._is_wanted(room.plan.pod.uid):
+                room.give_up("")
+            if room.is_over:
+                return
+            # Clause: nobody need end who has not begun. Its room is free once that is settled.
+            if self._withdraw(eviction.uid):
+                self.outcomes["Withdrawn"] += 1
+                self._reporter.preempted(room.plan, eviction, in_memory=True)
+                return
+            started_ns = self._clock.now_ns()
+            shared = self._evicting.get(eviction.uid)
+            if shared is not None:
+                outcome = await asyncio.shield(shared)
+                room.take(eviction, outcome)
+                room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
+                return
+            task = asyncio.ensure_future(self._evictor.evict(eviction))
+            self._evicting[eviction.uid] = task
+            try:
+                outcome = await task
+            finally:
+                del self._evicting[eviction.uid]
+        self.outcomes[type(outcome).__name__] += 1
+        room.take(eviction, outcome)
+        room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
+        if isinstance(outcome, Evicted):
+            self._reporter.preempted(room.plan, eviction)
+
+    def _is_wanted(self, uid: str) -> bool:
+        """Whether the pod still waits for the room: it may be deleted, or bound by someone else."""
+        pod = self._queue.get(uid)
+        return pod is not None and pod.held

@@ -1,0 +1,136 @@
+"""Making room for one pod: what is to be done, and what it came to.
+
+Owns the plan that a decision asks for, and its end. Pure. Order as kube-scheduler's: the claim to
+the node stands first, lower claims give way, all victims but the last go side by side, the last one
+last; the first that cannot go ends it, so that never more go than must.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from kpolicy.cluster.writes.evictor import (
+    AlreadyGone,
+    AlreadyLeaving,
+    Evicted,
+    Eviction,
+    EvictionFenced,
+    EvictionOutcome,
+    NotEvicted,
+)
+from kpolicy.engine import Decision
+from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.telemetry.attempt import Step
+
+if TYPE_CHECKING:
+    from opentelemetry.util.types import AttributeValue
+
+# kube-scheduler tells what came of preemption behind this, wherever it did not find room.
+_TOLD = "preemption: "
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`victims_total` counts also those that are leaving already and need no eviction."""
+
+    pod: QueuedPod
+    node: str
+    evictions: tuple[Eviction, ...]
+    displaced: tuple[str, ...]
+    victims_total: int
+
+    @property
+    def together(self) -> tuple[Eviction, ...]:
+        """All but the last."""
+        return self.evictions[:-1]
+
+    @property
+    def last(self) -> tuple[Eviction, ...]:
+        return self.evictions[-1:]
+
+    def note(self, *, in_memory: bool) -> str:
+        """Of the event on each victim, which kube-scheduler words alike."""
+        note = f"Preempted by pod {self.pod.uid} on node {self.node}"
+        return f"{note} (in kpolicy memory)." if in_memory else note
+
+
+def plan(pod: QueuedPod, decision: Decision) -> Plan:
+    message = f"{pod.profile}: preempting to accommodate a higher priority pod"
+    evictions = tuple(
+        Eviction(victim.namespace, victim.name, victim.uid, message)
+        for victim in decision.victims
+        if not victim.is_terminating
+    )
+    displaced = tuple(decision.displaced)
+    return Plan(pod, decision.nominated_node, evictions, displaced, len(decision.victims))
+
+
+def was_tried(decision: Decision) -> bool:
+    """Whether room was looked for at all: what `preemption_attempts_total` counts."""
+    return bool(decision.victims) or _TOLD in decision.message
+
+
+@dataclass(slots=True)
+class Room:
+    """What came of it so far. `trouble` is what to tell; a fenced one is not told."""
+
+    plan: Plan
+    evicted: list[str] = field(default_factory=list)
+    is_over: bool = False
+    trouble: str = ""
+    # How the time was spent, in a trace.
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def is_made(self) -> bool:
+        return not self.is_over
+
+    def take(self, eviction: Eviction, outcome: EvictionOutcome) -> None:
+        match outcome:
+            case Evicted():
+                self.evicted.append(eviction.uid)
+            case AlreadyGone() | AlreadyLeaving():
+                pass
+            case NotEvicted(message=message):
+                self.give_up(f"evicting {eviction.key} failed: {message}")
+            case EvictionFenced():
+                self.give_up("")
+            case _:
+                assert_never(outcome)
+
+    def spent(self, name: str, started_ns: int, ended_ns: int, failure: str = "") -> None:
+        self.steps.append(Step(name, started_ns, ended_ns, is_call=True, failure=failure))
+
+    def evicting(
+        self, eviction: Eviction, outcome: EvictionOutcome, started_ns: int, ended_ns: int
+    ) -> None:
+        """The pod of this step is the victim."""
+        failure = outcome.message if isinstance(outcome, NotEvicted) else ""
+        victim: dict[str, AttributeValue] = {
+            "k8s.namespace.name": eviction.namespace,
+            "k8s.pod.name": eviction.name,
+            "k8s.pod.uid": eviction.uid,
+        }
+        self.steps.append(
+            Step("evict", started_ns, ended_ns, victim, is_call=True, failure=failure)
+        )
+
+    def step(self, started_ns: int, ended_ns: int) -> Step:
+        on: dict[str, AttributeValue] = {
+            "k8s.node.name": self.plan.node,
+            "kpolicy.victims": self.plan.victims_total,
+        }
+        return Step(
+            "make room",
+            started_ns,
+            ended_ns,
+            on,
+            failure=self.trouble,
+            children=tuple(self.steps),
+        )
+
+    def give_up(self, trouble: str) -> None:
+        """The first trouble is the one that is told."""
+        self.trouble = self.trouble or trouble
+        self.is_over = True

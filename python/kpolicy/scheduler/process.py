@@ -1,0 +1,357 @@
+"""The scheduler as an object: start it, reload it, stop it.
+
+Owns the order of start and stop, and the rule that no part may die alone: all tasks are in one
+group, and the first that ends unexpectedly ends the run with its reason. Assumes one event loop.
+Must not exit the process, read arguments or print.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+from kpolicy.clock import Clock, SystemClock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.limits import START_PATIENCE_S
+from kpolicy.cluster.patience import Patience
+from kpolicy.engine import Engine
+from kpolicy.heartbeat import Heartbeats, Pulse
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.policy_delivery import Delivery, GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.sources import FixedSource
+from kpolicy.scheduler.leadership import Leadership, elect
+from kpolicy.scheduler.long_tasks import Tasks, begin_deciding, begin_writing
+from kpolicy.scheduler.loop.engine_thread import EnginePort
+from kpolicy.scheduler.loop.queue import QueueStatistics
+from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.machine import Machine
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
+from kpolicy.scheduler.serving.comparer import Compared
+from kpolicy.scheduler.serving.endpoints import Life, listen
+from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
+from kpolicy.scheduler.shutdown import Stopping, died, wind_down
+from kpolicy.scheduler.wiring import Given, Parts, wire
+from kpolicy.telemetry.health_server import HttpServer
+from kpolicy.telemetry.metrics import register as register_process
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+
+_log = logging.getLogger(__name__)
+
+
+class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks down
+    pass
+
+
+class Scheduler:
+    """`run` it as a task; it gives None after `stop`, or why it could not start or go on.
+
+    `lease_connection` is for the elector's thread and used by nothing else. `on_lost` hears, in
+    that thread, that we lead no more; without it the run ends with a problem."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        source: GivenPolicies | None = None,
+        options: Options | None = None,
+        *,
+        clock: Clock | None = None,
+        traces: Traces | None = None,
+        lease_connection: Connection | None = None,
+        on_lost: Callable[[], None] | None = None,
+        engine: EnginePort | None = None,
+        compile_with: Compile | None = None,
+        keeping: Keeping | None = None,
+        configuration: Mapping[str, Any] | None = None,
+        shadow: GivenPolicies | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self.metrics = SchedulerMetrics()
+        self._connection = connection
+        self._lease_connection = lease_connection or connection
+        self._given = source or FixedSource()
+        self._keeping = keeping or Keeping()
+        self._shown = dict(configuration or {})
+        self._delivery: Delivery | None = None
+        self._clock = clock or SystemClock()
+        self._traces = traces or Traces()
+        # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
+        self._machine = machine or Machine()
+        seed, self._random = self.options.seed, self._machine.random
+        self._on_lost = on_lost
+        self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
+        self._compile = compile_with or compile_policy
+        self._shadow_given = shadow
+        self._shadow: ShadowPolicy | None = None
+        if shadow is not None:
+            self._shadow = ShadowPolicy(self._compile, self._clock)
+            self._engine = self._shadow.beside(self._engine)
+            self._shadow.observe(self.metrics)
+        self._heartbeats = Heartbeats(self._clock)
+        self._patience = Patience(self._clock, self._machine.random, START_PATIENCE_S)
+        self._leadership: Leadership | None = None
+        self._parts: Parts | None = None
+        self._http: HttpServer | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = Stopping(self._clock)
+        self._ready = asyncio.Event()
+        self._problem: Problem | None = None
+
+    # --- what others may ask ---------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        return self._ready.is_set()
+
+    async def wait_ready(self) -> None:
+        """Until the first lists are in the engine (a replica that does not lead is ready too)."""
+        await self._ready.wait()
+
+    @property
+    def waits_for(self) -> str:
+        """What the API server last said, while a start waits for it."""
+        return self._patience.waits_for
+
+    @property
+    def url(self) -> str:
+        return self._http.url if self._http is not None else ""
+
+    @property
+    def policy(self) -> InForce | None:
+        return self._parts.reloader.in_force if self._parts is not None else None
+
+    @property
+    def last_reload(self) -> Reloaded | None:
+        return self._parts.reloader.last if self._parts is not None else None
+
+    def queue_statistics(self) -> QueueStatistics | None:
+        return self._parts.queue.statistics() if self._parts is not None else None
+
+    async def engine_statistics(self) -> bytes:
+        parts = self._running()
+        return await parts.thread.call(self._engine.statistics)
+
+    async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
+        """Put other policies in force, or what the source says now. What was in force stays when
+        they do not compile."""
+        assert self._delivery is not None, "it is there as long as the scheduler runs"
+        return await self._delivery.reload(sources)
+
+    async def compare(self) -> Compared:
+        """What of nodes, pods, nominations and the queue is not as the API server says."""
+        return await self._running().comparer.compare()
+
+    def dump(self) -> None:
+        """Compare, and write that and the queue to the log, as soon as there is something."""
+        if self._parts is not None and self.ready:
+            self._parts.comparer.begin_dump()
+
+    def stop(self) -> None:
+        """End the run in an orderly way, in less than eight seconds."""
+        self._stop.begin()
+
+    def stop_left_s(self, of_s: float) -> float:
+        """What is left of so many seconds since the stop began."""
+        return self._stop.left_s(of_s)
+
+    # --- the run ---------------------------------------------------------------------------------
+
+    async def run(self) -> Problem | None:
+        self._loop = asyncio.get_running_loop()
+        wrong = self.options.checked()
+        if wrong is not None:
+            return wrong
+        try:
+            client = ApiClient(self._connection, self._clock)
+            async with client, asyncio.TaskGroup() as group:
+                self._problem = await self._live(client, group)
+                raise _Ended
+        except* _Ended:
+            pass
+        except* Exception as failures:
+            self._problem = died(failures)
+        finally:
+            if self._leadership is not None:
+                await self._leadership.release(limits.STOP_LEASE_S_MIN)
+            if self._parts is not None:
+                self._parts.thread.stop()
+                await self._parts.extended.in_force.close()
+            if self._shadow is not None:
+                self._shadow.stop()
+            if self._http is not None:
+                await self._http.stop()
+        return self._problem
+
+    async def _live(self, client: ApiClient, group: asyncio.TaskGroup) -> Problem | None:
+        problem = self._elect()
+        if problem is not None:
+            return problem
+        parts = self._parts = self._wire(client, group)
+        tasks = Tasks(group, self._heartbeats)
+        problem = await self._listen(parts, client, tasks)
+        if problem is not None:
+            return problem
+        delivery = self._delivery = self._deliver(parts, client, group)
+        problem = await self._stop.or_stopped(delivery.start())
+        self._patience.end()
+        if problem is not None or self._stop.has_begun:
+            return problem
+        shadow_source = None
+        if self._shadow is not None and self._shadow_given is not None:
+            shadow_source = delivery.source_of(self._shadow_given)
+            await self._stop.or_stopped(self._shadow.start(shadow_source))
+        begin_writing(tasks, parts, self.metrics, self._clock)
+        await self._stop.or_stopped(parts.informers.wait_synced())
+        if not self._stop.has_begun:
+            gc.collect()
+            gc.freeze()  # what start-up made lives on; later collections need not look at it
+            self._ready.set()
+            _log.info("ready: every list is in the engine")
+            delivery.follow()
+            if self._shadow is not None and shadow_source is not None:
+                follow = partial(self._shadow.follow, shadow_source, parts.informers)
+                tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
+            await self._stop.or_stopped(self._lead())
+        if not self._stop.has_begun:
+            delivery.report.begin()
+            begin_deciding(tasks, parts, partial(self._cycle, parts, group), self._clock)
+            await self._stop.wait()
+        if self._problem is None:  # after a loss of the lease nothing is waited for
+            await wind_down(parts, self._leadership, self._stop.left_s)
+        return self._problem
+
+    def _elect(self) -> Problem | None:
+        if not self.options.leader_elect:
+            return None
+        elected = elect(
+            self._lease_connection,
+            self._clock,
+            Random(self._random.getrandbits(64)),
+            options=self.options,
+            machine=self._machine,
+            metrics=self.metrics,
+            on_lost=self._lost,
+            heartbeats=self._heartbeats,
+        )
+        if isinstance(elected, Problem):
+            return elected
+        self._leadership = elected
+        return None
+
+    def _wire(self, client: ApiClient, group: asyncio.TaskGroup) -> Parts:
+        leadership = self._leadership
+        register_process(self.metrics.registry)
+        traces = self._traces
+        self.metrics.watch(
+            "kpolicy_traces_dropped_total",
+            "counter",
+            "Traces beyond the allowance a second.",
+            lambda: {(): traces.dropped},
+        )
+        fence = leadership.fence if leadership is not None else lambda: True
+        given = Given(
+            client,
+            self._engine,
+            self._compile,
+            self.options,
+            self._clock,
+            self._machine,
+            self.metrics,
+            traces,
+            fence,
+            self._patience,
+            self._heartbeats,
+        )
+        return wire(given, group)
+
+    async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
+        if self.options.port == 0:
+            return None
+        life = Life(self._not_ready, self._stopping, self._configuration, self._heartbeats)
+        listening = await listen(
+            self.options,
+            parts,
+            life,
+            registry=self.metrics.registry,
+            client=client,
+            clock=self._clock,
+            begin=tasks.begin,
+        )
+        if isinstance(listening, Problem):
+            return listening
+        self._http = listening
+        return None
+
+    def _not_ready(self) -> str:
+        why = f": waiting for the API server: {self.waits_for}" if self.waits_for else ""
+        return "" if self.ready else f"handlers are not fully synchronized{why}"
+
+    def _stopping(self) -> str:
+        return "process is shutting down" if self._stop.has_begun else ""
+
+    def _configuration(self) -> dict[str, Any]:
+        policies = self._delivery.shown() if self._delivery is not None else {"policy": None}
+        return {
+            "options": self.options.shown(),
+            "configuration": self._shown,
+            "keeping": self._keeping.shown(),
+            "server": self._connection.server,
+            "shadow": self._shadow.shown() if self._shadow is not None else None,
+            **policies,
+        }
+
+    def _deliver(self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup) -> Delivery:
+        leadership = self._leadership
+        return Delivery(
+            self._given,
+            self._keeping,
+            parts.reloader,
+            client=client,
+            clock=self._clock,
+            random=Random(self._random.getrandbits(64)),
+            events=parts.reporter.events,
+            group=group,
+            by=self._machine.host_name,
+            leads=leadership.fence if leadership is not None else lambda: True,
+            patience=self._patience,
+            heartbeats=self._heartbeats,
+        )
+
+    async def _lead(self) -> None:
+        if self._leadership is not None:
+            await self._leadership.acquire()
+
+    async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:
+        if self.options.once:
+            await parts.cycle.run_once(group, pulse)
+            self.stop()
+        else:
+            await parts.cycle.run(group, pulse)
+
+    # --- the way out -----------------------------------------------------------------------------
+
+    def _lost(self) -> None:
+        """In the elector's thread."""
+        if self._on_lost is not None:
+            self._on_lost()
+        elif self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end_lost)
+
+    def _end_lost(self) -> None:
+        text = f"the lease {self.options.lease_namespace}/{self.options.lease_name} was lost"
+        self._problem = Problem(LEADERSHIP_LOST, text, "a restart is safe", FINDINGS)
+        self.stop()
+
+    def _running(self) -> Parts:
+        assert self._parts is not None, "the scheduler does not run"
+        return self._parts

@@ -1,0 +1,1 @@
+"""What the process serves about itself: health, metrics and the debug pages."""

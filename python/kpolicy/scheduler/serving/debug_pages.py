@@ -1,0 +1,228 @@
+"""The pages below /debug: why a pod is where it is, and whether our cache matches the API server.
+
+One explanation at a time, and at most one a second: the engine decides nothing meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from itertools import islice
+from json import JSONDecoder
+from typing import Any, Final
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.offline.report import explanation
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.wiring import Parts
+from kpolicy.telemetry.health_server import Page, Serve
+
+_JSON: Final = "application/json"
+_USAGE: Final = "ask for one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"
+_LANES: Final = {
+    Lane.ACTIVE: "waits for its turn",
+    Lane.BACKOFF: "backs off",
+    Lane.PARKED: "is parked",
+    Lane.GATED: "is held by its scheduling gates",
+    Lane.ATTEMPT: "is being tried, or bound",
+}
+
+
+class _Turns:
+    """One at a time, and a while between the end of one and the beginning of the next."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._is_taken = False
+        self._next_ns = 0
+
+    def refuse(self) -> Page | None:
+        if self._is_taken or self._clock.monotonic_ns() < self._next_ns:
+            return Page("one at a time, and one a second\n", 429, retry_after_s=1)
+        return None
+
+    def __enter__(self) -> None:
+        self._is_taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_taken = False
+        self._next_ns = self._clock.monotonic_ns() + limits.PAGE_PERIOD_NS
+
+
+class Pages:
+    def __init__(self, parts: Parts, clock: Clock) -> None:
+        self._parts = parts
+        self._clock = clock
+        self._explaining = _Turns(clock)
+        self._comparing = _Turns(clock)
+
+    def served(self) -> dict[str, Serve]:
+        return {"/debug/explain": self._explain, "/debug/compare": self._compare}
+
+    async def _compare(self, _: Mapping[str, str]) -> Page:
+        refused = self._refused(self._comparing)
+        if refused is not None:
+            return refused
+        with self._comparing:
+            compared = await self._parts.comparer.compare()
+        status = 502 if compared.failure else 200
+        return Page(json.dumps(compared.shown(), indent=1) + "\n", status, _JSON)
+
+    async def _explain(self, query: Mapping[str, str]) -> Page:
+        written, output, top = query.get("pod", ""), query.get("output", "text"), _top(query)
+        if not written or output not in ("text", "json") or top < 1:
+            return Page(_USAGE, 400)
+        refused = self._refused(self._explaining)
+        if refused is not None:
+            return refused
+        key = written if "/" in written else f"default/{written}"
+        request = json.dumps({"pods": [key]}).encode()
+        with self._explaining:
+            thread = self._parts.thread
+            line = await thread.call(thread.engine.explain, request, self._clock.now_ns())
+            if not line:
+                return self._unknown(key)
+            queue = self._queue(key)
+            # Megabytes, where there are thousands of nodes.
+            if output == "json":
+                text = await asyncio.to_thread(_joined, line, queue)
+                return Page(text, content_type=_JSON)
+            return Page(await asyncio.to_thread(_text, line, queue, top))
+
+    def _refused(self, turns: _Turns) -> Page | None:
+        if not self._parts.informers.synced:
+            return Page("not yet: the first lists are not whole\n", 503, retry_after_s=1)
+        return turns.refuse()
+
+    def _unknown(self, key: str) -> Page:
+        known = [pod.key for pod in islice(self._parts.queue.entries(), limits.NAMES_COMPARED_MAX)]
+        hint = did_you_mean(key, known)
+        text = f"there is no pod {key}, or it has ended"
+        return Page(f"{text}; {hint}\n" if hint else f"{text}\n", 404)
+
+    def _queue(self, key: str) -> dict[str, Any]:
+        for pod in self._parts.queue.entries():
+            if pod.key == key:
+                return queue_state(pod, self._clock.monotonic_ns())
+        return {"lane": "none"}
+
+
+def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
+    """Where it waits, since when, and when it is tried next, as far as that is known."""
+    state: dict[str, Any] = {
+        "lane": pod.lane.value,
+        "attempts": pod.attempts,
+        "sinceSeconds": _seconds(now_ns - pod.timestamp_ns),
+    }
+    if pod.lane is Lane.BACKOFF:
+        state["nextTrySecondsMax"] = _seconds(max(0, pod.backoff_ends_ns() - now_ns))
+    if pod.lane is Lane.PARKED and not pod.held:
+        flush_ns = pod.timestamp_ns + limits.PARKED_NS_MAX - now_ns
+        latest_ns = max(0, flush_ns) + round(limits.FLUSH_PERIOD_S * NANOSECONDS)
+        state["nextTrySecondsMax"] = _seconds(latest_ns)
+    if pod.held:
+        state["waitsForEvictions"] = True
+    return state
+
+
+def _text(line: bytes, queue: Mapping[str, Any], top: int) -> str:
+    lines = explanation.text(loads_in_steps(line.decode()), top)
+    return "\n".join([*lines, "", *_queue_text(queue)]) + "\n"
+
+
+def _queue_text(queue: Mapping[str, Any]) -> list[str]:
+    if queue["lane"] == "none":
+        return [
+            "  not in the queue: it is on a node, or no profile serves it; judged as if it waited"
+        ]
+    attempts = queue["attempts"]
+    tried = "once" if attempts == 1 else f"{attempts:,} times"
+    lane = _LANES[Lane(queue["lane"])]
+    lines = [f"  {lane} since {queue['sinceSeconds']:g} s; tried {tried if attempts else 'never'}"]
+    if queue.get("waitsForEvictions"):
+        lines.append("  victims are being evicted for it")
+    elif "nextTrySecondsMax" in queue:
+        lines.append(f"  tried again within {queue['nextTrySecondsMax']:g} s, whatever happens")
+    return lines
+
+
+def _joined(line: bytes, queue: Mapping[str, Any]) -> str:
+    """What `kpolicy explain --output json` prints, and the queue: not read, as it may be large."""
+    return f'{line.decode().rstrip().removesuffix("}")},"queue":{json.dumps(queue)}}}\n'
+
+
+def _top(query: Mapping[str, str]) -> int:
+    text = query.get("top", str(explanation.TOP))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+
+
+def _seconds(nanoseconds: int) -> float:
+    return round(nanoseconds / NANOSECONDS, 1)
+
+
+# Nodes are two containers deep, and candidates of preemption three.
+_DEPTH_STEPPED: Final = 3
+
+_decode: Final = JSONDecoder().raw_decode
+_WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
+
+
+def loads_in_steps(text: str) -> Any:
+    """What `json.loads` gives."""
+    value, end = _value(text, _skip(text, 0), _DEPTH_STEPPED)
+    if _skip(text, end) != len(text):
+        raise ValueError(f"more than one value, at {end}")
+    return value
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
+    match text[at : at + 1] if depth else "":
+        case "{":
+            return _object(text, _skip(text, at + 1), depth - 1)
+        case "[":
+            return _array(text, _skip(text, at + 1), depth - 1)
+        case _:
+            return _decode(text, at)
+
+
+def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    while text[at : at + 1] != "}":
+        key, at = _decode(text, at)
+        if not isinstance(key, str):
+            raise ValueError(f"a key is no text, before {at}")
+        at = _expect(text, at, ":")
+        found[key], at = _value(text, at, depth)
+        at = _next(text, at, "}")
+    return found, at + 1
+
+
+def _array(text: str, at: int, depth: int) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    while text[at : at + 1] != "]":
+        value, at = _value(text, at, depth)
+        found.append(value)
+        at = _next(text, at, "]")
+    return found, at + 1
+
+
+def _next(text: str, at: int, end: str) -> int:
+    """Behind the comma, or at the end of the container."""
+    at = _skip(text, at)
+    return at if text[at : at + 1] == end else _expect(text, at, ",")
+
+
+def _expect(text: str, at: int, mark: str) -> int:
+    at = _skip(text, at)
+    if text[at : at + 1] != mark:
+        raise ValueError(f"no {mark!r} at {at}")
+    return _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    match = _WHITESPACE.match(text, at)
+    return match.end() if match is not None else at

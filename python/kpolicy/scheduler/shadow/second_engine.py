@@ -1,0 +1,338 @@
+"""A second engine that is fed what the first one gets, and says what it would have decided.
+
+It adopts every decision of the first, so that one difference does not cause the next. The scheduler
+never waits for it: what does not fit into its backlog is dropped, counted, and listed anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.engine import Applied, Decision, LeftRoom, Opinion, PodState, Refusal, Scheduled, Wake
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.engine_thread import EnginePort
+from kpolicy.scheduler.loop.informers import REQUIRED
+from kpolicy.scheduler.shadow.comparing import (
+    ACTED_ON,
+    QUIET,
+    Result,
+    Unasked,
+    compared,
+    without_extenders,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class ShadowEngine(Protocol):
+    """`kpolicy.engine.Engine`, as far as a shadow needs it."""
+
+    def load(self, program: bytes) -> list[Refusal]: ...
+    def resources(self) -> list[str]: ...
+    def stale(self) -> list[str]: ...
+    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]: ...
+    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """`resources` are to be watched, `stale` ones to be listed anew."""
+
+    refusals: tuple[Refusal, ...]
+    resources: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowStatistics:
+    """`is_behind`: it saw not everything, and waits for new lists."""
+
+    results: dict[Result, int]
+    backlog: int
+    dropped: int
+    resyncs: int
+    is_behind: bool
+
+
+# A call of the engine with its arguments; its size in bytes is counted.
+_Call: TypeAlias = tuple[str, tuple[object, ...]]
+# A decision, and the profile of its pod.
+_Decided: TypeAlias = tuple[Decision, str]
+_Work: TypeAlias = "_Call | list[_Decided] | tuple[bytes, Unasked, Future[Loaded]]"
+
+
+class Shadow:
+    """`on_behind` is called, in any thread, when new lists are needed for a new engine; then
+    `begin_anew`, and the lists."""
+
+    def __init__(
+        self,
+        make: Callable[[], ShadowEngine],
+        clock: Clock,
+        on_behind: Callable[[], None],
+    ) -> None:
+        self._make = make
+        self._clock = clock
+        self._on_behind = on_behind
+        self._engine = make()
+        self._program = b""
+        self._unasked = Unasked()
+        self._work: deque[tuple[_Work, int]] = deque()
+        self._bytes = 0
+        self._more = threading.Condition()
+        self._is_stopped = False
+        self._is_behind = False
+        self._whole: set[str] = set()  # resources whose list it has seen to the end
+        self._needed: frozenset[str] = frozenset()
+        self._results: Counter[Result] = Counter()
+        self._dropped = self._resyncs = 0
+        self._lines_left, self._lines_since_ns = limits.SHADOW_LOG_LINES_MAX, 0
+        self._thread = threading.Thread(target=self._run, name="kpolicy-shadow", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._more:
+            self._is_stopped = True
+            self._more.notify()
+
+    def statistics(self) -> ShadowStatistics:
+        return ShadowStatistics(
+            dict(self._results), len(self._work), self._dropped, self._resyncs, self._is_behind
+        )
+
+    # --- from the thread of the engine in force: never waits --------------------------------------
+
+    def saw(self, call: str, *arguments: object) -> None:
+        """The engine in force was fed this."""
+        size = sum(len(one) for one in arguments if isinstance(one, bytes))
+        with self._more:
+            if self._is_behind:
+                return
+            too_many = len(self._work) >= limits.SHADOW_BACKLOG_MAX
+            if too_many or self._bytes + size > limits.SHADOW_BACKLOG_BYTES_MAX:
+                self._fall_behind()
+                return
+            self._put((call, arguments), size)
+
+    def decided(self, decisions: Sequence[_Decided]) -> None:
+        """The engine in force decided so, of pods of these profiles."""
+        told = [one for one in decisions if one[0].verdict in ACTED_ON]
+        with self._more:
+            # Deltas come first: without them everything after would be judged wrongly.
+            if self._is_behind or len(self._work) >= limits.SHADOW_BACKLOG_MAX // 2:
+                self._dropped += len(told)
+            elif told:
+                self._put(told, 0)
+
+    # --- from the loop ----------------------------------------------------------------------------
+
+    def load(self, program: bytes, unasked: Unasked) -> Future[Loaded]:
+        """Compare with this program from now on, whose extenders nobody asks."""
+        loaded: Future[Loaded] = Future()
+        with self._more:
+            self._put((program, unasked, loaded), 0)
+        return loaded
+
+    def begin_anew(self) -> None:
+        """With an engine that has seen nothing; lists must follow. Nobody waits for it."""
+        while True:
+            engine, program = self._make(), self._program
+            if program:
+                engine.load(program)
+            with self._more:
+                if program is self._program:
+                    self._engine = engine
+                    self._whole.clear()
+                    self._is_behind = False
+                    self._resyncs += 1
+                    return
+
+    # --- in its own thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        if sys.platform == "linux":  # decisions of the policy in force come first
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), limits.SHADOW_NICENESS)
+        while True:
+            with self._more:
+                while not self._work and not self._is_stopped:
+                    self._more.wait()
+                if self._is_stopped:
+                    return
+                work, size = self._work.popleft()
+                self._bytes -= size
+                engine = self._engine
+            try:
+                self._do(work, engine)
+            except Exception:
+                _log.exception("the shadow policy's engine failed; it begins anew")
+                with self._more:
+                    self._fall_behind()
+
+    def _do(self, work: _Work, engine: ShadowEngine) -> None:
+        match work:
+            case list() as decisions:
+                self._compare(decisions, engine)
+            case (bytes() as program, Unasked() as unasked, Future() as loaded):
+                self._load(program, unasked, loaded, engine)
+            case (str() as call, tuple() as arguments):
+                getattr(engine, call)(*arguments)
+                with self._more:
+                    if call == "list_end" and engine is self._engine:
+                        self._whole.add(str(arguments[0]))
+
+    def _load(
+        self, program: bytes, unasked: Unasked, loaded: Future[Loaded], engine: ShadowEngine
+    ) -> None:
+        try:
+            refusals = tuple(engine.load(program))
+            if refusals:
+                loaded.set_result(Loaded(refusals))
+                return
+            self._program, self._unasked = program, unasked
+            resources = tuple(engine.resources())
+            # Others an older cluster may lack, and then no list of them ever ends.
+            self._needed = REQUIRED
+            loaded.set_result(Loaded((), resources, tuple(engine.stale())))
+        except BaseException as error:
+            loaded.set_exception(error)
+            raise
+
+    def _compare(self, decided: list[_Decided], engine: ShadowEngine) -> None:
+        if not self._needed or not self._needed <= self._whole:
+            self._dropped += len(decided)
+            return
+        concerned = self._concerned(decided, engine)
+        opinions = engine.second_opinions([(one.uid, one.node) for one, _ in decided])
+        for (decision, _), opinion in zip(decided, opinions, strict=True):
+            compare = without_extenders if decision.uid in concerned else compared
+            result = compare(decision, opinion)
+            self._results[result] += 1
+            if result not in QUIET:
+                self._tell(decision, opinion, result)
+
+    def _concerned(self, decided: list[_Decided], engine: ShadowEngine) -> set[str]:
+        """Pods about which extenders would be asked, were it in force."""
+        own = [(one.uid, name) for one, name in decided if name in self._unasked.by_profile]
+        if not own:
+            return set()
+        requested = engine.requested([uid for uid, _ in own], self._unasked.managed)
+        return {
+            uid
+            for (uid, profile), names in zip(own, requested, strict=True)
+            if self._unasked.concern(profile, frozenset(names))
+        }
+
+    def _tell(self, decision: Decision, opinion: Opinion, result: Result) -> None:
+        now_ns = self._clock.monotonic_ns()
+        if now_ns - self._lines_since_ns >= limits.SHADOW_LOG_PERIOD_S * NANOSECONDS:
+            self._lines_left, self._lines_since_ns = limits.SHADOW_LOG_LINES_MAX, now_ns
+        if self._lines_left <= 0:
+            return
+        self._lines_left -= 1
+        _log.info(
+            "the shadow policy differs: %s",
+            result.value,
+            extra={
+                "pod": f"{decision.namespace}/{decision.name}",
+                "result": result.value,
+                "node": decision.node,
+                "shadow_node": opinion.node,
+            },
+        )
+
+    # --- under the lock ---------------------------------------------------------------------------
+
+    def _put(self, work: _Work, size: int) -> None:
+        self._work.append((work, size))
+        self._bytes += size
+        self._more.notify()
+
+    def _fall_behind(self) -> None:
+        if self._is_behind:
+            return
+        self._is_behind = True
+        kept = [one for one in self._work if isinstance(one[0], tuple) and _is_load(one[0])]
+        dropped = [len(work) for work, _ in self._work if isinstance(work, list)]
+        self._dropped += sum(dropped)
+        self._work = deque(kept)
+        self._bytes = 0
+        self._on_behind()
+
+
+def _is_load(work: tuple[object, ...]) -> bool:
+    return isinstance(work[-1], Future)
+
+
+class ShadowedEngine:
+    """Whatever else the engine can do, it does unseen."""
+
+    def __init__(self, engine: EnginePort, shadow: Shadow) -> None:
+        self._engine: Any = engine
+        self._shadow = shadow
+        self._profiles: dict[str, str] = {}  # by uid
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def list_begin(self, resource: str) -> None:
+        self._engine.list_begin(resource)
+        self._shadow.saw("list_begin", resource)
+
+    def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
+        applied: Applied = self._engine.list_page(resource, body, now_ns)
+        self._shadow.saw("list_page", resource, body, now_ns)
+        self._remember(applied)
+        return applied
+
+    def list_end(self, resource: str, now_ns: int) -> Applied:
+        applied: Applied = self._engine.list_end(resource, now_ns)
+        self._shadow.saw("list_end", resource, now_ns)
+        self._remember(applied)
+        return applied
+
+    def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
+        applied: Applied = self._engine.watch(resource, lines, now_ns)
+        self._shadow.saw("watch", resource, lines, now_ns)
+        self._remember(applied)
+        return applied
+
+    def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
+        scheduled: Scheduled = self._engine.schedule(uids, now_ns)
+        self._decided(scheduled.decisions)
+        return scheduled
+
+    def choose(self, *arguments: Any) -> Decision:
+        decision: Decision = self._engine.choose(*arguments)
+        self._decided([decision])
+        return decision
+
+    def preempt(self, *arguments: Any, left: LeftRoom) -> Decision:
+        decision: Decision = self._engine.preempt(*arguments, left=left)
+        self._decided([decision])
+        return decision
+
+    def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
+        wakes: list[Wake] = self._engine.settle(outcomes, now_ns)
+        self._shadow.saw("settle", list(outcomes), now_ns)
+        return wakes
+
+    def _decided(self, decisions: Sequence[Decision]) -> None:
+        self._shadow.decided([(one, self._profiles.get(one.uid, "")) for one in decisions])
+
+    def _remember(self, applied: Applied) -> None:
+        for pod in applied.pods:
+            if pod.change == PodState.PENDING:
+                self._profiles[pod.uid] = sys.intern(pod.scheduler_name)
+            else:
+                self._profiles.pop(pod.uid, None)

@@ -1,0 +1,187 @@
+"""The policy that is only compared: read, compiled, loaded into the shadow, and read again.
+
+Owns the life of the shadow: its first program before the first lists, later ones as the source
+changes, and new lists when it fell behind. A shadow policy that is wrong, or asks for what may not
+be read, is told and changes nothing else. Must not touch what is in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, cast
+
+from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.cluster.writes.conventions import api_micro_time
+from kpolicy.engine import Engine
+from kpolicy.heartbeat import NO_PULSE, Pulse
+from kpolicy.policy.assembly.program import Program
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.policy_report import diagnostics
+from kpolicy.scheduler.delivery.sources import PolicySource
+from kpolicy.scheduler.loop.engine_thread import EnginePort
+from kpolicy.scheduler.loop.informers import Informers
+from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
+from kpolicy.scheduler.problem_codes import PROGRAM_REFUSED, Problem
+from kpolicy.scheduler.shadow.comparing import Result, Unasked
+from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, ShadowedEngine, ShadowEngine
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+
+_log = logging.getLogger(__name__)
+
+
+class ShadowPolicy:
+    def __init__(
+        self, compile_with: Compile, clock: Clock, make: Callable[[], ShadowEngine] = Engine
+    ) -> None:
+        self._compile = compile_with
+        self._clock = clock
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._behind = asyncio.Event()
+        self._shadow = Shadow(make, clock, self._fell_behind)
+        self._program: Program | None = None
+        self._since_ns = 0
+        self._problem: Problem | None = None
+        self._said: tuple[Any, ...] = ()
+        self._loaded = Loaded(())
+
+    def beside(self, engine: EnginePort) -> EnginePort:
+        """The engine in force, from now on heard by the shadow."""
+        return cast("EnginePort", ShadowedEngine(engine, self._shadow))
+
+    async def start(self, source: PolicySource) -> None:
+        """Before the first lists, so that all that the shadow policy reads is kept of them."""
+        self._loop = asyncio.get_running_loop()
+        self._shadow.start()
+        await self._read(source)
+
+    async def follow(
+        self, source: PolicySource, informers: Informers, pulse: Pulse = NO_PULSE
+    ) -> None:
+        await self._watch(informers)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._catch_up(informers))
+            while True:
+                pulse.rest(lambda: False)
+                await source.changed()
+                pulse.beat()
+                began_ns = self._clock.monotonic_ns()
+                if await self._read(source):
+                    await self._watch(informers)
+                took_s = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
+                await self._clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
+
+    def stop(self) -> None:
+        self._shadow.stop()
+
+    def shown(self) -> dict[str, Any]:
+        """For /configz."""
+        statistics, program = self._shadow.statistics(), self._program
+        return {
+            "hash": program.hash if program is not None else None,
+            "since": api_micro_time(self._since_ns) if program is not None else None,
+            "problem": str(self._problem) if self._problem is not None else None,
+            "diagnostics": diagnostics(self._said),
+            "decisions": {result.value: count for result, count in statistics.results.items()},
+            "dropped": statistics.dropped,
+            "backlog": statistics.backlog,
+            "isBehind": statistics.is_behind,
+        }
+
+    def observe(self, metrics: SchedulerMetrics) -> None:
+        of = self._shadow.statistics
+
+        def results() -> dict[tuple[str, ...], float]:
+            found = Counter(of().results)
+            return {(result.value,): found[result] for result in Result}
+
+        def numbers(name: str, kind: str, text: str, read: Callable[[], float]) -> None:
+            metrics.watch(name, kind, text, lambda: {(): read()})
+
+        metrics.watch(
+            "kpolicy_shadow_decisions_total",
+            "counter",
+            "Decisions, by what the shadow policy would have decided.",
+            results,
+            ("result",),
+        )
+        numbers(
+            "kpolicy_shadow_dropped_total",
+            "counter",
+            "Decisions that were not compared: the shadow must not hold anything up.",
+            lambda: of().dropped,
+        )
+        numbers(
+            "kpolicy_shadow_backlog",
+            "gauge",
+            "Calls that wait for the shadow's engine.",
+            lambda: of().backlog,
+        )
+        numbers(
+            "kpolicy_shadow_resyncs_total",
+            "counter",
+            "Times that the shadow began anew because it had fallen behind.",
+            lambda: of().resyncs,
+        )
+        numbers(
+            "kpolicy_shadow_policy_valid",
+            "gauge",
+            "Whether the shadow policy that was read last is the one compared with.",
+            lambda: int(self._problem is None),
+        )
+
+    async def _read(self, source: PolicySource) -> bool:
+        """Whether there is another program."""
+        self._problem = await self._put_in(source)
+        if self._problem is not None:
+            problem = self._problem
+            fields = {"code": problem.code, "hint": problem.hint}
+            _log.error("the shadow policy is left out: %s", problem.message, extra=fields)
+            return False
+        return True
+
+    async def _put_in(self, source: PolicySource) -> Problem | None:
+        sources = await source.read()
+        if isinstance(sources, Problem):
+            return sources
+        compiled = await asyncio.to_thread(self._compile, sources)
+        self._said = compiled.diagnostics
+        if compiled.program is None:
+            log_diagnostics(compiled.diagnostics)
+            return invalid(compiled.diagnostics)
+        unasked = Unasked.of(compiled.program)
+        self._said = (*compiled.diagnostics, *unasked.remarks())
+        loaded = await asyncio.wrap_future(self._shadow.load(compiled.program.bytes, unasked))
+        if loaded.refusals:
+            first = loaded.refusals[0]
+            message = f"the engine refused the program: {first.code}: {first.message}"
+            return Problem(PROGRAM_REFUSED, message, first.hint)
+        self._loaded = loaded
+        self._program, self._since_ns = compiled.program, self._clock.now_ns()
+        log_diagnostics(unasked.remarks())
+        _log.info("comparing with a shadow policy", extra={"policy_hash": compiled.program.hash})
+        return None
+
+    async def _watch(self, informers: Informers) -> None:
+        problem = await informers.ensure(
+            list(self._loaded.resources), list(self._loaded.stale), whose="shadow"
+        )
+        if problem is not None:
+            self._problem = problem
+            _log.error("what the shadow policy reads cannot be watched: %s", problem.message)
+
+    async def _catch_up(self, informers: Informers) -> None:
+        while True:
+            await self._behind.wait()
+            _log.warning("the shadow policy fell behind; its cluster is listed anew")
+            await self._clock.sleep(limits.SHADOW_RESYNC_S)
+            self._behind.clear()
+            await asyncio.to_thread(self._shadow.begin_anew)
+            await informers.list_anew()
+
+    def _fell_behind(self) -> None:
+        """In any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._behind.set)

@@ -1,0 +1,1 @@
+"""What must happen to a pod's volumes before it is bound."""

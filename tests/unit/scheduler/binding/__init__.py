@@ -1,0 +1,1 @@
+"""Tests of binds and reservations."""

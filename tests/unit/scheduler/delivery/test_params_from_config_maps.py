@@ -1,0 +1,111 @@
+"""Params from ConfigMaps of the cluster: read with the policies, and told when they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kpolicy.clock import SystemClock
+from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource, WithConfigMaps
+from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.testing.control_plane import ControlPlane
+from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
+from tests.unit.policy.policies import policy, profile
+from tests.unit.scheduler.delivery.watched_config_maps import watching
+from tests.unit.scheduler.world import WAIT_S
+
+TEXT = policy(
+    """
+params: {most: {type: int, default: 4}}
+paramsFrom: [{configMap: {namespace: kube-system, name: numbers}}]
+predicates: [{name: a, expression: pod.priority < params.most}]
+"""
+)
+
+
+def config_map(most: str) -> dict[str, object]:
+    metadata = {"name": "numbers", "namespace": "kube-system"}
+    data = {"most": most, "also.yaml": "kind: none"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+@asynccontextmanager
+async def with_config_maps(
+    control_plane: ControlPlane, *sources: Source
+) -> AsyncIterator[WithConfigMaps]:
+    clock = SystemClock()
+    async with watching(control_plane) as watches:
+        yield WithConfigMaps(FixedSource(sources), watches, clock)
+
+
+async def read(control_plane: ControlPlane, *sources: Source) -> tuple[Source, ...] | Problem:
+    async with with_config_maps(control_plane, *sources) as source:
+        return await source.read()
+
+
+def priority_below(sources: tuple[Source, ...] | Problem) -> object:
+    assert not isinstance(sources, Problem), sources
+    compiled = compile_policy(sources)
+    assert compiled.diagnostics == ()
+    return profile(compiled)["filters"][0]["expression"]["constants"]
+
+
+def literal(most: int) -> object:
+    sources = (Source("p.yaml", TEXT.replace("numbers}", "numbers, optional: true}")),)
+    given = compile_policy(sources, params={"most": most})
+    return profile(given)["filters"][0]["expression"]["constants"]
+
+
+async def test_a_config_map_of_the_cluster_gives_values() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(config_map("7"))
+        sources = await read(control_plane, Source("p.yaml", TEXT))
+    assert priority_below(sources) == literal(7) != literal(4)
+
+
+async def test_a_manifest_among_the_files_comes_before_the_cluster() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(config_map("7"))
+        beside = Source("map.json", json.dumps(config_map("5")), is_named=False)
+        sources = await read(control_plane, Source("p.yaml", TEXT), beside)
+    assert isinstance(sources, tuple)
+    assert len(sources) == 2
+
+
+async def test_one_that_is_not_there_is_for_the_compiler_to_tell() -> None:
+    async with ControlPlane() as control_plane:
+        sources = await read(control_plane, Source("p.yaml", TEXT))
+    assert isinstance(sources, tuple)
+    assert [one.code for one in compile_policy(sources).diagnostics] == ["KP123"]
+
+
+async def test_one_that_must_not_be_read_keeps_the_policy_out() -> None:
+    rule = FaultRule(RequestFault(status=403), resource="configmaps")
+    async with ControlPlane(faults=ScriptedFaults([rule])) as control_plane:
+        control_plane.add(config_map("7"))
+        problem = await read(control_plane, Source("p.yaml", TEXT))
+    assert isinstance(problem, Problem)
+    assert problem.code == "KPS101"
+    assert "takes params from the ConfigMap kube-system/numbers: cannot list" in problem.message
+    assert "RBAC" in problem.hint
+
+
+async def test_a_change_in_the_cluster_is_told_and_read() -> None:
+    async with (
+        ControlPlane() as control_plane,
+        with_config_maps(control_plane, Source("p.yaml", TEXT)) as source,
+    ):
+        before = await source.read()
+        changed = asyncio.create_task(source.changed())
+        await asyncio.sleep(0)
+        assert not changed.done()
+        control_plane.add(config_map("6"))
+        await asyncio.wait_for(changed, WAIT_S)
+        after = await source.read()
+    assert isinstance(before, tuple)
+    assert len(before) == 1
+    assert priority_below(after) == literal(6)

@@ -1,0 +1,30 @@
+"""Watched ConfigMaps of an embedded control plane, for tests.
+
+Owns the client and the task group that the watches live in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.api import ApiClient
+from kpolicy.heartbeat import Heartbeats
+from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
+from kpolicy.testing.control_plane import ControlPlane
+from tests.unit.scheduler.world import connection
+
+
+@asynccontextmanager
+async def watching(control_plane: ControlPlane) -> AsyncIterator[ConfigMapWatches]:
+    clock = SystemClock()
+    async with (
+        ApiClient(connection(control_plane.url), clock) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        watches = ConfigMapWatches(client, clock, Random(1), group, heartbeats=Heartbeats(clock))
+        yield watches
+        watches.keep(())

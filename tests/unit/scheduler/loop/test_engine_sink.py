@@ -1,0 +1,148 @@
+"""The informers' sink: whom the queue hears of, and what is said about unreadable objects."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kpolicy.clock import ManualClock
+from kpolicy.engine import Wake
+from kpolicy.scheduler.loop.engine_sink import EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.testing import pod
+from tests.unit.scheduler.small_engine import SmallEngine, applied
+
+
+class Rig:
+    def __init__(self, *profiles: str) -> None:
+        clock = ManualClock()
+        self.engine, self.queue = SmallEngine(), Queue()
+        self.left: list[str] = []
+        self.pokes = 0
+        self.calls: list[str] = []
+        self.thread = EngineThread(
+            self.engine,
+            clock,
+            lambda call, seconds: self.calls.append(call),
+        )
+        self.sink = EngineSink(
+            self.thread, self.queue, clock, on_work=self.poked, on_left=self.left.append
+        )
+        self.sink.serve(frozenset(profiles))
+
+    def poked(self) -> None:
+        self.pokes += 1
+
+
+@contextmanager
+def rig_of(*profiles: str) -> Iterator[Rig]:
+    rig = Rig(*profiles)
+    try:
+        yield rig
+    finally:
+        rig.thread.stop()
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    with rig_of("kpolicy") as made:
+        yield made
+
+
+def stored(name: str, version: str = "5", **words: Any) -> dict[str, Any]:
+    made = pod(name, **words)
+    made["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": version}
+    return made
+
+
+def page(*items: dict[str, Any], token: str = "") -> bytes:
+    metadata = {"resourceVersion": "9", "continue": token}
+    return json.dumps({"metadata": metadata, "items": items}).encode()
+
+
+def line(kind: str, item: dict[str, Any]) -> bytes:
+    return json.dumps({"type": kind, "object": item}).encode() + b"\n"
+
+
+async def test_a_list_fills_the_queue_and_what_it_does_not_name_is_gone(rig: Rig) -> None:
+    await rig.sink.list_begin("pods")
+    read = await rig.sink.list_page("pods", page(stored("a"), stored("b"), token="more"))
+    assert (read.continue_token, read.resource_version) == ("more", "9")
+    await rig.sink.list_page("pods", page(stored("c")))
+    await rig.sink.list_end("pods", "9")
+    assert {one.name for one in rig.queue.pop_batch(10, 0)} == {"a", "b", "c"}
+    assert rig.pokes
+    await rig.sink.list_begin("pods")
+    await rig.sink.list_page("pods", page(stored("b")))
+    await rig.sink.list_end("pods", "10")
+    assert (len(rig.queue), sorted(rig.left)) == (1, ["uid-a", "uid-c"])
+    assert rig.calls.count("list_page") == 3
+
+
+async def test_only_pods_of_served_profiles_come_into_the_queue() -> None:
+    lines = b"".join(
+        line("ADDED", stored(name, scheduler_name=profile))
+        for name, profile in (("a", "kpolicy"), ("b", "batch"), ("c", "default-scheduler"))
+    )
+    with rig_of("kpolicy", "batch") as two, rig_of("*") as everyone:
+        await two.sink.lines("pods", lines)
+        assert {one.name for one in two.queue.pop_batch(10, 0)} == {"a", "b"}
+        await everyone.sink.lines("pods", lines)
+        assert len(everyone.queue) == 3
+
+
+async def test_a_pod_on_a_node_needs_us_no_more(rig: Rig) -> None:
+    await rig.sink.lines("pods", line("ADDED", stored("a")) + line("ADDED", stored("b")))
+    await rig.sink.lines("pods", line("MODIFIED", stored("a", node_name="n")))
+    await rig.sink.lines("pods", line("DELETED", stored("b")))
+    assert (len(rig.queue), rig.left) == (0, ["uid-a", "uid-b"])
+
+
+async def test_wakes_move_parked_pods_and_say_why(rig: Rig) -> None:
+    await rig.sink.lines("pods", line("ADDED", stored("a")))
+    rig.queue.pop_batch(1, 0)
+    rig.queue.parked("uid-a", ["Fit"], 0)
+    pokes = rig.pokes
+    await rig.sink.take_wakes([Wake("uid-a", "NodeAdd")])
+    assert rig.queue.statistics().incoming["backoff", "NodeAdd"] == 1
+    assert rig.pokes == pokes + 1
+
+
+async def test_many_pods_are_taken_in_slices_and_none_is_lost(rig: Rig) -> None:
+    lines = b"".join(line("ADDED", stored(f"p{number}")) for number in range(4500))
+    await rig.sink.lines("pods", lines)
+    assert len(rig.queue) == 4500
+
+
+async def test_what_the_watch_says_of_itself_is_passed_on(rig: Rig) -> None:
+    rig.engine.watch = lambda *_: applied(  # type: ignore[method-assign]
+        "7", status=(410, "Expired", "too old")
+    )
+    read = await rig.sink.lines("pods", b"")
+    assert read.resource_version == "7"
+    assert read.status is not None
+    assert (read.status.code, read.status.reason, read.status.message) == (
+        410,
+        "Expired",
+        "too old",
+    )
+
+
+async def test_an_unreadable_object_is_counted_each_time_and_named_once(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = stored("bad", labels={"unreadable": "yes"})
+    with caplog.at_level(logging.WARNING, "kpolicy"):
+        for _ in range(3):
+            await rig.sink.lines("pods", line("MODIFIED", bad) + line("ADDED", stored("good")))
+    assert rig.sink.unreadable == {"pods": 3}
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot read pods bad: it is left out of every decision"
+    ]
+    assert len(rig.queue) == 1, "it costs that object only"

@@ -1,0 +1,114 @@
+"""What runs beside the cycle: the flush, the measuring of lag, the summary."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from kpolicy.clock import ManualClock
+from kpolicy.scheduler.long_tasks import flush_parked, log_summary, measure_lag
+from kpolicy.scheduler.loop.engine_sink import EngineSink
+from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.telemetry.metrics import Histogram
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
+from kpolicy.testing import pod
+from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.small_engine import SmallEngine
+
+
+class Poked:
+    def __init__(self) -> None:
+        self.times = 0
+
+    def poke(self) -> None:
+        self.times += 1
+
+
+async def test_parked_pods_are_flushed_after_five_minutes() -> None:
+    clock, queue, poked, engine = ManualClock(), Queue(), Poked(), SmallEngine()
+    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    sink = EngineSink(thread, queue, clock, on_work=poked.poke, on_left=lambda uid: None)
+    queue.changed(Pending("a"), 0)
+    queue.pop_batch(1, 0)
+    queue.parked("a", ["Fit"], 0)
+    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
+        await clock.advance(299)
+        assert queue.statistics().parked == 1
+        await clock.advance(31)
+        assert queue.statistics().parked == 0
+        assert poked.times == 1
+        assert [one.uid for one in queue.pop_batch(1, clock.monotonic_ns())] == ["a"]
+    thread.stop()
+
+
+async def test_pods_the_queue_had_no_room_for_are_fetched_when_there_is() -> None:
+    clock, queue, poked, engine = ManualClock(), Queue(pods_max=1), Poked(), SmallEngine()
+    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    sink = EngineSink(thread, queue, clock, on_work=poked.poke, on_left=lambda uid: None)
+    sink.serve(frozenset({"kpolicy"}))
+    for name in ("a", "b"):
+        made = pod(name)
+        made["metadata"]["uid"] = name
+        engine.pods[name] = made
+    await sink.take_pods(engine.pending())
+    assert queue.statistics().refused == 1
+    queue.gone("a")
+    del engine.pods["a"]
+    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
+        await clock.advance(31)
+        for _ in range(1000):
+            if len(queue):
+                break
+            await asyncio.sleep(0.001)
+        assert [one.uid for one in queue.pop_batch(1, 0)] == ["b"]
+    thread.stop()
+
+
+async def test_lag_is_how_late_a_sleep_ends(caplog: pytest.LogCaptureFixture) -> None:
+    clock, lag = ManualClock(), Histogram("lag", "L.", (0.001, 0.1, 1.0))
+    with caplog.at_level(logging.WARNING, "kpolicy"):
+        async with _running(measure_lag(clock, lag)):
+            await clock.advance(1)
+            assert lag.count() == 10
+            clock._monotonic_ns += 2_000_000_000  # the loop was held up
+            await clock.advance(0.1)
+    on_time, *_ = lag.lines()
+    assert on_time == 'lag_bucket{le="0.001"} 11', "before it and after it"
+    assert lag.count() == 12
+    assert [record.getMessage() for record in caplog.records] == ["the event loop was held up"]
+
+
+async def test_a_summary_is_written_only_when_something_happened(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, nobody = ManualClock(), object()
+    reporter = Reporter(clock, nobody, nobody, SchedulerMetrics(), Traces())  # type: ignore[arg-type]
+    with caplog.at_level(logging.INFO, "kpolicy"):
+        async with _running(log_summary(reporter, Queue(), clock)):
+            await clock.advance(100)
+            assert caplog.records == []
+            reporter.tally.placed, reporter.tally.parked = 7, 2
+            await clock.advance(100)
+    assert [record.getMessage() for record in caplog.records] == ["placed 7, parked 2, failed 0"]
+
+
+class _running:  # noqa: N801  reads as a statement
+    """The loop under test as a task, as long as the block."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = asyncio.ensure_future(work)
+
+    async def __aenter__(self) -> None:
+        await asyncio.sleep(0)
+
+    async def __aexit__(self, *_: object) -> None:
+        assert not self._task.done(), "it ends only when cancelled"
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)

@@ -1,0 +1,65 @@
+"""A node is told before slow work: within a budget, by who leads, and never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kpolicy.clock import ManualClock
+from kpolicy.scheduler.limits import NOMINATION_S_MAX, NOMINATIONS_IN_FLIGHT_MAX
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.volumes.pre_binds import Nominations
+from tests.unit.scheduler.pods import Pending
+
+
+class SlowStatus:
+    """Written when the test says so."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, str, str]] = []
+        self.answered = asyncio.Event()
+
+    def nominate(self, namespace: str, name: str, uid: str, node: str) -> None:
+        self.told.append((namespace, name, uid, node))
+
+    async def at_rest(self, uid: str) -> None:
+        await self.answered.wait()
+
+
+def queued(uid: str) -> QueuedPod:
+    queue = Queue()
+    queue.changed(Pending(uid, name=uid), 0)
+    (pod,) = queue.pop_batch(1, 0)
+    return pod
+
+
+async def test_it_is_waited_for() -> None:
+    clock, status = ManualClock(), SlowStatus()
+    telling = asyncio.create_task(Nominations(status, clock, lambda: True).tell(queued("a"), "n1"))
+    await clock.settle()
+    assert status.told == [("default", "a", "a", "n1")]
+    assert not telling.done()
+    status.answered.set()
+    await telling
+
+
+async def test_who_may_not_lead_any_more_tells_nothing() -> None:
+    status = SlowStatus()
+    await Nominations(status, ManualClock(), lambda: False).tell(queued("a"), "n1")
+    assert status.told == []
+
+
+async def test_a_burst_has_a_budget_and_an_end() -> None:
+    """Whose turn does not come in time goes on without."""
+    clock, status = ManualClock(), SlowStatus()
+    nominations = Nominations(status, clock, lambda: True)
+    many = 3 * NOMINATIONS_IN_FLIGHT_MAX
+    telling = [asyncio.create_task(nominations.tell(queued(str(n)), "n1")) for n in range(many)]
+    await clock.settle()
+    assert len(status.told) == NOMINATIONS_IN_FLIGHT_MAX
+    await clock.advance(NOMINATION_S_MAX + 1)
+    await asyncio.gather(*telling)
+    assert len(status.told) == NOMINATIONS_IN_FLIGHT_MAX
+    status.answered.set()
+    await nominations.tell(queued("later"), "n2")
+    assert status.told[-1] == ("default", "later", "later", "n2")
