@@ -15,9 +15,22 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.offline.lint.names import Labelled, Names
-from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.reads import own
-from kpolicy.policy.lint.terms import is_literal
+from kpolicy.policy.cel.tree import (
+    Call,
+    Conditional,
+    Fact,
+    Field,
+    Has,
+    MemberRead,
+    NewList,
+    NewMap,
+    OptionalField,
+    Present,
+    Read,
+    Tree,
+    own_nodes,
+)
+from kpolicy.policy.lint.terms import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.nearest import nearest
 
@@ -129,81 +142,90 @@ def _is_absent(named: Named, names: Names) -> bool:
 
 
 def _named(tree: Tree) -> Iterator[Named]:
-    for part in own(tree):
-        if part.op in ("fact", "present", "member", "present_member"):
-            yield from _of_fact(part)
-        elif part.op == "call" and part.name in ("equals_any", "not_equals_any", "in_list"):
-            yield from _of_comparison(part)
-        elif part.op == "call" and part.name in ("selector_string", "selector_map"):
-            yield from _of_selector(part)
-        elif part.op in ("optional_field", "field", "has"):
-            kind = _of_map(part.args[0])
-            yield from (Named(kind, part.name, part.span),) if kind else ()
-        elif part.op == "call" and part.name in ("optional_index", "index_map"):
-            kind = _of_map(part.args[0])
-            yield from _texts(kind, part.args[1:]) if kind else ()
+    for part in own_nodes(tree):
+        match part:
+            case Fact() | MemberRead():
+                yield from _of_read(part)
+            case Present(read=read):
+                yield from _of_read(read)
+            case Call("equals_any" | "not_equals_any", (left, right)):
+                yield from _of_comparison(left, (right,))
+                yield from _of_comparison(right, (left,))
+            case Call("in_list", (item, listed)):
+                yield from _of_comparison(
+                    item, listed.args if isinstance(listed, NewList) else (listed,)
+                )
+            case Call("selector_string" | "selector_map", (held,)):
+                yield from _of_selector(held)
+            case Call("optional_index" | "index_map", (holder, key)):
+                kind = _of_map(holder)
+                yield from _texts(kind, (key,)) if kind else ()
+            case Field(operand=holder) | Has(operand=holder) | OptionalField(operand=holder):
+                kind = _of_map(holder)
+                yield from (Named(kind, part.name, part.span),) if kind else ()
 
 
-def _of_fact(part: Tree) -> Iterator[Named]:
-    kind = _LABELS.get(part.name)
+def _of_read(read: Read) -> Iterator[Named]:
+    kind = _LABELS.get(read.name)
     if kind is not None:
-        yield from _texts(kind, part.args[-1:])
+        yield from _texts(kind, read.args[-1:])
         return
-    if part.name in _RESOURCE_MAPS:
-        yield from _texts("resource", part.args[-1:])
+    if read.name in _RESOURCE_MAPS:
+        yield from _texts("resource", read.args[-1:])
         return
-    names = part.name.split(".")
+    names = read.name.split(".")
     if "domain" in names or names[-1] == "domains":
-        yield from _texts("node", part.args[:1])
+        yield from _texts("node", read.args[:1])
     if names[-1] in _RESOURCES:
-        strings = [arg for arg in part.args if arg.type.name == "string"]
+        strings = [arg for arg in read.args if arg.type.name == "string"]
         yield from _texts("resource", strings[-1:])
 
 
 def _of_map(holder: Tree) -> str:
     """Whose labels it holds, as in `node.metadata.?labels.?zone`; empty if it holds none."""
-    if holder.op == "conditional":
-        return _of_map(holder.args[1])
-    if holder.op == "call" and holder.name == "optional_of_any":
-        return _of_map(holder.args[0])
-    return _LABELS.get(f"{holder.name}[]", "") if holder.op == "fact" else ""
+    match holder:
+        case Conditional(yes=yes):
+            return _of_map(yes)
+        case Call("optional_of_any", (value,)):
+            return _of_map(value)
+        case Fact(name=name):
+            return _LABELS.get(f"{name}[]", "")
+    return ""
 
 
-def _of_comparison(part: Tree) -> Iterator[Named]:
-    for side, other in (part.args, part.args[::-1]):
-        texts = other.args if part.name == "in_list" and other.op == "list" else (other,)
-        if side.op == "field" and side.name == "key" and side.args[0].type.name in _TAINTS:
+def _of_comparison(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
+    match side:
+        case Field(name="key", operand=holder) if holder.type.name in _TAINTS:
             yield from _texts("taint", texts)
-        elif side.op == "fact" and side.name in _NAMESPACES:
+        case Fact(name=name) if name in _NAMESPACES:
             yield from _texts("namespace name", texts)
-        else:
+        case _:
             yield from _of_value(side, texts)
-        if part.name == "in_list":
-            return
 
 
 def _of_value(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
     """A label compared with a text, also by way of `label(x, 'k')`."""
-    read = side.args[1] if side.op == "conditional" else side
-    kind = _LABELS.get(read.name) if read.op in ("fact", "member") else None
-    if kind is None or not is_literal(read.args[-1]):
+    read = side.yes if isinstance(side, Conditional) else side
+    kind = _LABELS.get(read.name) if isinstance(read, Read) else None
+    key = literal_text(read.args[-1]) if kind is not None and isinstance(read, Read) else None
+    if kind is None or key is None:
         return
     for named in _texts(kind, texts):
         if named.name:
-            yield Named(kind, str(read.args[-1].value), named.span, named.name)
+            yield Named(kind, key, named.span, named.name)
 
 
-def _of_selector(part: Tree) -> Iterator[Named]:
-    (held,) = part.args
-    if held.op == "map":
+def _of_selector(held: Tree) -> Iterator[Named]:
+    text = literal_text(held)
+    if isinstance(held, NewMap):
         yield from _texts("pod", held.args[::2])
-    elif is_literal(held) and isinstance(held.value, str):
-        bare = re.sub(r"\([^)]*\)", "", held.value)
-        for found in _SELECTOR_KEY.finditer(bare):
+    elif text is not None:
+        for found in _SELECTOR_KEY.finditer(re.sub(r"\([^)]*\)", "", text)):
             yield Named("pod", found[1], held.span)
 
 
 def _texts(kind: str, trees: Iterable[Tree]) -> Iterator[Named]:
     for tree in trees:
-        if is_literal(tree) and isinstance(tree.value, str):
-            yield Named(kind, tree.value, tree.span)
+        text = literal_text(tree)
+        if text is not None:
+            yield Named(kind, text, tree.span)

@@ -19,9 +19,9 @@ from kpolicy.offline.lint.verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshot import Snapshot
 from kpolicy.policy.assembly.cycle_cost import beyond
 from kpolicy.policy.assembly.resolve import AppliedRule
+from kpolicy.policy.cel.tree import Read, own_nodes
 from kpolicy.policy.compile import Compiled, Examined, examine
-from kpolicy.policy.lint.reads import own
-from kpolicy.policy.lint.terms import is_literal, is_lookup
+from kpolicy.policy.lint.terms import is_lookup, literal_text
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import Path
 from kpolicy.policy.yaml.source import Source
@@ -128,12 +128,14 @@ class _Against:
         found: dict[Place, str] = {}
         for policy in self._written:
             for at in policy.all():
-                for part in own(at.tree):
-                    held = labelled(part.name, self._names) if is_lookup(part) else None
-                    if held is None or not part.args or not is_literal(part.args[-1]):
+                for part in own_nodes(at.tree):
+                    if not is_lookup(part) or not isinstance(part, Read):
+                        continue
+                    held = labelled(part.name, self._names)
+                    key = literal_text(part.args[-1]) if part.args else None
+                    if held is None or key is None:
                         continue
                     kind, all_of = held
-                    key = str(part.args[-1].value)
                     place = policy.say(at, "KP301", "", part.span).place
                     if place is None or not all_of.total:
                         continue

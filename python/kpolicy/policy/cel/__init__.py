@@ -4,8 +4,8 @@
 environment gives the same bytes.
 """
 
-from .compile import CompiledExpression, compile_expression
-from .environment import Environment, Parameter
+from .compile import compile_expression
+from .environment import CompiledExpression, Environment, Parameter
 from .types import Type, parse_type
 
 __all__ = [

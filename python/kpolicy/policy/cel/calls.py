@@ -1,29 +1,25 @@
 """Calls of functions and operators: overload resolution.
 
-Owns the choice among overloads and what is said when none fits. Operands of type `dyn` leave the
-choice to the engine, by the name of the family.
+Chooses among the overloads and reports when none fits. Operands of type `dyn` leave the choice to
+the engine, by the name of the family.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final
 
 from kpolicy.diagnostics import Hint, Note
 from kpolicy.policy.nearest import suggestion
 
-from . import ast, cost, functions, members, special
+from . import ast, cost, functions
 from .catalogue import resource_unit
-from .catalogue_rows import Time
 from .constants import check_constant
 from .functions import Overload
 from .scope import Scope, no_clock
-from .tree import Tree
+from .tree import Call, Reported, Tree, latest, text_of
 from .types import BOOL, DYN, ERROR, NULL, NUMBERS, Type, fits, joined, substituted
 
-Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
-
-_SYMBOLS = {
+_SYMBOLS: Final = {
     "_==_": "==",
     "_!=_": "!=",
     "_<_": "<",
@@ -39,55 +35,10 @@ _SYMBOLS = {
     "!_": "!",
     "-_": "-",
 }
-_UNITS_MEET = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
+_SAME_UNITS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
 
 
-def call(scope: Scope, node: ast.Call, check: Check) -> Tree:
-    """A call that is no macro."""
-    target = node.target
-    if target is None:
-        if node.name == "label":
-            return special.label(scope, node, check)
-        args = [check(scope, arg) for arg in node.args]
-        made = special.contained(scope, node, args) if node.name == "_in_" else None
-        return made or _resolved(scope, node, node.name, args, False)
-    extreme = special.extreme(scope, node, check)
-    if extreme is not None:
-        return extreme
-    namespaced = _namespaced(scope, node)
-    if namespaced:
-        return _resolved(scope, node, namespaced, [check(scope, arg) for arg in node.args], False)
-    receiver = check(scope, target)
-    if receiver.type == ERROR:
-        for arg in node.args:
-            check(scope, arg)
-        return Tree("constant", ERROR, node.span)
-    described = scope.environment.catalogue.object_type(receiver.type)
-    if described is not None and node.name in described.members:
-        return members.method(scope, receiver, described, node, check)
-    made = special.with_receiver(scope, receiver, node, check)
-    if made is not None:
-        return made
-    args = [receiver, *(check(scope, arg) for arg in node.args)]
-    if described is not None and not functions.candidates(node.name, True):
-        return members.no_member(scope, described, node.name, node.name_span)
-    return _resolved(scope, node, node.name, args, True)
-
-
-def _namespaced(scope: Scope, node: ast.Call) -> str:
-    """`math.greatest` as one name, unless `math` is something here."""
-    names: list[str] = [node.name]
-    target = node.target
-    while isinstance(target, ast.Select) and not target.optional:
-        names.append(target.name)
-        target = target.operand
-    if not isinstance(target, ast.Identifier) or target.name in scope.bound:
-        return ""
-    name = ".".join([target.name, *reversed(names)])
-    return name if functions.candidates(name, False) else ""
-
-
-def _resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
+def resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
     candidates = functions.candidates(name, member)
     if not candidates:
         return _unknown(scope, node, name, args, member)
@@ -110,24 +61,23 @@ def _resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member:
     if name in ("_==_", "_!=_"):
         _never_equal(scope, node, args, name)
     result = _with_unit(result, name, args)
-    tree = Tree(
-        "call",
-        result,
-        node.span,
+    call = Call(
+        identity,
         tuple(args),
-        name=identity,
-        time=max((arg.time for arg in args), default=Time.CONST),
+        type=result,
+        span=node.span,
+        time=latest(args),
         size=cost.size_of(overload.family, args),
         cost=cost.of_call(overload.family, args),
     )
-    return check_constant(scope, overload.family, tree, node)
+    return check_constant(scope, overload.family, call)
 
 
 def _error(node: ast.Call, candidates: tuple[Overload, ...]) -> Tree:
     """Part of it was reported; what is sure of the result helps to find more."""
     results = {one.result for one in candidates}
     only = results.pop() if len(results) == 1 else ERROR
-    return Tree("constant", only if only == BOOL else ERROR, node.span)
+    return Reported(type=only if only == BOOL else ERROR, span=node.span)
 
 
 def _matched(overload: Overload, args: list[Tree]) -> dict[str, Type] | None:
@@ -158,7 +108,7 @@ def _with_unit(result: Type, name: str, args: list[Tree]) -> Type:
 
 
 def _compare_units(scope: Scope, node: ast.Call, name: str, args: list[Tree]) -> None:
-    if name not in _UNITS_MEET or len(args) != 2:
+    if name not in _SAME_UNITS or len(args) != 2:
         return
     a, b = args[0].type.unit, args[1].type.unit
     if a and b and a != b:
@@ -231,8 +181,9 @@ def _overload_hint(args: list[Tree], node: ast.Call) -> Hint | str:
     text, other = (a, b) if a.type.name == "string" else (b, a)
     if text.type.name == "string" and node.name == "_+_":
         return "write `string(…)` around the other operand"
-    if text.type.name == "string" and isinstance(text.value, str) and other.type.name == "int":
-        return _written_as_number(text, text.value, other.type.unit)
+    value = text_of(text)
+    if value is not None and text.type.name == "string" and other.type.name == "int":
+        return _number_hint(text, value, other.type.unit)
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"
     if {a.type.name, b.type.name} == {"int", "uint"}:
@@ -240,11 +191,10 @@ def _overload_hint(args: list[Tree], node: ast.Call) -> Hint | str:
     return ""
 
 
-def _written_as_number(text: Tree, value: str, unit: str) -> Hint:
+def _number_hint(text: Tree, value: str, unit: str) -> Hint:
     """`'500m'` as `cpu('500m')`, `'5'` as `5`."""
     if value.isascii() and value.isdecimal():
         number = str(int(value))
     else:
         number = f"{'cpu' if unit == 'milli-cpu' else 'units'}('{value}')"
-    is_constant = text.op == "constant"
-    return Hint(f"write `{number}`", number if is_constant else "", text.span)
+    return Hint(f"write `{number}`", number, text.span)

@@ -1,26 +1,39 @@
 """Syntax tree to checked tree.
 
-Owns the walk, names, literals and conditions; members, calls and macros have modules of their own.
-Reports what is wrong and goes on, so that one run finds everything. Recursion is bounded by the
-depth of the syntax tree.
+`Checker` walks the syntax, and hands the checked operands on to the modules that know members,
+calls and macros. It reports what is wrong and goes on, so that one run finds everything. The depth
+of the syntax tree bounds its recursion.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
 
-from kpolicy.policy.nearest import suggestion
-
-from . import ast, calls, macros, members
-from .catalogue_rows import Time
-from .scope import Scope, no_clock
-from .tree import Tree
+from . import ast, calls, functions, macros, members, names, special
+from .scope import Scope, untyped
+from .tree import (
+    And,
+    Bind,
+    Conditional,
+    Constant,
+    Fact,
+    Has,
+    Loop,
+    NewList,
+    NewMap,
+    Or,
+    Reported,
+    Slot,
+    Tree,
+    latest,
+)
 from .types import (
     BOOL,
     DYN,
     ERROR,
     NULL,
-    TYPE,
     Type,
     fits,
     joined,
@@ -29,270 +42,288 @@ from .types import (
     optional_of,
 )
 
-# Names of types as values, by what the engine calls them.
-_TYPE_NAMES = {
-    "bool": "bool",
-    "int": "int",
-    "uint": "uint",
-    "double": "double",
-    "string": "string",
-    "bytes": "bytes",
-    "list": "list",
-    "map": "map",
-    "type": "type",
-    "null_type": "null_type",
-    "optional_type": "optional_type",
-    "google.protobuf.Timestamp": "google.protobuf.Timestamp",
-    "google.protobuf.Duration": "google.protobuf.Duration",
-    "net.IP": "net.IP",
-    "net.CIDR": "net.CIDR",
-    "kubernetes.Quantity": "kubernetes.Quantity",
-    "kubernetes.Semver": "kubernetes.Semver",
-    "kubernetes.URL": "kubernetes.URL",
-    "kubernetes.NamedFormat": "kubernetes.NamedFormat",
-}
-_KINDS = {kind: Type(kind) for kind in ("bool", "int", "uint", "double", "string", "bytes")}
+_KEY_TYPES: Final = frozenset({"bool", "int", "uint", "string", "dyn", "error"})
 
 
-def check(scope: Scope, node: ast.Expression) -> Tree:
-    """The checked tree; parts that were reported have the type `error`."""
-    if isinstance(node, ast.Literal):
-        return _literal(node)
-    if isinstance(node, ast.Identifier):
-        return _identifier(scope, node)
-    if isinstance(node, ast.Select):
-        named = qualified(scope, node)
-        return named if named is not None else members.select(scope, node, check)
-    if isinstance(node, ast.Index):
-        return members.index(scope, node, check)
-    if isinstance(node, ast.ListLiteral):
-        return _list(scope, node)
-    if isinstance(node, ast.MapLiteral):
-        return _map(scope, node)
-    return _call(scope, node)
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """Checks one expression in `scope`; parts that were reported have the type `error`."""
+
+    scope: Scope
+
+    def check(self, node: ast.Expression) -> Tree:
+        match node:
+            case ast.Literal():
+                return _literal(node)
+            case ast.Identifier():
+                return names.identifier(self.scope, node)
+            case ast.Select():
+                named = names.qualified(self.scope, node)
+                return named or members.field_of(self.scope, self.check(node.operand), node)
+            case ast.Index():
+                operand, key = self.check(node.operand), self.check(node.index)
+                return members.index(self.scope, operand, key, node)
+            case ast.ListLiteral():
+                return self._list(node)
+            case ast.MapLiteral():
+                return self._map(node)
+            case ast.Call():
+                return self._operation(node)
+            case _:
+                assert_never(node)
+
+    def _all(self, nodes: Sequence[ast.Expression]) -> list[Tree]:
+        return [self.check(node) for node in nodes]
+
+    # Literals and operators.
+
+    def _list(self, node: ast.ListLiteral) -> Tree:
+        items = self._all(node.items)
+        kinds = self._item_types(items, node.optional)
+        return NewList(
+            tuple(items),
+            _indices(node.optional),
+            type=list_of(joined(kinds)),
+            span=node.span,
+            time=latest(items),
+            size=len(items),
+            cost=10,
+        )
+
+    def _map(self, node: ast.MapLiteral) -> Tree:
+        keys = self._all([entry.key for entry in node.entries])
+        values = self._all([entry.value for entry in node.entries])
+        flags = [entry.optional for entry in node.entries]
+        for key in keys:
+            if key.type.name not in _KEY_TYPES:
+                self.scope.report("KP204", f"a key of a map cannot be {key.type}", key.span)
+        kinds = self._item_types(values, flags)
+        args = tuple(tree for entry in zip(keys, values, strict=True) for tree in entry)
+        return NewMap(
+            args,
+            _indices(flags),
+            type=map_of(joined([key.type for key in keys]), joined(kinds)),
+            span=node.span,
+            time=latest(args),
+            size=len(keys),
+            cost=30,
+        )
+
+    def _item_types(self, items: Sequence[Tree], flags: Sequence[bool]) -> list[Type]:
+        """The types of the items, and what is inside of those that are marked as optional."""
+        pairs = zip(items, flags, strict=True)
+        return [self._inside(item) if flag else item.type for item, flag in pairs]
+
+    def _inside(self, tree: Tree) -> Type:
+        if tree.type.name == "optional":
+            return tree.type.parameters[0]
+        if tree.type not in (DYN, ERROR):
+            message = f"`?` needs an optional, this is {tree.type}"
+            self.scope.report("KP204", message, tree.span, "leave out the `?`")
+        return DYN
+
+    def _operation(self, node: ast.Call) -> Tree:
+        match node.name:
+            case ast.AND:
+                args = tuple(self._bool(arg, "`&&`") for arg in node.args)
+                return And(args, type=BOOL, span=node.span, time=latest(args))
+            case ast.OR:
+                args = tuple(self._bool(arg, "`||`") for arg in node.args)
+                return Or(args, type=BOOL, span=node.span, time=latest(args))
+            case ast.CONDITIONAL:
+                return self._conditional(node)
+        return self._macro(node) or self._call(node)
+
+    def _bool(self, node: ast.Expression, user: str) -> Tree:
+        return self._as_bool(self.check(node), user)
+
+    def _as_bool(self, tree: Tree, user: str) -> Tree:
+        if fits(tree.type, BOOL, {}):
+            return tree
+        hint = "compare it, for example `!= 0`" if tree.type.name in ("int", "uint") else ""
+        self.scope.report("KP204", f"{user} needs bool, this is {tree.type}", tree.span, hint)
+        return untyped(tree)
+
+    def _conditional(self, node: ast.Call) -> Tree:
+        test, yes, no = self._all(node.args)
+        test = self._as_bool(test, "the condition before `?`")
+        kind = joined([yes.type, no.type])
+        if kind == DYN and DYN not in (yes.type, no.type):
+            if {yes.type.name, no.type.name} <= {"optional", "null"}:
+                kind = optional_of(DYN)
+            else:
+                self.scope.warn(
+                    "KP208",
+                    f"the branches are {yes.type} and {no.type}: the type is only known at run "
+                    "time",
+                    node.span,
+                    "make both of one type",
+                )
+        return Conditional(
+            test,
+            yes,
+            no,
+            type=kind,
+            span=node.span,
+            time=latest((test, yes, no)),
+            size=max(yes.size, no.size),
+        )
+
+    # Macros.
+
+    def _macro(self, node: ast.Call) -> Tree | None:
+        """What a macro stands for; None when the call is not one."""
+        count = len(node.args)
+        if node.target is None:
+            return self._has(node) if node.name == "has" and count == 1 else None
+        if node.name == "bind" and count == 3 and _is_named(node.target, "cel"):
+            return self._bind(node)
+        shape = macros.LOOPS.get((node.name, count))
+        return None if shape is None else self._loop(node, node.target, shape)
+
+    def _has(self, node: ast.Call) -> Tree:
+        (arg,) = node.args
+        if not isinstance(arg, ast.Select):
+            return self.scope.report(
+                "KP204", "`has` needs a field: `has(a.b)`", arg.span, "for a key: `'k' in m`"
+            )
+        operand = self.check(arg.operand)
+        if operand.type.name == "map" and members.entries_of(operand) is None:
+            return Has(operand, arg.name, type=BOOL, span=node.span, time=operand.time)
+        tree = members.field_of(self.scope, operand, arg)
+        if tree.type == ERROR:
+            return Reported(type=BOOL, span=node.span)
+        if isinstance(tree, Conditional):
+            # An optional selection of a fact: it has a value when the fact is present.
+            return tree.test
+        there = members.present(tree, node.span)
+        return there or self.scope.report("KP204", "`has` cannot be asked of this", arg.span)
+
+    def _bind(self, node: ast.Call) -> Tree:
+        name = self._variable_name(node.args[0])
+        value = self.check(node.args[1])
+        fact = members.as_fact(value)
+        described = self.scope.environment.catalogue.object_type(fact.type)
+        if isinstance(fact, Fact) and described is not None and not described.record:
+            # An object is no value by itself: the body reads the facts that its paths end in.
+            return self._within({name: fact}, node.args[2])
+        slot = self.scope.new_slot()
+        bound = Slot(slot, type=value.type, span=node.span, time=value.time, size=value.size)
+        body = self._within({name: bound}, node.args[2])
+        return Bind(
+            value,
+            body,
+            slot,
+            type=body.type,
+            span=node.span,
+            time=max(value.time, body.time),
+            size=body.size,
+        )
+
+    def _loop(self, node: ast.Call, target: ast.Expression, shape: macros.Shape) -> Tree:
+        over = self.check(target)
+        kinds = macros.variable_types(over.type, shape)
+        if kinds is None:
+            return self.scope.report(
+                "KP204",
+                f"`{node.name}` runs over a list or a map, this is {over.type}",
+                target.span,
+            )
+        variables = [self._variable_name(arg) for arg in node.args[: shape.variables]]
+        if len(set(variables)) < len(variables):
+            message = f"`{variables[0]}` names both variables"
+            self.scope.report("KP204", message, node.args[1].span)
+        slots = tuple(self.scope.new_slot() for _ in variables)
+        size = macros.item_size(over)
+        bound = {
+            name: Slot(slot, type=kind, span=node.span, time=over.time, size=size)
+            for name, kind, slot in zip(variables, kinds, slots, strict=True)
+        }
+        body = [self._within(bound, arg) for arg in node.args[shape.variables :]]
+        tests = macros.tests_of(shape, len(body))
+        body[:tests] = [self._as_test(node, operand) for operand in body[:tests]]
+        return Loop(
+            shape.kind,
+            macros.with_range_size(over),
+            tuple(body),
+            slots,
+            type=macros.result_type(self.scope, shape, over, kinds, body[-1]),
+            span=node.span,
+            time=latest((over, *body)),
+            size=over.size,
+        )
+
+    def _variable_name(self, node: ast.Expression) -> str:
+        if isinstance(node, ast.Identifier) and not node.absolute:
+            return node.name
+        self.scope.report("KP204", "the name of a variable is expected here", node.span)
+        return ""
+
+    def _within(self, bound: Mapping[str, Slot | Fact], body: ast.Expression) -> Tree:
+        with self.scope.binding(bound):
+            return self.check(body)
+
+    def _as_test(self, node: ast.Call, operand: Tree) -> Tree:
+        if fits(operand.type, BOOL, {}):
+            return operand
+        message = f"`{node.name}` needs a bool here, this is {operand.type}"
+        self.scope.report("KP204", message, operand.span)
+        return untyped(operand)
+
+    # Calls.
+
+    def _call(self, node: ast.Call) -> Tree:
+        if node.target is None:
+            return self._global_call(node)
+        is_math = _is_named(node.target, "math") and "math" not in self.scope.bound
+        if is_math and node.name in ("greatest", "least"):
+            return special.extreme(self.scope, node, tuple(self._all(node.args)))
+        namespaced = names.namespaced(self.scope, node)
+        if functions.candidates(namespaced, False):
+            return calls.resolved(self.scope, node, namespaced, self._all(node.args), False)
+        return self._method_call(node, self.check(node.target))
+
+    def _global_call(self, node: ast.Call) -> Tree:
+        if node.name == "label":
+            if len(node.args) != 2:
+                return self._wrong_count(node, "2 arguments")
+            owner, key = self._all(node.args)
+            return special.label(self.scope, node.span, owner, key)
+        args = self._all(node.args)
+        there = special.contained(self.scope, node.span, *args) if node.name == "_in_" else None
+        return there or calls.resolved(self.scope, node, node.name, args, False)
+
+    def _method_call(self, node: ast.Call, receiver: Tree) -> Tree:
+        if receiver.type == ERROR:
+            self._all(node.args)
+            return Reported(type=ERROR, span=node.span)
+        described = self.scope.environment.catalogue.object_type(receiver.type)
+        if described is not None and node.name in described.members:
+            args = tuple(self._all(node.args))
+            return members.method(self.scope, receiver, described, node, args)
+        if node.name in ("or", "orValue") and receiver.type.name in ("optional", "dyn"):
+            if len(node.args) != 1:
+                return self._wrong_count(node, "1 argument")
+            return special.fallback(self.scope, receiver, node, self.check(node.args[0]))
+        operands = [receiver, *self._all(node.args)]
+        if described is not None and not functions.candidates(node.name, True):
+            return members.no_member(self.scope, described, node.name, node.name_span)
+        return calls.resolved(self.scope, node, node.name, operands, True)
+
+    def _wrong_count(self, node: ast.Call, wanted: str) -> Tree:
+        message = f"`{node.name}` takes {wanted}, not {len(node.args)}"
+        return self.scope.report("KP202", message, node.span)
 
 
 def _literal(node: ast.Literal) -> Tree:
     size = len(node.value) if isinstance(node.value, str | bytes) else 1
-    kind = NULL if node.kind == "null" else _KINDS[node.kind]
-    return Tree("constant", kind, node.span, value=node.value, size=size, cost=0)
+    kind = NULL if node.kind == "null" else Type(node.kind)
+    return Constant(node.value, type=kind, span=node.span, size=size, cost=0)
 
 
-def dotted(node: ast.Expression) -> str:
-    """`a.b.c` as one name; empty when it is not names all through."""
-    names: list[str] = []
-    while isinstance(node, ast.Select) and not node.optional:
-        names.append(node.name)
-        node = node.operand
-    if not isinstance(node, ast.Identifier):
-        return ""
-    return ".".join([node.name, *reversed(names)])
+def _indices(flags: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(at for at, flag in enumerate(flags) if flag)
 
 
-def qualified(scope: Scope, node: ast.Select) -> Tree | None:
-    """What a dotted name stands for as a whole: an input, a parameter, a variable, a type."""
-    name = dotted(node)
-    root = name.split(".", 1)[0]
-    if not name or (root in scope.bound and not _absolute(node)):
-        return None
-    environment = scope.environment
-    if name in environment.inputs:
-        return _input(scope, name, node)
-    if name in _TYPE_NAMES:
-        return Tree("constant", TYPE, node.span, value=_TYPE_NAMES[name], cost=0)
-    if name.count(".") != 1:
-        return None
-    if root == "params" and "params" not in environment.inputs:
-        return _parameter(scope, node)
-    if root == "variables" and "variables" not in environment.inputs:
-        return _variable(scope, node)
-    return None
-
-
-def _absolute(node: ast.Expression) -> bool:
-    while isinstance(node, ast.Select):
-        node = node.operand
-    return isinstance(node, ast.Identifier) and node.absolute
-
-
-def _input(scope: Scope, name: str, node: ast.Expression) -> Tree:
-    return Tree("fact", scope.environment.inputs[name], node.span, name=name, time=Time.POD)
-
-
-def _parameter(scope: Scope, node: ast.Select) -> Tree:
-    known = scope.environment.params
-    found = known.get(node.name)
-    if found is None:
-        hint = suggestion(node.name, known)
-        return scope.report("KP201", f"there is no parameter `{node.name}`", node.name_span, hint)
-    if found.value is not None:
-        size = len(found.value) if isinstance(found.value, str | list | tuple | dict) else 1
-        name = f"params.{node.name}"
-        return Tree(
-            "constant", found.type, node.span, value=found.value, size=size, cost=0, name=name
-        )
-    return Tree("fact", found.type, node.span, name=f"params.{node.name}", time=Time.PARAMS)
-
-
-def _variable(scope: Scope, node: ast.Select) -> Tree:
-    known = scope.environment.variables
-    found = known.get(node.name)
-    if found is None:
-        hint = suggestion(node.name, known) or "variables see only those above them"
-        return scope.report("KP201", f"there is no variable `{node.name}`", node.name_span, hint)
-    if found.tree is None:
-        scope.poisoned = True
-        return Tree("constant", ERROR, node.span)
-    inner = found.tree
-    scope.variable_levels = max(scope.variable_levels, found.variable_levels + 1)
-    return Tree(
-        "variable",
-        inner.type,
-        node.span,
-        (inner,),
-        name=node.name,
-        time=inner.time,
-        size=inner.size,
-        cost=0,
-    )
-
-
-def _identifier(scope: Scope, node: ast.Identifier) -> Tree:
-    name = node.name
-    if name in scope.bound and not node.absolute:
-        bound = scope.bound[name]
-        if bound.op == "fact":
-            return replace(bound, span=node.span)
-        return Tree(
-            "slot", bound.type, node.span, slots=bound.slots, time=bound.time, size=bound.size
-        )
-    environment = scope.environment
-    if name in environment.inputs:
-        return _input(scope, name, node)
-    if name in environment.roots:
-        root = environment.catalogue.roots[name]
-        return Tree("fact", Type(root.type), node.span, name=name, time=root.time)
-    if name in _TYPE_NAMES:
-        return Tree("constant", TYPE, node.span, value=_TYPE_NAMES[name], cost=0)
-    return _unknown(scope, node)
-
-
-def _unknown(scope: Scope, node: ast.Identifier) -> Tree:
-    environment = scope.environment
-    name = node.name
-    if name in ("params", "variables"):
-        return scope.report(
-            "KP205", f"`{name}` is no value by itself", node.span, f"write `{name}.NAME`"
-        )
-    if name in environment.catalogue.roots:
-        roots = ", ".join(f"`{root}`" for root in environment.roots)
-        return scope.report("KP201", f"`{name}` is not known here", node.span, f"here: {roots}")
-    known = [*environment.roots, *environment.inputs, *scope.bound, "params", "variables"]
-    hint = suggestion(name, known) or no_clock(name)
-    return scope.report("KP201", f"there is nothing called `{name}`", node.span, hint)
-
-
-def _list(scope: Scope, node: ast.ListLiteral) -> Tree:
-    items = [check(scope, item) for item in node.items]
-    kinds: list[Type] = []
-    for item, optional in zip(items, node.optional, strict=True):
-        kinds.append(_inside(scope, item) if optional else item.type)
-    return Tree(
-        "list",
-        list_of(joined(kinds)),
-        node.span,
-        tuple(items),
-        optional=tuple(at for at, flag in enumerate(node.optional) if flag),
-        time=latest(items),
-        size=len(items),
-        cost=10,
-    )
-
-
-def _inside(scope: Scope, tree: Tree) -> Type:
-    """The type inside an optional item of a literal."""
-    if tree.type.name == "optional":
-        return tree.type.parameters[0]
-    if tree.type not in (DYN, ERROR):
-        scope.report(
-            "KP204", f"`?` needs an optional, this is {tree.type}", tree.span, "leave out the `?`"
-        )
-    return DYN
-
-
-def _map(scope: Scope, node: ast.MapLiteral) -> Tree:
-    keys = [check(scope, entry.key) for entry in node.entries]
-    values = [check(scope, entry.value) for entry in node.entries]
-    flags = [entry.optional for entry in node.entries]
-    for key in keys:
-        if key.type.name not in ("bool", "int", "uint", "string", "dyn", "error"):
-            scope.report("KP204", f"a key of a map cannot be {key.type}", key.span)
-    kinds = [
-        _inside(scope, value) if flag else value.type
-        for value, flag in zip(values, flags, strict=True)
-    ]
-    flat = [tree for pair in zip(keys, values, strict=True) for tree in pair]
-    return Tree(
-        "map",
-        map_of(joined([key.type for key in keys]), joined(kinds)),
-        node.span,
-        tuple(flat),
-        optional=tuple(at for at, flag in enumerate(flags) if flag),
-        time=latest(flat),
-        size=len(keys),
-        cost=30,
-    )
-
-
-def latest(trees: list[Tree]) -> Time:
-    return max((tree.time for tree in trees), default=Time.CONST)
-
-
-def _call(scope: Scope, node: ast.Call) -> Tree:
-    if node.name in (ast.AND, ast.OR):
-        return _connective(scope, node)
-    if node.name == ast.CONDITIONAL:
-        return _conditional(scope, node)
-    expanded = macros.expand(scope, node, check)
-    if expanded is not None:
-        return expanded
-    return calls.call(scope, node, check)
-
-
-def _must_be_bool(scope: Scope, tree: Tree, what: str) -> Tree:
-    if fits(tree.type, BOOL, {}):
-        return tree
-    hint = "compare it, for example `!= 0`" if tree.type.name in ("int", "uint") else ""
-    scope.report("KP204", f"{what} needs bool, this is {tree.type}", tree.span, hint)
-    return scope.untyped(tree)
-
-
-def _connective(scope: Scope, node: ast.Call) -> Tree:
-    mark = "&&" if node.name == ast.AND else "||"
-    args = [_must_be_bool(scope, check(scope, arg), f"`{mark}`") for arg in node.args]
-    op = "and" if node.name == ast.AND else "or"
-    return Tree(op, BOOL, node.span, tuple(args), time=latest(args))
-
-
-def _conditional(scope: Scope, node: ast.Call) -> Tree:
-    condition, yes, no = (check(scope, arg) for arg in node.args)
-    condition = _must_be_bool(scope, condition, "the condition before `?`")
-    kind = joined([yes.type, no.type])
-    if kind == DYN and DYN not in (yes.type, no.type):
-        if {yes.type.name, no.type.name} <= {"optional", "null"}:
-            kind = optional_of(DYN)
-        else:
-            scope.warn(
-                "KP208",
-                f"the branches are {yes.type} and {no.type}: the type is only known at run time",
-                node.span,
-                "make both of one type",
-            )
-    return Tree(
-        "conditional",
-        kind,
-        node.span,
-        (condition, yes, no),
-        time=latest([condition, yes, no]),
-        size=max(yes.size, no.size),
-    )
+def _is_named(node: ast.Expression, name: str) -> bool:
+    return isinstance(node, ast.Identifier) and node.name == name

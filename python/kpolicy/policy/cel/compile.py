@@ -5,23 +5,20 @@ Owns `compile_expression`. Never raises on any text: what is wrong comes back as
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
 
 from . import cost
-from .catalogue_rows import Time
-from .check import check
-from .environment import COST_MAX, Environment
+from .check import Checker
+from .environment import COST_MAX, CompiledExpression, Environment
 from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from .parse import parse
 from .scope import Scope
 from .steps import report_steps
-from .tree import Tree
+from .tree import Loop, Tree, Variable, own_operands
 from .types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
 # Of one expression; whoever has more than these repairs the first.
@@ -29,32 +26,6 @@ DIAGNOSTICS_MAX: Final = 50
 # Of variables, each using the one before: every level costs calls of what walks the tree.
 VARIABLE_LEVELS_MAX: Final = 64
 _MACRO: Final = re.compile(r"\s*\.\s*\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledExpression:
-    """What became of one text.
-
-    `ir` is there when there are no errors, here or in a variable that is used; `reads` are the
-    facts it reads, as in the IR.
-    """
-
-    text: str
-    type: Type
-    diagnostics: tuple[Diagnostic, ...]
-    ir: dict[str, Any] | None = None
-    reads: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    time: Time = Time.CONST
-    cost: int = 0
-    variable_levels: int = 0
-    tree: Tree | None = field(default=None, repr=False)
-
-    def ir_bytes(self) -> bytes:
-        """The IR as canonical JSON; empty when there is none."""
-        if self.ir is None:
-            return b""
-        text = json.dumps(self.ir, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return text.encode("utf-8", "surrogatepass")
 
 
 def compile_expression(
@@ -85,7 +56,7 @@ def _compiled(
     if isinstance(syntax, Diagnostic):
         return CompiledExpression(text, ERROR, (syntax,))
     scope = Scope(environment)
-    tree = check(scope, syntax)
+    tree = Checker(scope).check(syntax)
     if scope.variable_levels > VARIABLE_LEVELS_MAX:
         message = f"more than {VARIABLE_LEVELS_MAX} variables stand on each other here"
         return CompiledExpression(text, ERROR, (_beyond(message, text),))
@@ -98,7 +69,7 @@ def _compiled(
     if bound > environment.cost_max:
         _too_costly(scope, tree, bound, text)
     diagnostics = _ordered(scope.diagnostics)
-    if scope.poisoned or has_errors(diagnostics):
+    if scope.is_poisoned or has_errors(diagnostics):
         return CompiledExpression(text, tree.type, diagnostics, cost=bound)
     try:
         ir = lower(tree, bound)
@@ -140,10 +111,10 @@ def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
     limit = scope.environment.cost_max
     span = worst.span
     notes: tuple[Note, ...] = ()
-    if worst.op == "loop":
+    if isinstance(worst, Loop):
         span = _head(text, worst)
         inside = f" inside a loop over {_range(text, outer)}" if outer is not None else ""
-        label = f"a loop over {_range(text, worst)} (≤ {worst.args[0].size:,}){inside}"
+        label = f"a loop over {_range(text, worst)} (≤ {worst.over.size:,}){inside}"
         notes = (Note(label, span),)
     scope.report(
         "KP401",
@@ -164,28 +135,27 @@ def _cheaper(limit: int, *, is_nested: bool) -> str:
     return f"{hint}; this policy lowers the limit by `limits.costPerNode`, from {COST_MAX:,}"
 
 
-def _range(text: str, loop: Tree) -> str:
-    span = loop.args[0].span
+def _range(text: str, loop: Loop) -> str:
+    span = loop.over.span
     return text[span.start : span.end]
 
 
-def _head(text: str, loop: Tree) -> Span:
+def _head(text: str, loop: Loop) -> Span:
     """The range and the name of the macro: what loops, without what is done each time."""
-    name = _MACRO.match(text, loop.args[0].span.end)
+    name = _MACRO.match(text, loop.over.span.end)
     return Span(loop.span.start, name.end() if name is not None else loop.span.end)
 
 
-def _worst_loop(tree: Tree) -> tuple[Tree, Tree | None]:
+def _worst_loop(tree: Tree) -> tuple[Tree, Loop | None]:
     """The innermost loop and the one around it, or the whole."""
-    worst: tuple[Tree, Tree | None] = (tree, None)
-    waiting: list[tuple[Tree, Tree | None]] = [(tree, None)]
+    worst: tuple[Tree, Loop | None] = (tree, None)
+    waiting: list[tuple[Tree, Loop | None]] = [(tree, None)]
     while waiting:
         node, outer = waiting.pop()
-        if node.op == "loop":
-            worst = (node, outer)
-        if node.op != "variable":
-            inside = node if node.op == "loop" else outer
-            waiting.extend((arg, inside) for arg in node.args)
+        inside = outer
+        if isinstance(node, Loop):
+            worst, inside = (node, outer), node
+        waiting.extend((operand, inside) for operand in own_operands(node))
     return worst
 
 
@@ -194,12 +164,13 @@ def _has_nested_loop(tree: Tree) -> bool:
     waiting, seen = [(tree, False)], set()
     while waiting:
         node, is_inside = waiting.pop()
-        if node.op == "loop" and is_inside:
+        is_loop = isinstance(node, Loop)
+        if is_loop and is_inside:
             return True
         if (id(node), is_inside) in seen:
             continue
         seen.add((id(node), is_inside))
         # A variable is evaluated once, whatever loop uses it.
-        below = (is_inside or node.op == "loop") and node.op != "variable"
-        waiting.extend((arg, below) for arg in node.args)
+        below = (is_inside or is_loop) and not isinstance(node, Variable)
+        waiting.extend((operand, below) for operand in node.operands)
     return False

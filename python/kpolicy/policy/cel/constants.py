@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from . import ast, pattern
+from . import pattern
 from .catalogue_rows import Time
 from .rows import Family
 from .scope import Scope
-from .tree import Tree
+from .tree import Call, Tree, text_of
 
 _QUANTITY: Final = re.compile(
     r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII
@@ -98,10 +98,10 @@ _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
 }
 
 
-def check_constant(scope: Scope, family: Family, tree: Tree, node: ast.Call) -> Tree:
+def check_constant(scope: Scope, family: Family, call: Call) -> Tree:
     """The call, or an error if its constant operand can never be read."""
     if family.pattern is not None:
-        written = tree.args[family.pattern]
+        written = call.args[family.pattern]
         if scope.environment.constant_patterns and written.time > Time.PARAMS:
             return scope.report(
                 "KP402",
@@ -109,17 +109,16 @@ def check_constant(scope: Scope, family: Family, tree: Tree, node: ast.Call) -> 
                 written.span,
                 "`startsWith`, or list the patterns in params",
             )
-    if not family.checked or not tree.args:
-        return tree
-    operand = tree.args[family.pattern or 0]
-    if operand.op != "constant" or not isinstance(operand.value, str):
-        return tree
-    if family.checked == "semver" and len(tree.args) > 1:
-        # What is normalized first is read by the engine alone.
-        return tree
-    check, what = _CHECKS[family.checked]
-    why = check(operand.value)
+    if not family.checked or not call.args:
+        return call
+    operand = call.args[family.pattern or 0]
+    text = text_of(operand)
+    # A version that is normalized first is read by the engine alone.
+    if text is None or (family.checked == "semver" and len(call.args) > 1):
+        return call
+    check, expected = _CHECKS[family.checked]
+    why = check(text)
     if not why:
-        return tree
+        return call
     detail = f": {why.strip()}" if why.strip() else ""
-    return scope.report("KP207", f"`{operand.value}` is not {what}{detail}", operand.span)
+    return scope.report("KP207", f"`{text}` is not {expected}{detail}", operand.span)

@@ -1,13 +1,13 @@
 """The most an expression may cost, in the units of cel-go.
 
-Owns the static bound: a node costs one, text a tenth of a byte, a loop its range times its body.
-Assumes the sizes of the catalogue. The engine counts what is really spent.
+The static bound: a node costs one, text a tenth of a unit a byte, a loop its range times its body.
+The sizes are those of the catalogue; the engine counts what is really spent.
 """
 
 from __future__ import annotations
 
 from .rows import Family
-from .tree import Tree
+from .tree import Conditional, Loop, Tree, Variable
 
 _COST_MAX = 2**62
 
@@ -42,15 +42,16 @@ def of_tree(tree: Tree) -> int:
 
 
 def _of(tree: Tree, seen: set[str]) -> int:
-    if tree.op == "variable":
-        if tree.name in seen:
-            return 1
-        seen.add(tree.name)
-    if tree.op == "conditional":
-        condition, *branches = (_of(arg, seen) for arg in tree.args)
-        return min(tree.cost + condition + max(branches), _COST_MAX)
-    if tree.op == "loop":
-        range_, *body = tree.args
-        inside = sum(_of(arg, seen) for arg in body)
-        return min(_of(range_, seen) + tree.cost + range_.size * (1 + inside), _COST_MAX)
-    return min(tree.cost + sum(_of(arg, seen) for arg in tree.args), _COST_MAX)
+    match tree:
+        case Variable(name=name):
+            if name in seen:
+                return 1
+            seen.add(name)
+            return min(tree.cost + _of(tree.value, seen), _COST_MAX)
+        case Conditional():
+            test, yes, no = (_of(operand, seen) for operand in tree.operands)
+            return min(tree.cost + test + max(yes, no), _COST_MAX)
+        case Loop(over=over):
+            inside = sum(_of(operand, seen) for operand in tree.body)
+            return min(_of(over, seen) + tree.cost + over.size * (1 + inside), _COST_MAX)
+    return min(tree.cost + sum(_of(operand, seen) for operand in tree.operands), _COST_MAX)

@@ -1,16 +1,40 @@
-"""Checked tree to IR.
+"""Checked tree to IR: the JSON that the engine reads (docs/internals/expressions.md).
 
-Owns the layout: a list of nodes in single-assignment order, constants interned, slots numbered, a
-policy variable laid out once however often it is used. Assumes a tree without errors.
+Nodes are listed in single-assignment order, constants are interned, slots numbered, and a policy
+variable is laid out once however often it is used. The tree has no errors.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
-from .tree import Tree
+from .tree import (
+    And,
+    Bind,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    Failing,
+    Field,
+    Has,
+    Loop,
+    MemberRead,
+    NewList,
+    NewMap,
+    OptionalField,
+    Or,
+    OrOptional,
+    OrValue,
+    Present,
+    Read,
+    Reported,
+    Slot,
+    Tree,
+    Variable,
+)
 from .types import DYN, ERROR, Type
 from .values import constant_json
 
@@ -22,8 +46,43 @@ NODES_MAX: Final = 8192
 SLOTS_MAX: Final = 64
 
 
+_OPS: Final[dict[type[Tree], str]] = {
+    Field: "field",
+    Has: "has",
+    OptionalField: "optional_field",
+    NewList: "list",
+    NewMap: "map",
+    And: "and",
+    Or: "or",
+    Conditional: "conditional",
+    OrValue: "or_value",
+    OrOptional: "or_optional",
+}
+
+
 class BeyondLimits(Exception):  # noqa: N818
     """The IR would be refused by the engine."""
+
+
+def lower(tree: Tree, cost: int) -> dict[str, Any]:
+    """The IR as a JSON object."""
+    layout = _Layout()
+    root = layout.add(tree)
+    return {
+        "format": FORMAT,
+        "constants": layout.constant_values,
+        "nodes": layout.nodes,
+        "root": root,
+        "spans": layout.spans,
+        "reads": [layout.reads[key] for key in sorted(layout.reads)],
+        "cost": cost,
+        "time": tree.time.name.lower(),
+        "type": _type_json(tree.type),
+    }
+
+
+def _type_json(kind: Type) -> Any:
+    return DYN.json() if kind == ERROR else kind.json()
 
 
 @dataclass(slots=True)
@@ -40,7 +99,55 @@ class _Layout:
     # The policy variable being laid out: its spans are offsets in its own text.
     within: str = ""
 
-    def emit(self, tree: Tree, node: dict[str, Any], args: list[int]) -> int:
+    def add(self, tree: Tree) -> int:
+        """Lays out a tree, operands first; the index of its node."""
+        match tree:
+            case Variable():
+                return self._variable(tree)
+            case Loop():
+                return self._loop(tree)
+            case Bind():
+                value = self.add(tree.value)
+                (number,) = self._new_slots((tree.slot,))
+                body = self.add(tree.body)
+                return self._emit(tree, {"op": "bind", "slot": number}, [value, body])
+        args = [self.add(operand) for operand in tree.operands]
+        return self._emit(tree, self._node(tree), args)
+
+    def _node(self, tree: Tree) -> dict[str, Any]:
+        match tree:
+            case Constant():
+                return {"op": "constant", "constant": self._constant(tree)}
+            case Slot(slot=slot):
+                return {"op": "slot", "slot": self.slots[slot]}
+            case Fact() | MemberRead():
+                return self._read(tree, "")
+            case Present(read=read):
+                return self._read(read, "present")
+            case Failing():
+                return {"op": "error", "message": tree.message}
+            case Call():
+                return {"op": "call", "overload": tree.name}
+            case Field() | Has() | OptionalField():
+                return {"op": _OPS[type(tree)], "name": tree.name}
+            case NewList() | NewMap():
+                optional = {"optional": list(tree.optional)} if tree.optional else {}
+                return {"op": _OPS[type(tree)], **optional}
+            case And() | Or() | Conditional() | OrValue() | OrOptional():
+                return {"op": _OPS[type(tree)]}
+            case Reported() | Variable() | Loop() | Bind():
+                raise AssertionError(f"{tree} is not laid out like this")
+            case _:
+                assert_never(tree)
+
+    def _read(self, read: Read, present: str) -> dict[str, Any]:
+        """A fact or a member of an object; with `present`, whether it is there."""
+        if isinstance(read, MemberRead):
+            return {"op": "present_member" if present else "member", "member": read.name}
+        self._note_read(read)
+        return {"op": present or "fact", "fact": read.name}
+
+    def _emit(self, tree: Tree, node: dict[str, Any], args: list[int]) -> int:
         if args:
             node["args"] = args
         node["type"] = _type_json(tree.type)
@@ -53,97 +160,47 @@ class _Layout:
         self.spans.append([*span, self.within] if self.within else span)
         return len(self.nodes) - 1
 
+    def _variable(self, tree: Variable) -> int:
+        known = self.variables.get(tree.name)
+        if known is not None:
+            return known
+        within, slots = self.within, self.slots
+        self.within, self.slots = f"variables.{tree.name}", {}
+        made = self.add(tree.value)
+        self.within, self.slots = within, slots
+        self.variables[tree.name] = made
+        return made
 
-def _type_json(kind: Type) -> Any:
-    return DYN.json() if kind == ERROR else kind.json()
+    def _loop(self, tree: Loop) -> int:
+        over = self.add(tree.over)
+        numbers = self._new_slots(tree.slots)
+        args = [over, *(self.add(operand) for operand in tree.body)]
+        node = {"op": "loop", "kind": tree.kind.value, "slots": numbers}
+        return self._emit(tree, node, args)
 
-
-def lower(tree: Tree, cost: int) -> dict[str, Any]:
-    """The IR as a JSON object."""
-    layout = _Layout()
-    root = _lower(layout, tree)
-    return {
-        "format": FORMAT,
-        "constants": layout.constant_values,
-        "nodes": layout.nodes,
-        "root": root,
-        "spans": layout.spans,
-        "reads": [layout.reads[key] for key in sorted(layout.reads)],
-        "cost": cost,
-        "time": tree.time.name.lower(),
-        "type": _type_json(tree.type),
-    }
-
-
-def _lower(layout: _Layout, tree: Tree) -> int:
-    if tree.op == "variable":
-        return _variable(layout, tree)
-    if tree.op == "constant":
-        return layout.emit(tree, {"op": "constant", "constant": _constant(layout, tree)}, [])
-    if tree.op == "slot":
-        return layout.emit(tree, {"op": "slot", "slot": layout.slots[tree.slots[0]]}, [])
-    if tree.op in ("loop", "bind"):
-        return _binding(layout, tree)
-    args = [_lower(layout, arg) for arg in tree.args]
-    node: dict[str, Any] = {"op": tree.op}
-    if tree.op in ("fact", "present"):
-        node["fact"] = tree.name
-        _note_read(layout, tree)
-    elif tree.op in ("member", "present_member"):
-        node["member"] = tree.name
-    elif tree.op == "error":
-        node["message"] = tree.name
-    elif tree.op == "call":
-        node["overload"] = tree.name
-    elif tree.op in ("field", "has", "optional_field"):
-        node["name"] = tree.name
-    elif tree.optional:
-        node["optional"] = list(tree.optional)
-    return layout.emit(tree, node, args)
-
-
-def _variable(layout: _Layout, tree: Tree) -> int:
-    known = layout.variables.get(tree.name)
-    if known is not None:
-        return known
-    within, slots = layout.within, layout.slots
-    layout.within, layout.slots = f"variables.{tree.name}", {}
-    made = _lower(layout, tree.args[0])
-    layout.within, layout.slots = within, slots
-    layout.variables[tree.name] = made
-    return made
-
-
-def _binding(layout: _Layout, tree: Tree) -> int:
-    first = _lower(layout, tree.args[0])
-    numbers = []
-    for slot in tree.slots:
-        if layout.slot_count >= SLOTS_MAX:
+    def _new_slots(self, slots: tuple[int, ...]) -> list[int]:
+        numbers = list(range(self.slot_count, self.slot_count + len(slots)))
+        self.slot_count += len(slots)
+        if self.slot_count > SLOTS_MAX:
             raise BeyondLimits
-        layout.slots[slot] = layout.slot_count
-        numbers.append(layout.slot_count)
-        layout.slot_count += 1
-    args = [first, *(_lower(layout, arg) for arg in tree.args[1:])]
-    if tree.op == "bind":
-        return layout.emit(tree, {"op": "bind", "slot": numbers[0]}, args)
-    return layout.emit(tree, {"op": "loop", "kind": tree.name, "slots": numbers}, args)
+        self.slots.update(zip(slots, numbers, strict=True))
+        return numbers
 
+    def _constant(self, tree: Constant) -> int:
+        value = constant_json(tree.value, tree.type)
+        key = json.dumps([_type_json(tree.type), value], sort_keys=True)
+        if key not in self.constants:
+            self.constants[key] = len(self.constant_values)
+            self.constant_values.append(value)
+        return self.constants[key]
 
-def _constant(layout: _Layout, tree: Tree) -> int:
-    value = constant_json(tree.value, tree.type)
-    key = json.dumps([_type_json(tree.type), value], sort_keys=True)
-    if key not in layout.constants:
-        layout.constants[key] = len(layout.constant_values)
-        layout.constant_values.append(value)
-    return layout.constants[key]
-
-
-def _note_read(layout: _Layout, tree: Tree) -> None:
-    """What the expression reads: for wakes, and for who prepares columns. `null`: not constant."""
-    args = [
-        constant_json(arg.value, arg.type) if arg.op == "constant" else None for arg in tree.args
-    ]
-    read: dict[str, Any] = {"fact": tree.name, "args": args}
-    if tree.column:
-        read["column"] = tree.column
-    layout.reads[json.dumps([tree.name, args], sort_keys=True)] = read
+    def _note_read(self, fact: Fact) -> None:
+        """What wakes pods and which columns are prepared; an argument that varies is `null`."""
+        args = [
+            constant_json(arg.value, arg.type) if isinstance(arg, Constant) else None
+            for arg in fact.args
+        ]
+        read: dict[str, Any] = {"fact": fact.name, "args": args}
+        if fact.column:
+            read["column"] = fact.column
+        self.reads[json.dumps([fact.name, args], sort_keys=True)] = read

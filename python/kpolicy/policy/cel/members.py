@@ -1,15 +1,13 @@
-"""Selecting and indexing: facts by their paths, fields, entries of maps, optionals.
+"""Selecting and indexing: members of objects, fields and entries of maps, items of lists.
 
-Owns how a path becomes a fact. A member of a fact is a fact again (`node.domain(k).pods.count(s)`
-is one read), an entry of a map fact too, and a variable that holds a step of such a path is that
-step; on values of loops members are asked of the object.
+A member of a fact is a fact again (`node.domain(k).pods.count(s)` is one read), and so is an entry
+of a map fact. A policy variable that holds such a fact is that fact. On the value of a loop, the
+member is asked of the object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.nearest import suggestion
@@ -18,53 +16,65 @@ from . import ast
 from .catalogue import API_ROOTS, resource_unit
 from .catalogue_rows import Member, ObjectType
 from .scope import Scope, no_clock
-from .tree import Tree
-from .types import BOOL, DYN, ERROR, NUMBERS, Type, fits, optional_of
+from .tree import (
+    Bind,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    Field,
+    Has,
+    Loop,
+    MemberRead,
+    OptionalField,
+    Present,
+    Read,
+    Reported,
+    Slot,
+    Tree,
+    Variable,
+    at_span,
+    latest,
+    text_of,
+)
+from .types import BOOL, DYN, ERROR, NUMBERS, STRING, Type, fits, optional_of
 
-Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
 
+def as_fact(tree: Tree) -> Tree:
+    """The fact that a path goes on from, where `tree` is a variable that holds one.
 
-def step(tree: Tree) -> Tree:
-    """What a path goes on from: the fact itself, where `tree` uses a variable that holds one.
-
-    Its arguments are cited where the variable is used, as offsets in the text of the variable mean
-    nothing here. With a loop inside they stay there: its slots are numbered for that text.
+    The arguments of the fact get the span of the variable's use, as their own spans are offsets in
+    the variable's text. A fact with a loop in its arguments stays where it is: slots are numbered
+    for one text.
     """
-    if tree.op != "variable":
+    if not isinstance(tree, Variable):
         return tree
-    inner = step(tree.args[0])
-    if inner.op != "fact" or any(map(_has_slots, inner.args)):
+    value = as_fact(tree.value)
+    if not isinstance(value, Fact) or any(map(_has_slots, value.args)):
         return tree
-    return replace(inner, span=tree.span, args=tuple(_cited(arg, tree.span) for arg in inner.args))
+    return at_span(value, tree.span)
 
 
 def _has_slots(tree: Tree) -> bool:
-    return bool(tree.slots) or any(map(_has_slots, tree.args))
+    return isinstance(tree, Slot | Loop | Bind) or any(map(_has_slots, tree.operands))
 
 
-def _cited(tree: Tree, span: Span) -> Tree:
-    if tree.op == "variable":
-        return replace(tree, span=span)
-    return replace(tree, span=span, args=tuple(_cited(arg, span) for arg in tree.args))
+def as_map_fact(tree: Tree) -> Tree:
+    """The same for a map, but only if the entries of the map are facts of their own."""
+    fact = as_fact(tree)
+    return fact if entries_of(fact) is not None else tree
 
 
-def map_step(tree: Tree) -> Tree:
-    """The same for a map, whose entries are facts only if the map is one of those facts."""
-    inner = step(tree)
-    return inner if inner.column_entries else tree
-
-
-def select(scope: Scope, node: ast.Select, check: Check) -> Tree:
-    """`operand.name` and `operand.?name`."""
-    operand = check(scope, node.operand)
-    return field_of(scope, operand, node)
+def entries_of(tree: Tree) -> Read | None:
+    """The tree, if it is a map whose entries are facts of their own."""
+    return tree if isinstance(tree, Read) and tree.has_entries else None
 
 
 def field_of(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
-    """The field of an operand that is checked already."""
+    """`operand.name` and `operand.?name`."""
     kind = operand.type
     if kind == ERROR:
-        return Tree("constant", ERROR, node.span)
+        return Reported(type=ERROR, span=node.span)
     described = scope.environment.catalogue.object_type(kind)
     if described is not None:
         return _member_field(scope, operand, described, node)
@@ -73,29 +83,22 @@ def field_of(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
     if kind.name == "map":
         return entry(scope, operand, _text(node.name, node.name_span), node.span)
     if kind == DYN:
-        return _field(operand, node, DYN)
-    return scope.report(
-        "KP205", f"{kind} has no fields, so no `{node.name}`", node.name_span, _field_hint(kind)
-    )
-
-
-def _field_hint(kind: Type) -> str:
-    return "a list is indexed: `list[0]`" if kind.name == "list" else ""
+        return _field(operand, node, DYN, operand.size)
+    hint = "a list is indexed: `list[0]`" if kind.name == "list" else ""
+    return scope.report("KP205", f"{kind} has no fields, so no `{node.name}`", node.name_span, hint)
 
 
 def _text(value: str, span: Span) -> Tree:
-    return Tree("constant", Type("string"), span, value=value, size=len(value), cost=0)
+    return Constant(value, type=STRING, span=span, size=len(value), cost=0)
 
 
-def _field(operand: Tree, node: ast.Select, kind: Type) -> Tree:
-    return Tree(
-        "field", kind, node.span, (operand,), name=node.name, time=operand.time, size=operand.size
-    )
+def _field(operand: Tree, node: ast.Select, kind: Type, size: int) -> Tree:
+    return Field(operand, node.name, type=kind, span=node.span, time=operand.time, size=size)
 
 
 def _optional_field(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
-    operand = map_step(operand)
-    inner = operand.type.parameters[0] if operand.type.name == "optional" else operand.type
+    operand = as_map_fact(operand)
+    inner = _inside_optional(operand.type)
     if inner.name == "map":
         value = inner.parameters[1]
     elif inner in (DYN, ERROR):
@@ -106,19 +109,16 @@ def _optional_field(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
         if member is None:
             return scope.report("KP205", f"{inner} has no field `{node.name}`", node.name_span)
         value = member.result
-    if operand.op == "fact" and operand.column_entries:
-        key = _text(node.name, node.name_span)
-        return _optional_entry(operand, key, node.span)
+    if isinstance(operand, Fact) and operand.has_entries:
+        return _optional_entry(operand, _text(node.name, node.name_span), node.span)
     kind = value if value.name == "optional" else optional_of(value)
-    return Tree(
-        "optional_field",
-        kind,
-        node.span,
-        (operand,),
-        name=node.name,
-        time=operand.time,
-        size=operand.size,
+    return OptionalField(
+        operand, node.name, type=kind, span=node.span, time=operand.time, size=operand.size
     )
+
+
+def _inside_optional(kind: Type) -> Type:
+    return kind.parameters[0] if kind.name == "optional" else kind
 
 
 def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.Select) -> Tree:
@@ -129,28 +129,20 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.
         return scope.report(
             "KP205", f"`{node.name}` is a function", node.name_span, f"write `{node.name}(…)`"
         )
-    if member.by_api_path and not (operand.op == "fact" and operand.name in API_ROOTS):
+    if member.by_api_path and not (isinstance(operand, Fact) and operand.name in API_ROOTS):
         return scope.report(
             "KP201",
             f"`{node.name}` is not kept of this {described.name}",
             node.name_span,
             f"by API path {', '.join(sorted(API_ROOTS))} are read; here the short facts are",
         )
-    plain = described.record and operand.op != "fact"
-    if plain and node.optional:
-        return Tree(
-            "optional_field",
-            optional_of(member.result),
-            node.span,
-            (operand,),
-            name=node.name,
-            time=operand.time,
-        )
-    tree = _field(operand, node, member.result) if plain else asked(operand, member, node.name, ())
-    tree = replace(tree, span=node.span, size=member.size)
-    if node.optional:
-        return _guarded(tree, node.span)
-    return tree
+    if described.record and not isinstance(operand, Fact):
+        if not node.optional:
+            return _field(operand, node, member.result, member.size)
+        kind = optional_of(member.result)
+        return OptionalField(operand, node.name, type=kind, span=node.span, time=operand.time)
+    read = replace(member_of(operand, member, node.name, ()), span=node.span)
+    return _as_optional(read, node.span) if node.optional else read
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
@@ -158,42 +150,51 @@ def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tre
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
 
 
-def asked(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) -> Tree:
+def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) -> Read:
     """The member of an object: a longer path if the object is a fact, else asked of the object."""
-    operand = step(operand)
-    time = max([operand.time, member.time, *(arg.time for arg in args)])
-    kind = member.result
-    if member.unit_by_resource and args and isinstance(args[0].value, str):
-        kind = kind.with_unit(resource_unit(args[0].value))
-    fact = operand.op == "fact"
-    return Tree(
-        "fact" if fact else "member",
-        kind,
-        operand.span,
-        (*operand.args, *args) if fact else (operand, *args),
-        name=f"{operand.name}.{name}" if fact else name,
+    operand = as_fact(operand)
+    resource = text_of(args[0]) if member.unit_by_resource and args else None
+    kind = member.result if resource is None else member.result.with_unit(resource_unit(resource))
+    time = max(operand.time, member.time, latest(args))
+    if isinstance(operand, Fact):
+        return Fact(
+            (*operand.args, *args),
+            name=f"{operand.name}.{name}",
+            type=kind,
+            span=operand.span,
+            time=time,
+            size=member.size,
+            cost=member.cost,
+            column=member.column,
+            has_entries=member.entries,
+            entry_size=member.entry_size,
+        )
+    return MemberRead(
+        (operand, *args),
+        name=name,
+        type=kind,
+        span=operand.span,
         time=time,
         size=member.size,
         cost=member.cost,
-        column=member.column if fact else "",
-        column_entries=member.entries,
+        has_entries=member.entries,
         entry_size=member.entry_size,
     )
 
 
 def method(
-    scope: Scope, operand: Tree, described: ObjectType, node: ast.Call, check: Check
+    scope: Scope, operand: Tree, described: ObjectType, node: ast.Call, args: tuple[Tree, ...]
 ) -> Tree:
     """`operand.name(args)` of the catalogue."""
     member = described.members[node.name]
-    args = tuple(check(scope, arg) for arg in node.args)
     if not member.method:
         return scope.report(
             "KP202", f"`{node.name}` takes no arguments", node.span, f"write `.{node.name}`"
         )
     if member.of_root:
-        if len(args) == 1 and args[0].op == "fact" and args[0].name == member.of_root:
-            return replace(asked(operand, member, node.name, ()), span=node.span)
+        root = args[0] if len(args) == 1 else None
+        if isinstance(root, Fact) and root.name == member.of_root:
+            return replace(member_of(operand, member, node.name, ()), span=node.span)
         return scope.report(
             "KP204", f"`{node.name}` is asked with `{member.of_root}` only", node.span
         )
@@ -202,142 +203,116 @@ def method(
         plural = "argument" if len(member.params) == 1 else "arguments"
         wanted = str(least) if not member.optional else f"{least} to {len(member.params)}"
         return scope.report(
-            "KP202",
-            f"`{node.name}` takes {wanted} {plural}, not {len(args)}",
-            node.span,
+            "KP202", f"`{node.name}` takes {wanted} {plural}, not {len(args)}", node.span
         )
     for arg, param in zip(args, member.params, strict=False):
         if not fits(arg.type, param, {}):
             scope.report("KP204", f"`{node.name}` needs {param}, this is {arg.type}", arg.span)
-    return replace(asked(operand, member, node.name, args), span=node.span)
+    return replace(member_of(operand, member, node.name, args), span=node.span)
 
 
-def _guarded(tree: Tree, span: Span) -> Tree:
-    """A fact as an optional: empty where it is absent."""
-    op = "present" if tree.op == "fact" else "present_member"
-    kind = optional_of(tree.type)
-    some = Tree("call", kind, span, (tree,), name="optional_of_any", time=tree.time, size=tree.size)
-    none = Tree("call", kind, span, (), name="optional_none_any")
-    test = replace(tree, op=op, type=BOOL, span=span)
-    return Tree("conditional", kind, span, (test, some, none), time=tree.time, size=tree.size)
-
-
-def present(scope: Scope, tree: Tree, span: Span) -> Tree | None:
-    """Whether what `tree` reads is there; `None` when that cannot be asked of it."""
-    ops = {"fact": "present", "member": "present_member", "field": "has", "optional_field": "has"}
-    op = ops.get(tree.op)
-    if op is None:
-        return None
-    return replace(tree, op=op, type=BOOL, span=span, size=1, optional=())
+def present(tree: Tree, span: Span) -> Tree | None:
+    """Whether what `tree` reads is there; None when that cannot be asked of it."""
+    if isinstance(tree, Read):
+        return Present(tree, type=BOOL, span=span, time=tree.time, cost=tree.cost)
+    if isinstance(tree, Field | OptionalField):
+        return Has(tree.operand, tree.name, type=BOOL, span=span, time=tree.time)
+    return None
 
 
 def entry(scope: Scope, operand: Tree, key: Tree, span: Span) -> Tree:
     """An entry of a map: a fact of its own where the catalogue says so."""
-    operand = map_step(operand)
+    operand = as_map_fact(operand)
     key_type, value = operand.type.parameters
-    _key_fits(scope, key, key_type)
-    if operand.op in ("fact", "member") and operand.column_entries:
-        return replace(
-            operand,
-            type=value,
-            span=span,
-            args=(*operand.args, key),
-            name=f"{operand.name}[]",
-            time=max(operand.time, key.time),
-            size=operand.entry_size,
-            column_entries=False,
-        )
-    if key.op == "constant" and isinstance(key.value, str):
-        return Tree(
-            "field",
-            value,
-            span,
-            (operand,),
-            name=key.value,
-            time=operand.time,
-            size=operand.size,
-        )
-    return Tree(
-        "call",
-        value,
-        span,
-        (operand, key),
-        name="index_map",
-        time=max(operand.time, key.time),
-        size=operand.size,
+    _check_key(scope, key, key_type)
+    entries = entries_of(operand)
+    if entries is not None:
+        return entry_of(entries, key, span)
+    name = text_of(key)
+    if name is not None:
+        return Field(operand, name, type=value, span=span, time=operand.time, size=operand.size)
+    return _index("index_map", value, operand, key, span)
+
+
+def entry_of(entries: Read, key: Tree, span: Span) -> Read:
+    """The entry of a map whose entries are facts of their own."""
+    return replace(_entry_fact(entries, key, span), size=entries.entry_size)
+
+
+def _entry_fact(entries: Read, key: Tree, span: Span) -> Read:
+    return replace(
+        entries,
+        type=entries.type.parameters[1],
+        span=span,
+        args=(*entries.args, key),
+        name=f"{entries.name}[]",
+        time=max(entries.time, key.time),
+        has_entries=False,
     )
 
 
-def _key_fits(scope: Scope, key: Tree, expected: Type) -> None:
-    numbers = key.type in NUMBERS and expected in NUMBERS
-    if not numbers and not fits(key.type, expected, {}):
+def _check_key(scope: Scope, key: Tree, expected: Type) -> None:
+    are_numbers = key.type in NUMBERS and expected in NUMBERS
+    if not are_numbers and not fits(key.type, expected, {}):
         scope.report("KP204", f"the keys are {expected}, this is {key.type}", key.span)
 
 
-def _optional_entry(operand: Tree, key: Tree, span: Span) -> Tree:
-    value = operand.type.parameters[1]
-    fact = replace(
-        operand,
-        type=value,
+def _optional_entry(entries: Read, key: Tree, span: Span) -> Tree:
+    return _as_optional(_entry_fact(entries, key, span), span)
+
+
+def _as_optional(read: Read, span: Span) -> Tree:
+    """A fact as an optional: `present ? optional.of(fact) : optional.none()`."""
+    kind = optional_of(read.type)
+    return Conditional(
+        Present(read, type=BOOL, span=span, time=read.time, size=read.size, cost=read.cost),
+        Call("optional_of_any", (read,), type=kind, span=span, time=read.time, size=read.size),
+        Call("optional_none_any", (), type=kind, span=span),
+        type=kind,
         span=span,
-        args=(*operand.args, key),
-        name=f"{operand.name}[]",
-        time=max(operand.time, key.time),
-        column_entries=False,
+        time=read.time,
+        size=read.size,
     )
-    return _guarded(fact, span)
 
 
-def index(scope: Scope, node: ast.Index, check: Check) -> Tree:
-    """`operand[index]` and `operand[?index]`."""
-    operand, key = check(scope, node.operand), check(scope, node.index)
+def index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
+    """`operand[key]` and `operand[?key]`."""
     kind = operand.type
     if kind == ERROR:
-        return Tree("constant", ERROR, node.span)
+        return Reported(type=ERROR, span=node.span)
     if node.optional or kind.name == "optional":
         return _optional_index(scope, operand, key, node)
     if kind.name == "map":
         return entry(scope, operand, key, node.span)
-    if kind.name == "list" or kind == DYN:
-        if kind.name == "list" and key.type not in (*NUMBERS, DYN, ERROR):
+    if kind == DYN:
+        return _index("index", DYN, operand, key, node.span)
+    if kind.name == "list":
+        if key.type not in (*NUMBERS, DYN, ERROR):
             scope.report("KP204", f"a list is indexed by int, this is {key.type}", key.span)
-        name = "index_list" if kind.name == "list" else "index"
-        value = kind.parameters[0] if kind.name == "list" else DYN
-        return Tree(
-            "call",
-            value,
-            node.span,
-            (operand, key),
-            name=name,
-            time=max(operand.time, key.time),
-            size=operand.size,
-        )
-    hint = ""
-    if scope.environment.catalogue.object_type(kind):
-        hint = "name the member: `.labels['…']`"
+        return _index("index_list", kind.parameters[0], operand, key, node.span)
+    is_object = scope.environment.catalogue.object_type(kind) is not None
+    hint = "name the member: `.labels['…']`" if is_object else ""
     return scope.report("KP204", f"{kind} cannot be indexed", node.span, hint)
 
 
 def _optional_index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
-    operand = map_step(operand)
-    inner = operand.type.parameters[0] if operand.type.name == "optional" else operand.type
+    operand = as_map_fact(operand)
+    inner = _inside_optional(operand.type)
     if inner.name == "map":
-        _key_fits(scope, key, inner.parameters[0])
+        _check_key(scope, key, inner.parameters[0])
+        entries = entries_of(operand)
+        if entries is not None:
+            return _optional_entry(entries, key, node.span)
         value = inner.parameters[1]
-        if operand.op in ("fact", "member") and operand.column_entries:
-            return _optional_entry(operand, key, node.span)
     elif inner.name == "list":
         value = inner.parameters[0]
     elif inner in (DYN, ERROR):
         value = DYN
     else:
         return scope.report("KP204", f"{inner} cannot be indexed", node.span)
-    return Tree(
-        "call",
-        optional_of(value),
-        node.span,
-        (operand, key),
-        name="optional_index",
-        time=max(operand.time, key.time),
-        size=operand.size,
-    )
+    return _index("optional_index", optional_of(value), operand, key, node.span)
+
+
+def _index(overload: str, kind: Type, operand: Tree, key: Tree, span: Span) -> Tree:
+    time = max(operand.time, key.time)
+    return Call(overload, (operand, key), type=kind, span=span, time=time, size=operand.size)

@@ -1,163 +1,138 @@
-"""Calls that are not functions of the engine, but ways to read facts.
+"""Calls that are not functions of the engine, but ways to read facts or numbers.
 
 `'k' in node.labels` asks for presence, `label(x, 'k')` reads with a default, `orValue` and `or` of
-optionals evaluate their argument only when needed.
+optionals evaluate their argument only when needed, `math.greatest` takes any number of arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeAlias
+from kpolicy.diagnostics import Span
 
-from . import ast, members
+from . import ast
+from .members import as_map_fact, entries_of, entry_of, member_of, present
 from .scope import Scope
-from .tree import Tree
+from .tree import (
+    Call,
+    Conditional,
+    Constant,
+    NewList,
+    OrOptional,
+    OrValue,
+    Present,
+    Reported,
+    Tree,
+    latest,
+)
 from .types import BOOL, DYN, ERROR, NUMBERS, STRING, Type, fits, joined, list_of, optional_of
 
-Check: TypeAlias = Callable[[Scope, ast.Expression], Tree]
 
-
-def contained(scope: Scope, node: ast.Call, args: list[Tree]) -> Tree | None:
+def contained(scope: Scope, span: Span, key: Tree, holder: Tree) -> Tree | None:
     """`key in map`, where the entries of the map are facts: whether the entry is there."""
-    key, range_ = args[0], members.map_step(args[1])
-    if range_.op not in ("fact", "member") or not range_.column_entries or key.type == ERROR:
+    entries = entries_of(as_map_fact(holder))
+    if entries is None or key.type == ERROR:
         return None
     if not fits(key.type, STRING, {}):
         return scope.report("KP204", f"the keys are string, this is {key.type}", key.span)
-    return members.present(scope, members.entry(scope, range_, key, node.span), node.span)
+    return present(entry_of(entries, key, span), span)
 
 
-def label(scope: Scope, node: ast.Call, check: Check) -> Tree:
+def label(scope: Scope, span: Span, owner: Tree, key: Tree) -> Tree:
     """`label(x, key)`: the label, or an empty string."""
-    if len(node.args) != 2:
-        return scope.report("KP202", f"`label` takes 2 arguments, not {len(node.args)}", node.span)
-    owner, key = check(scope, node.args[0]), check(scope, node.args[1])
     if ERROR in (owner.type, key.type):
-        return Tree("constant", ERROR, node.span)
+        return Reported(type=ERROR, span=span)
     described = scope.environment.catalogue.object_type(owner.type)
     member = described.members.get("labels") if described else None
     if member is None or key.type not in (STRING, DYN):
         return scope.report(
             "KP204",
             f"`label` needs something that has labels and a string, not {owner.type}, {key.type}",
-            node.span,
+            span,
         )
-    labels = members.asked(owner, member, "labels", ())
-    value = members.entry(scope, labels, key, node.span)
-    there = members.present(scope, value, node.span)
-    assert there is not None
-    empty = Tree("constant", STRING, node.span, value="", cost=0)
-    return Tree(
-        "conditional", STRING, node.span, (there, value, empty), time=value.time, size=value.size
+    value = entry_of(member_of(owner, member, "labels", ()), key, span)
+    return Conditional(
+        Present(value, type=BOOL, span=span, time=value.time, cost=value.cost),
+        value,
+        Constant("", type=STRING, span=span, cost=0),
+        type=STRING,
+        span=span,
+        time=value.time,
+        size=value.size,
     )
 
 
-def with_receiver(scope: Scope, receiver: Tree, node: ast.Call, check: Check) -> Tree | None:
+def fallback(scope: Scope, receiver: Tree, node: ast.Call, other: Tree) -> Tree:
     """`optional.or(other)`, `optional.orValue(default)`."""
-    if node.name not in ("or", "orValue") or receiver.type.name not in ("optional", "dyn"):
-        return None
-    if len(node.args) != 1:
-        return scope.report(
-            "KP202", f"`{node.name}` takes 1 argument, not {len(node.args)}", node.span
-        )
-    other = check(scope, node.args[0])
     inner = receiver.type.parameters[0] if receiver.type.parameters else DYN
-    kind, op = _result(inner, other, node.name)
+    is_value = node.name == "orValue"
+    kind = _default_type(inner, other.type) if is_value else _or_type(inner, other.type)
     if kind is None:
         return scope.report(
             "KP204", f"`{node.name}` of optional({inner}) does not take {other.type}", other.span
         )
-    guard = _unguarded(receiver)
-    if guard is not None and op == "or_value":
-        there, value = guard
-        args = (there, value, other)
-        return Tree(
-            "conditional",
-            kind,
-            node.span,
-            args,
-            time=max(receiver.time, other.time),
-            size=max(receiver.size, other.size),
-        )
-    return Tree(
-        op,
-        kind,
-        node.span,
-        (receiver, other),
-        time=max(receiver.time, other.time),
-        size=max(receiver.size, other.size),
-    )
+    time, size = max(receiver.time, other.time), max(receiver.size, other.size)
+    if not is_value:
+        return OrOptional(receiver, other, type=kind, span=node.span, time=time, size=size)
+    read = _optional_read(receiver)
+    if read is None:
+        return OrValue(receiver, other, type=kind, span=node.span, time=time, size=size)
+    test, value = read
+    return Conditional(test, value, other, type=kind, span=node.span, time=time, size=size)
 
 
-def _result(inner: Type, other: Tree, name: str) -> tuple[Type | None, str]:
-    if name == "orValue":
-        kind = other.type if inner == DYN else joined([inner, other.type])
-        agrees = fits(other.type, inner, {})
-        return (kind if agrees else None), "or_value"
-    if other.type in (DYN, ERROR):
-        return optional_of(inner), "or_optional"
-    if other.type.name != "optional" or not fits(other.type.parameters[0], inner, {}):
-        return None, "or_optional"
-    return optional_of(joined([inner, other.type.parameters[0]])), "or_optional"
-
-
-def _unguarded(tree: Tree) -> tuple[Tree, Tree] | None:
-    """`present ? optional.of(fact) : none` as its test and its fact."""
-    if tree.op != "conditional" or tree.args[0].op not in ("present", "present_member"):
+def _default_type(inner: Type, other: Type) -> Type | None:
+    """The type of `optional.orValue(other)`; None if `other` does not go with the optional."""
+    if not fits(other, inner, {}):
         return None
-    test, some, _ = tree.args
-    if some.op != "call" or some.name != "optional_of_any":
+    return other if inner == DYN else joined([inner, other])
+
+
+def _or_type(inner: Type, other: Type) -> Type | None:
+    if other in (DYN, ERROR):
+        return optional_of(inner)
+    if other.name != "optional" or not fits(other.parameters[0], inner, {}):
         return None
-    return replace(test, type=BOOL), some.args[0]
+    return optional_of(joined([inner, other.parameters[0]]))
 
 
-def extreme(scope: Scope, node: ast.Call, check: Check) -> Tree | None:
+def _optional_read(tree: Tree) -> tuple[Tree, Tree] | None:
+    """`present ? optional.of(fact) : optional.none()` as its test and its fact."""
+    match tree:
+        case Conditional(test=Present() as test, yes=Call("optional_of_any", (value,))):
+            return test, value
+    return None
+
+
+def extreme(scope: Scope, node: ast.Call, args: tuple[Tree, ...]) -> Tree:
     """`math.greatest(…)` and `math.least(…)`: numbers of any types, or one list of them."""
-    target = node.target
-    if node.name not in ("greatest", "least") or not isinstance(target, ast.Identifier):
-        return None
-    if target.name != "math" or "math" in scope.bound:
-        return None
-    args = [check(scope, arg) for arg in node.args]
     if not args:
         return scope.report("KP202", f"`math.{node.name}` takes at least 1 argument", node.span)
-    items = args
-    if len(args) == 1 and args[0].type.name == "list":
-        items = []
-        inner = args[0].type.parameters[0]
-        if inner not in (*NUMBERS, DYN, ERROR) or (args[0].op == "list" and not args[0].args):
+    first = args[0]
+    operand: Tree
+    if len(args) == 1 and first.type.name == "list":
+        operand, kind = first, first.type.parameters[0]
+        is_empty = isinstance(first, NewList) and not first.args
+        if is_empty or kind not in (*NUMBERS, DYN, ERROR):
             return scope.report(
-                "KP204", f"`math.{node.name}` needs numbers, these are {inner}", args[0].span
+                "KP204", f"`math.{node.name}` needs numbers, these are {kind}", first.span
             )
-        kind, operand = inner, args[0]
     else:
-        kind = joined([item.type for item in items])
-        operand = Tree(
-            "list",
-            list_of(kind),
-            node.span,
-            tuple(items),
-            size=len(items),
-            time=max(item.time for item in items),
+        kind = joined([arg.type for arg in args])
+        for arg in args:
+            if arg.type not in (*NUMBERS, DYN, ERROR):
+                return scope.report(
+                    "KP204", f"`math.{node.name}` needs numbers, this is {arg.type}", arg.span
+                )
+        operand = NewList(
+            args, type=list_of(kind), span=node.span, size=len(args), time=latest(args)
         )
         if len(args) == 1 and kind == DYN:
-            operand = args[0]
-    for item in items:
-        if item.type not in (*NUMBERS, DYN, ERROR):
-            return scope.report(
-                "KP204", f"`math.{node.name}` needs numbers, this is {item.type}", item.span
-            )
-    identity = "math_greatest" if node.name == "greatest" else "math_least"
-    if operand.type.name == "list":
-        identity += "_list"
-    return Tree(
-        "call",
-        kind,
-        node.span,
+            operand = first
+    overload = f"math_{node.name}" + ("_list" if operand.type.name == "list" else "")
+    return Call(
+        overload,
         (operand,),
-        name=identity,
+        type=kind,
+        span=node.span,
         time=operand.time,
-        size=1,
         cost=1 + operand.size,
     )

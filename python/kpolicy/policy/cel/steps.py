@@ -10,14 +10,16 @@ from typing import Final
 
 from .catalogue import PATHS_ONLY
 from .scope import Scope
-from .tree import Tree
+from .tree import Fact, Present, Tree, Variable, own_operands
 
 _MEMBERS_SHOWN_MAX: Final = 4
 
 
 def report_steps(scope: Scope, tree: Tree, *, is_variable: bool) -> None:
-    """A variable may hold a step: whoever uses it goes on from there. What is in a variable that
-    is used was looked at where it is defined."""
+    """A policy variable may hold such an object: its users go on from there.
+
+    The values of the variables used here were looked at where they are defined.
+    """
     waiting, seen = [tree], set()
     while waiting:
         node = waiting.pop()
@@ -27,20 +29,20 @@ def report_steps(scope: Scope, tree: Tree, *, is_variable: bool) -> None:
         held = _held(node)
         if _is_step(scope, held) and not (is_variable and node is tree):
             _report(scope, node, held)
-        if node.op != "variable":
-            waiting.extend(node.args)
+        waiting.extend(own_operands(node))
 
 
 def _held(tree: Tree) -> Tree:
-    while tree.op == "variable":
-        tree = tree.args[0]
+    while isinstance(tree, Variable):
+        tree = tree.value
     return tree
 
 
 def _is_step(scope: Scope, tree: Tree) -> bool:
-    if tree.op not in ("fact", "present"):
+    read = tree.read if isinstance(tree, Present) else tree
+    if not isinstance(read, Fact):
         return False
-    return tree.name in PATHS_ONLY or tree.name in scope.environment.catalogue.roots
+    return read.name in PATHS_ONLY or read.name in scope.environment.catalogue.roots
 
 
 def _report(scope: Scope, node: Tree, held: Tree) -> None:

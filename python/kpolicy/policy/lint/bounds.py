@@ -8,10 +8,21 @@ Must not know rules.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import (
+    Bind,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    MemberRead,
+    NewList,
+    Tree,
+    Variable,
+)
 
 _INF: Final = math.inf
 
@@ -69,19 +80,21 @@ class Bounds:
     def _range(self, tree: Tree) -> Range | None:
         if tree.type.name not in _NUMBERS:
             return None
-        if tree.op == "constant":
-            value = tree.value
-            is_number = isinstance(value, (int, float)) and not math.isnan(value)
-            return Range(value, value) if is_number else None
-        if tree.op in ("fact", "member"):
-            return _FACTS.get(tree.name.rpartition(".")[2])
-        if tree.op == "variable":
-            return self.of(tree.args[0])
-        if tree.op == "bind":
-            return self.of(tree.args[1])
-        if tree.op == "conditional":
-            return self._either(tree.args[1], tree.args[2])
-        return self._call(tree) if tree.op == "call" else None
+        match tree:
+            case Constant(value=value):
+                is_number = isinstance(value, (int, float)) and not math.isnan(value)
+                return Range(value, value) if is_number else None
+            case Fact(name=name) | MemberRead(name=name):
+                return _FACTS.get(name.rpartition(".")[2])
+            case Variable(value=value):
+                return self.of(value)
+            case Bind(body=body):
+                return self.of(body)
+            case Conditional(yes=yes, no=no):
+                return self._either(yes, no)
+            case Call():
+                return self._call(tree)
+        return None
 
     def _either(self, yes: Tree, no: Tree) -> Range | None:
         """One branch without a bound is enough; one that is not understood hides nothing else."""
@@ -90,39 +103,37 @@ class Bounds:
             return ranges[0].joined(ranges[1])
         return ranges[0] if ranges and math.isinf(ranges[0].high) else None
 
-    def _call(self, tree: Tree) -> Range | None:
+    def _call(self, tree: Call) -> Range | None:
         name, args = tree.name, tree.args
         if name.startswith("ratio"):
             return _SHARE
         if name.startswith("linear"):
             ends = self.of(args[3]), self.of(args[4])
             return ends[0].joined(ends[1]) if ends[0] and ends[1] else None
+        if name in ("math_least_list", "math_greatest_list"):
+            items = args[0].args if isinstance(args[0], NewList) else ()
+            return self._extreme(items, min if name == "math_least_list" else max)
         ranges = [self.of(arg) for arg in args]
         if name.startswith("clamp"):
             _, low, high = ranges
             return Range(low.low, high.high) if low and high else None
-        if name in ("math_least_list", "math_greatest_list"):
-            return self._extreme(tree)
         sound = [found for found in ranges if found is not None]
         if len(sound) < len(ranges) or not sound:
             return None
-        return _combined(name.partition("_")[0], name, sound)
+        return _combined(name.partition("_")[0], sound)
 
-    def _extreme(self, tree: Tree) -> Range | None:
+    def _extreme(
+        self, items: tuple[Tree, ...], pick: Callable[[list[float]], float]
+    ) -> Range | None:
         """The smallest bound of all that have one."""
-        items = tree.args[0]
-        if items.op != "list" or not items.args:
+        ranges = [found for item in items if (found := self.of(item)) is not None]
+        if not ranges or len(ranges) < len(items):
             return None
-        ranges = [self.of(item) for item in items.args]
-        if any(found is None for found in ranges):
-            return None
-        sound = [found for found in ranges if found is not None]
-        pick = min if tree.name == "math_least_list" else max
-        return Range(pick(one.low for one in sound), pick(one.high for one in sound))
+        return Range(pick([found.low for found in ranges]), pick([found.high for found in ranges]))
 
 
-def _combined(family: str, name: str, ranges: list[Range]) -> Range | None:
-    if name in ("to_int_int64", "to_int_double", "to_int_uint64") or family == "to":
+def _combined(family: str, ranges: list[Range]) -> Range | None:
+    if family == "to":
         return ranges[0]
     first = ranges[0]
     if family == "negate":

@@ -6,10 +6,11 @@ Owns what is told of them, once each and at the smallest part. Must not know how
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import And, Conditional, Or, Tree, own_nodes
 from kpolicy.policy.lint.folding import Folding, Known
 from kpolicy.policy.lint.lookups import unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
@@ -54,7 +55,7 @@ def _of(
         if any(span.start <= inner.start and inner.end <= span.end for inner in told):
             continue  # a part of it was the reason
         told.add(span)
-        message = _steers(condition.where, condition.value)
+        message = _steers(condition.user, condition.value)
         yield policy.say(one, "KP303", message, span)
     if told or not any(whole):
         return
@@ -65,12 +66,12 @@ def _of(
     yield from _contradictions(policy, one, whole)
 
 
-def _steers(where: str, value: bool) -> str:
+def _steers(user: And | Or | Conditional, value: bool) -> str:
     word = _WORDS[value]
-    if where == "conditional":
+    if isinstance(user, Conditional):
         return f"this condition is always {word}, so the other branch is never used"
-    if value is (where == "or"):
-        mark = "||" if where == "or" else "&&"
+    if value is isinstance(user, Or):
+        mark = "||" if isinstance(user, Or) else "&&"
         return f"this is always {word}, and so is the whole `{mark}`"
     return f"this is always {word}, so it changes nothing"
 
@@ -88,7 +89,7 @@ def _contradictions(
                 if meaning:
                     message += f": {meaning}"
                 hint = "did you mean `||`?" if not value else "did you mean `&&`?"
-                is_connective = tree.op == ("or" if value else "and")
+                is_connective = isinstance(tree, Or if value else And)
                 yield policy.say(one, "KP303", message, tree.span, hint if is_connective else "")
                 return
 
@@ -96,7 +97,6 @@ def _contradictions(
 def _formulas(tree: Tree) -> Iterator[Tree]:
     """The whole, and the bool parts that connect others, from outside in."""
     yield tree
-    for arg in tree.args if tree.op != "variable" else ():
-        for part in _formulas(arg):
-            if part.op in ("and", "or"):
-                yield part
+    for part in islice(own_nodes(tree), 1, None):
+        if isinstance(part, And | Or):
+            yield part

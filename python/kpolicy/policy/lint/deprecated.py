@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.reads import own
+from kpolicy.policy.cel.tree import Constant, Fact, Tree, own_nodes, read_of
 from kpolicy.policy.lint.terms import is_literal
 from kpolicy.policy.lint.written import WrittenPolicy
 
@@ -57,11 +56,12 @@ def deprecated(policy: WrittenPolicy) -> Iterator[Diagnostic]:
                 yield policy.say(one, "KP130", message, key.span, hint)
 
 
-def _keys(tree: Tree) -> Iterator[Tree]:
-    for part in own(tree):
-        if part.op not in ("fact", "present"):
+def _keys(tree: Tree) -> Iterator[Constant]:
+    for part in own_nodes(tree):
+        fact = read_of(part)
+        if not isinstance(fact, Fact):
             continue
-        names = part.name.split(".")
+        names = fact.name.split(".")
         of_domain = "domain" in names or names[-1] == "domains"
-        keys = part.args[:1] if of_domain else part.args[-1:] if names[-1] == "labels[]" else ()
+        keys = fact.args[:1] if of_domain else fact.args[-1:] if names[-1] == "labels[]" else ()
         yield from (key for key in keys if is_literal(key) and key.value in _LABELS)

@@ -14,8 +14,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Span
-from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.terms import is_literal
+from kpolicy.policy.cel.tree import (
+    And,
+    Call,
+    Conditional,
+    Constant,
+    Failing,
+    Field,
+    Has,
+    NewList,
+    NewMap,
+    Or,
+    Tree,
+    Variable,
+)
+from kpolicy.policy.lint.terms import is_literal, literal_text
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -53,11 +66,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A bool that steers something and is always `value`; `where` says what it steers."""
+    """A bool that steers something and is always `value`; `user` is the node that it steers."""
 
     tree: Tree
     value: bool
-    where: str
+    user: And | Or | Conditional
 
 
 @dataclass(slots=True)
@@ -68,53 +81,57 @@ class Folding:
     conditions: list[Condition] = field(default_factory=list)
 
     def fold(self, tree: Tree) -> Folded:
-        if tree.op == "constant":
-            return _literal(tree)
-        if tree.op == "variable":
-            return _VARIES
-        args = [self.fold(arg) for arg in tree.args]
-        if tree.op in ("and", "or"):
-            return self._logic(tree, args)
-        if tree.op == "conditional":
-            return self._conditional(tree, args)
-        if tree.op == "error":
-            return _FAILS
-        if tree.op == "field":
-            return self._entry(tree, args)
-        if tree.op == "call":
-            return self._call(tree, args)
-        return _FAILS if tree.op in ("has", "list", "map") and _FAILS in args else _VARIES
+        match tree:
+            case Constant():
+                return _literal(tree)
+            case Variable():
+                return _VARIES
+        values = [self.fold(operand) for operand in tree.operands]
+        match tree:
+            case And() | Or():
+                return self._logic(tree, values)
+            case Conditional():
+                return self._conditional(tree, values)
+            case Failing():
+                return _FAILS
+            case Field():
+                return self._entry(tree, values)
+            case Call():
+                return self._call(tree, values)
+            case Has() | NewList() | NewMap() if _FAILS in values:
+                return _FAILS
+        return _VARIES
 
-    def _logic(self, tree: Tree, args: list[Folded]) -> Folded:
-        settles = tree.op == "or"
+    def _logic(self, tree: And | Or, args: list[Folded]) -> Folded:
+        settles = isinstance(tree, Or)
         for arg, value in zip(tree.args, args, strict=True):
             if isinstance(value, Known):
-                self.conditions.append(Condition(arg, value.value, tree.op))
+                self.conditions.append(Condition(arg, value.value, tree))
         if Known(settles) in args:
             return Known(settles)
         if all(isinstance(value, Known) for value in args):
             return Known(not settles)
         return _FAILS if all(isinstance(value, Fails) for value in args) else _VARIES
 
-    def _conditional(self, tree: Tree, args: list[Folded]) -> Folded:
+    def _conditional(self, tree: Conditional, args: list[Folded]) -> Folded:
         test, yes, no = args
         if isinstance(test, Fails):
             return test
         if isinstance(test, Known):
-            self.conditions.append(Condition(tree.args[0], test.value, "conditional"))
+            self.conditions.append(Condition(tree.test, test.value, tree))
             return yes if test.value else no
         return yes if yes == no else _VARIES
 
-    def _entry(self, tree: Tree, args: list[Folded]) -> Folded:
+    def _entry(self, tree: Field, args: list[Folded]) -> Folded:
         """`{'a': 1}.b`: the keys are written there."""
-        holder = tree.args[0]
-        if holder.op == "map" and not holder.optional and is_literal_map(holder):
-            keys = {key.value for key in holder.args[::2]}
-            if tree.name not in keys:
+        holder = tree.operand
+        if isinstance(holder, NewMap) and not holder.optional:
+            keys = [literal_text(key) for key in holder.args[::2]]
+            if None not in keys and tree.name not in keys:
                 return self._failed(tree.span, f"this map never has the key `{tree.name}`")
         return _FAILS if isinstance(args[0], Fails) else _VARIES
 
-    def _call(self, tree: Tree, args: list[Folded]) -> Folded:
+    def _call(self, tree: Call, args: list[Folded]) -> Folded:
         if any(isinstance(value, Fails) for value in args):
             return _FAILS
         if tree.name in _DIVISIONS and isinstance(args[1], Known) and args[1].value == 0:
@@ -127,16 +144,16 @@ class Folding:
             return _VARIES
         return self._computed(tree, [value.value for value in args if isinstance(value, Known)])
 
-    def _item(self, tree: Tree, args: list[Folded]) -> Folded:
+    def _item(self, tree: Call, args: list[Folded]) -> Folded:
         holder, index = tree.args[0], args[1]
-        if holder.op == "list" and not holder.optional and isinstance(index, Known):
+        if isinstance(holder, NewList) and not holder.optional and isinstance(index, Known):
             count = len(holder.args)
             if not 0 <= index.value < count:
                 items = f"{count} item{'' if count == 1 else 's'}"
                 return self._failed(tree.span, f"this list has {items}, none at {index.value}")
         return _VARIES
 
-    def _computed(self, tree: Tree, values: list[Any]) -> Folded:
+    def _computed(self, tree: Call, values: list[Any]) -> Folded:
         compute = _COMPUTED.get(tree.name)
         if compute is None:
             return _VARIES
@@ -158,16 +175,12 @@ class Folding:
         return _FAILS
 
 
-def is_literal_map(tree: Tree) -> bool:
-    return all(is_literal(key) and key.type.name == "string" for key in tree.args[::2])
-
-
-def _after(left: Tree, tree: Tree) -> int:
+def _after(left: Tree, tree: Call) -> int:
     """Where the operator begins, one space behind its left operand; parentheses aside."""
     return min(left.span.end + 1, tree.args[1].span.start)
 
 
-def _literal(tree: Tree) -> Folded:
+def _literal(tree: Constant) -> Folded:
     if not is_literal(tree) or tree.type.name not in _FOLDED:
         return _VARIES
     return Known(tree.value)

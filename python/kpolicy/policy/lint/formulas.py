@@ -11,7 +11,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import (
+    And,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    Field,
+    Loop,
+    MemberRead,
+    NewList,
+    Or,
+    OrValue,
+    Tree,
+    Variable,
+)
 from kpolicy.policy.lint import domains
 from kpolicy.policy.lint.domains import Domain, Interval, Values
 from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
@@ -52,23 +66,24 @@ class Formulas:
         return known[1]
 
     def _cases(self, tree: Tree, value: bool, within: str) -> Cases:
-        if is_literal(tree) and isinstance(tree.value, bool):
-            return [{}] if tree.value is value else []
-        if tree.op == "variable" and tree.args[0].op != "constant":
-            return self.cases(tree.args[0], value, f"variables.{tree.name}")
-        if tree.op == "call" and tree.name == "not_bool":
-            return self.cases(tree.args[0], not value, within)
-        if tree.op in ("and", "or"):
-            parts = [self.cases(arg, value, within) for arg in tree.args]
-            return conjunction(parts) if value is (tree.op == "and") else disjunction(parts)
-        if tree.op == "conditional":
-            test, yes, no = tree.args
-            return disjunction(
-                conjunction([self.cases(test, holds, within), self.cases(part, value, within)])
-                for part, holds in ((yes, True), (no, False))
-            )
-        if tree.op == "call" and len(tree.args) == 2:
-            return self._compared(tree, value, within)
+        match tree:
+            case Constant(value=bool()) if is_literal(tree):
+                return [{}] if tree.value is value else []
+            case Variable(value=meant, name=name) if not isinstance(meant, Constant):
+                return self.cases(meant, value, f"variables.{name}")
+            case Call("not_bool", (operand,)):
+                return self.cases(operand, not value, within)
+            case And() | Or():
+                parts = [self.cases(arg, value, within) for arg in tree.args]
+                is_all = value is isinstance(tree, And)
+                return conjunction(parts) if is_all else disjunction(parts)
+            case Conditional(test=test):
+                return disjunction(
+                    conjunction([self.cases(test, holds, within), self.cases(part, value, within)])
+                    for part, holds in ((tree.yes, True), (tree.no, False))
+                )
+            case Call(args=(_, _)):
+                return self._compared(tree, value, within)
         return self._opaque(tree, value, within)
 
     def _opaque(self, tree: Tree, value: bool, within: str) -> Cases:
@@ -80,26 +95,30 @@ class Formulas:
 
     def _there(self, tree: Tree, within: str) -> Cases:
         """What is looked up has been there."""
-        if tree.op in ("and", "or", "conditional", "loop", "or_value", "variable"):
+        if isinstance(tree, And | Or | Conditional | Loop | OrValue | Variable):
             return [{}]
         case: Case = {}
-        pending = [tree]
+        pending: list[Tree] = [tree]
         while pending:
             part = pending.pop()
             number = self.terms.presence(part, within) if is_lookup(part) else None
             if number is not None:
                 case["there", number] = _TRUE
-            if part.op in ("fact", "member", "call", "field"):
-                pending.extend(part.args)
+            if isinstance(part, Fact | MemberRead | Call | Field):
+                pending.extend(part.operands)
         return [case]
 
     # Comparisons.
 
-    def _compared(self, tree: Tree, value: bool, within: str) -> Cases:
+    def _compared(self, tree: Call, value: bool, within: str) -> Cases:
         left, right = tree.args
-        for side, index in ((left, 0), (right, 1)):
-            if side.op == "conditional" and is_literal(tree.args[1 - index]):
-                return self._of_branches(tree, index, value, within)
+        sides: list[tuple[Tree, Tree]]
+        if isinstance(left, Conditional) and is_literal(right):
+            sides = [(left.yes, right), (left.no, right)]
+            return self._of_branches(tree, left.test, sides, value, within)
+        if isinstance(right, Conditional) and is_literal(left):
+            sides = [(left, right.yes), (left, right.no)]
+            return self._of_branches(tree, right.test, sides, value, within)
         if tree.name == "in_list":
             return self._listed(tree, value, within)
         family = tree.name.rpartition("_")[0]
@@ -129,17 +148,22 @@ class Formulas:
             first, second, orders = second, first, _turned(orders)
         return conjunction([[{("pair", first, second): Values(orders)}], there])
 
-    def _of_branches(self, tree: Tree, index: int, value: bool, within: str) -> Cases:
+    def _of_branches(
+        self,
+        tree: Call,
+        test: Tree,
+        sides: Iterable[tuple[Tree, Tree]],
+        value: bool,
+        within: str,
+    ) -> Cases:
         """`(c ? a : b) == k` is `c ? a == k : b == k`."""
-        test, yes, no = tree.args[index].args
         found: list[Cases] = []
-        for branch, holds in ((yes, True), (no, False)):
-            args = tuple(branch if at == index else arg for at, arg in enumerate(tree.args))
+        for args, holds in zip(sides, (True, False), strict=True):
             inside = self._decided(replace(tree, args=args), value, within)
             found.append(conjunction([self.cases(test, holds, within), inside]))
         return disjunction(found)
 
-    def _decided(self, tree: Tree, value: bool, within: str) -> Cases:
+    def _decided(self, tree: Call, value: bool, within: str) -> Cases:
         """A comparison; of two literals the answer is known."""
         left, right = tree.args
         if tree.name in ("equals_any", "not_equals_any") and is_literal(left) and is_literal(right):
@@ -147,12 +171,15 @@ class Formulas:
             return [{}] if is_equal is (value is (tree.name == "equals_any")) else []
         return self.cases(tree, value, within)
 
-    def _listed(self, tree: Tree, value: bool, within: str) -> Cases:
-        item, list_ = tree.args
-        literals = list_.op == "list" and not list_.optional and all(map(is_literal, list_.args))
-        if item.type.name != "string" or not literals or is_literal(item):
+    def _listed(self, tree: Call, value: bool, within: str) -> Cases:
+        item, listed = tree.args
+        if not isinstance(listed, NewList) or listed.optional:
             return self._opaque(tree, value, within)
-        values = Values(frozenset(one.value for one in list_.args), is_one_of=value)
+        literals = [one.value for one in listed.args if is_literal(one)]
+        is_known = len(literals) == len(listed.args)
+        if item.type.name != "string" or not is_known or is_literal(item):
+            return self._opaque(tree, value, within)
+        values = Values(frozenset(literals), is_one_of=value)
         case: Case = {("value", self.terms.number(item, within)): values}
         return conjunction([[case], self._there(tree, within)])
 
@@ -209,16 +236,16 @@ def _turned(orders: frozenset[str]) -> frozenset[str]:
     return frozenset(_TURNED[order] for order in orders)
 
 
-def _is_steady(tree: Tree) -> bool:
+def _is_steady(tree: Call) -> bool:
     """Doubles that are never NaN, which would be neither less nor greater."""
     return all(
         arg.type.name in ("int", "uint", "string", "bool")
-        or (arg.type.name == "double" and (arg.op == "fact" or is_literal(arg)))
+        or (arg.type.name == "double" and (isinstance(arg, Fact) or is_literal(arg)))
         for arg in tree.args
     )
 
 
-def _domain(orders: frozenset[str], left: Tree, right: Tree) -> list[Domain] | None:
+def _domain(orders: frozenset[str], left: Tree, right: Constant) -> list[Domain] | None:
     """The constraint on `left`, as alternatives."""
     value = right.value
     if right.type.name == "string" and left.type.name == "string":

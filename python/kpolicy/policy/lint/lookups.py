@@ -13,14 +13,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
+from kpolicy.policy.cel.tree import (
+    And,
+    Call,
+    Conditional,
+    Constant,
+    Field,
+    Has,
+    Loop,
+    NewMap,
+    Or,
+    OrOptional,
+    OrValue,
+    Tree,
+    Variable,
+)
+from kpolicy.policy.cel.tree import Present as PresentNode
+from kpolicy.policy.lint.terms import LookupNode, Terms, is_literal, is_lookup, literal_text
 
 # Numbers of what is there; None where the case cannot be: everything holds.
 Present: TypeAlias = frozenset[int] | None
 NOTHING: Final[frozenset[int]] = frozenset()
 
-_LOGIC: Final = ("and", "or")
 STEPS_MAX: Final = 100_000
 
 
@@ -28,7 +42,7 @@ STEPS_MAX: Final = 100_000
 class Lookup:
     """`within` is the variable in whose text `tree` stands; empty for the expression itself."""
 
-    tree: Tree
+    tree: LookupNode
     within: str
 
 
@@ -62,48 +76,47 @@ class Guards:
         return known[1]
 
     def _of(self, tree: Tree, value: bool, within: str) -> Present:
-        if is_literal(tree) and isinstance(tree.value, bool):
-            return NOTHING if tree.value is value else None
-        if tree.op == "variable":
-            return self.implied(tree.args[0], value, f"variables.{tree.name}")
-        if tree.op == "call" and tree.name == "not_bool":
-            return self.implied(tree.args[0], not value, within)
-        if tree.op in _LOGIC:
-            return self._logic(tree, value, within)
-        if tree.op == "conditional":
-            test, yes, no = tree.args
-            return either(
-                both(self.implied(test, True, within), self.implied(yes, value, within)),
-                both(self.implied(test, False, within), self.implied(no, value, within)),
-            )
-        if tree.op in ("present", "present_member", "has") or tree.name == "in_map":
-            number = self.terms.presence(tree, within)
-            return frozenset((number,)) if value and number is not None else NOTHING
-        return self._comparison(tree, value, within)
+        match tree:
+            case Constant(value=bool()) if is_literal(tree):
+                return NOTHING if tree.value is value else None
+            case Variable(value=meant, name=name):
+                return self.implied(meant, value, f"variables.{name}")
+            case Call("not_bool", (operand,)):
+                return self.implied(operand, not value, within)
+            case And() | Or():
+                return self._logic(tree, value, within)
+            case Conditional(test=test, yes=yes, no=no):
+                return either(
+                    both(self.implied(test, True, within), self.implied(yes, value, within)),
+                    both(self.implied(test, False, within), self.implied(no, value, within)),
+                )
+            case PresentNode() | Has() | Call("in_map"):
+                number = self.terms.presence(tree, within)
+                return frozenset((number,)) if value and number is not None else NOTHING
+            case Call("equals_any" | "not_equals_any", (left, right)):
+                is_equal = value is (tree.name == "equals_any")
+                return self._comparison(left, right, is_equal, within)
+        return NOTHING
 
-    def _logic(self, tree: Tree, value: bool, within: str) -> Present:
+    def _logic(self, tree: And | Or, value: bool, within: str) -> Present:
         """All operands of `&&` are true, or one is false; `||` the other way round."""
         parts = [self.implied(arg, value, within) for arg in tree.args]
         joined = parts[0]
         for part in parts[1:]:
-            is_all = value is (tree.op == "and")
+            is_all = value is isinstance(tree, And)
             joined = both(joined, part) if is_all else either(joined, part)
         return joined
 
-    def _comparison(self, tree: Tree, value: bool, within: str) -> Present:
+    def _comparison(self, left: Tree, right: Tree, is_equal: bool, within: str) -> Present:
         """`label(x, 'k') == 'v'`: of the two branches only one can be equal."""
-        if tree.name not in ("equals_any", "not_equals_any") or len(tree.args) != 2:
-            return NOTHING
-        is_equal = value is (tree.name == "equals_any")
-        for side, other in (tree.args, tree.args[::-1]):
-            if side.op != "conditional" or not is_literal(other):
+        for side, other in ((left, right), (right, left)):
+            if not isinstance(side, Conditional) or not is_literal(other):
                 continue
-            test, yes, no = side.args
             cases: Present = None
-            for branch, holds in ((yes, True), (no, False)):
+            for branch, holds in ((side.yes, True), (side.no, False)):
                 if is_literal(branch) and (branch.value == other.value) is not is_equal:
                     continue
-                cases = either(cases, self.implied(test, holds, within))
+                cases = either(cases, self.implied(side.test, holds, within))
             return cases
         return NOTHING
 
@@ -116,15 +129,15 @@ class Guards:
         return known[1]
 
     def _looked_up(self, tree: Tree, within: str) -> frozenset[int]:
-        if tree.op == "variable":
-            return self.evaluated(tree.args[0], f"variables.{tree.name}")
-        if tree.op in _LOGIC or tree.op in ("loop", "or_value", "or_optional"):
-            return NOTHING
-        if tree.op == "conditional":
-            test, yes, no = tree.args
-            branches = self.evaluated(yes, within) & self.evaluated(no, within)
-            return self.evaluated(test, within) | branches
-        found = NOTHING.union(*(self.evaluated(arg, within) for arg in tree.args))
+        match tree:
+            case Variable(value=value, name=name):
+                return self.evaluated(value, f"variables.{name}")
+            case And() | Or() | Loop() | OrValue() | OrOptional():
+                return NOTHING
+            case Conditional(test=test, yes=yes, no=no):
+                branches = self.evaluated(yes, within) & self.evaluated(no, within)
+                return self.evaluated(test, within) | branches
+        found = NOTHING.union(*(self.evaluated(operand, within) for operand in tree.operands))
         number = self.terms.presence(tree, within) if is_lookup(tree) else None
         return found if number is None else found | {number}
 
@@ -144,22 +157,22 @@ def _walk(guards: Guards, tree: Tree, known: Present, within: str) -> Iterator[t
     guards.steps_left -= 1
     if known is None or guards.steps_left < 0:
         return  # never evaluated, or enough
-    if tree.op == "variable":
-        yield from _walk(guards, tree.args[0], known, f"variables.{tree.name}")
-        return
-    if tree.op in _LOGIC:
-        yield from _walk_logic(guards, tree, known, within)
-        return
-    if tree.op == "conditional":
-        test, yes, no = tree.args
-        yield from _walk(guards, test, known, within)
-        tested = known | guards.evaluated(test, within)
-        for branch, holds in ((yes, True), (no, False)):
-            inside = both(tested, guards.implied(test, holds, within))
-            yield from _walk(guards, branch, inside, within)
-        return
-    for arg in tree.args:
-        yield from _walk(guards, arg, known, within)
+    match tree:
+        case Variable(value=value, name=name):
+            yield from _walk(guards, value, known, f"variables.{name}")
+            return
+        case And() | Or():
+            yield from _walk_logic(guards, tree, known, within)
+            return
+        case Conditional(test=test):
+            yield from _walk(guards, test, known, within)
+            tested = known | guards.evaluated(test, within)
+            for branch, holds in ((tree.yes, True), (tree.no, False)):
+                inside = both(tested, guards.implied(test, holds, within))
+                yield from _walk(guards, branch, inside, within)
+            return
+    for operand in tree.operands:
+        yield from _walk(guards, operand, known, within)
     if is_lookup(tree) and not _is_known_key(tree):
         number = guards.terms.presence(tree, within)
         if number is not None and number not in known:
@@ -167,10 +180,10 @@ def _walk(guards: Guards, tree: Tree, known: Present, within: str) -> Iterator[t
 
 
 def _walk_logic(
-    guards: Guards, tree: Tree, known: frozenset[int], within: str
+    guards: Guards, tree: And | Or, known: frozenset[int], within: str
 ) -> Iterator[tuple[Lookup, int]]:
     """An error of an operand counts only if no other operand settles the result."""
-    neutral = tree.op == "and"
+    neutral = isinstance(tree, And)
     done = known
     for index, arg in enumerate(tree.args):
         inside: Present = done
@@ -181,11 +194,11 @@ def _walk_logic(
         done |= guards.evaluated(arg, within)
 
 
-def _is_known_key(tree: Tree) -> bool:
-    """A literal map, or a parameter's, that has the key."""
-    holder = tree.args[0] if tree.op == "field" else None
-    if holder is None:
-        return False
-    if holder.op == "map":
-        return tree.name in {key.value for key in holder.args[::2] if is_literal(key)}
-    return isinstance(holder.value, dict) and tree.name in holder.value
+def _is_known_key(tree: LookupNode) -> bool:
+    """Whether the map is a literal, or a parameter's value, that has the key."""
+    match tree:
+        case Field(operand=NewMap(args=args), name=name):
+            return name in {literal_text(key) for key in args[::2]}
+        case Field(operand=Constant(value=dict() as value), name=name):
+            return name in value
+    return False

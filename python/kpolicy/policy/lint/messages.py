@@ -10,9 +10,9 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.cel.catalogue import ANNOTATION_BYTES_MAX
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import Call, Read, Tree
 from kpolicy.policy.limits import MESSAGE_CHARACTERS_MAX
-from kpolicy.policy.lint.terms import is_literal
+from kpolicy.policy.lint.terms import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
 _SHOWN: Final = f"{MESSAGE_CHARACTERS_MAX} bytes"
@@ -26,12 +26,12 @@ def messages(policy: WrittenPolicy) -> Iterator[Diagnostic]:
 
 def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
     parts = list(_joined(at.tree))
-    texts = [part for part in parts if is_literal(part) and isinstance(part.value, str)]
-    broken = next((one for one in texts if "\n" in str(one.value) or "\r" in str(one.value)), None)
+    texts = [(part, text) for part in parts if (text := literal_text(part)) is not None]
+    broken = next((part for part, text in texts if "\n" in text or "\r" in text), None)
     if broken is not None:
         hint = "it is shown as one line"
         yield policy.say(at, "KP332", "a message is one line", broken.span, hint)
-    length = sum(len(str(one.value).encode("utf-8", "replace")) for one in texts)
+    length = sum(len(text.encode("utf-8", "replace")) for _, text in texts)
     if length > MESSAGE_CHARACTERS_MAX:
         message = f"this message always has more than {_SHOWN}: {length:,} are written here"
         yield policy.say(at, "KP331", message, at.tree.span, "what is beyond is cut off in events")
@@ -47,11 +47,11 @@ def _joined(tree: Tree) -> Iterator[Tree]:
     pending = [tree]
     while pending:
         part = pending.pop()
-        if part.op == "call" and part.name == "add_string":
+        if isinstance(part, Call) and part.name == "add_string":
             pending.extend(reversed(part.args))
         else:
             yield part
 
 
 def _is_long(tree: Tree) -> bool:
-    return tree.op in ("fact", "member") and tree.size >= ANNOTATION_BYTES_MAX
+    return isinstance(tree, Read) and tree.size >= ANNOTATION_BYTES_MAX

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, text_of
 from kpolicy.policy.lint.lookups import NOTHING, Lookup, Present, both, unguarded
+from kpolicy.policy.lint.terms import LookupNode
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import find
 
@@ -104,37 +105,38 @@ def _said(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Looku
     return policy.say(at, use.code, message, tree.span, _hint(tree, holder, key))
 
 
-def _where(tree: Tree) -> str:
-    *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
+def _where(tree: LookupNode) -> str:
+    if not isinstance(tree, Read):
+        return "when the map has no such key"
     if tree.name.endswith((".controller.kind", ".controller.name")):
         return "on a pod without a controller"
+    *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
+    key = _KEYS.get(map_, "key")
     if owner == "namespaceObject":
-        return f"in a namespace without that {_KEYS.get(map_, 'key')}"
-    if tree.op == "member":
-        return f"on a pod without that {_KEYS.get(map_, 'key')}"
-    if tree.op == "fact":
-        return f"on {_OWNERS.get(owner, 'what is')} without that {_KEYS.get(map_, 'key')}"
-    return "when the map has no such key"
+        return f"in a namespace without that {key}"
+    if isinstance(tree, MemberRead):
+        return f"on a pod without that {key}"
+    return f"on {_OWNERS.get(owner, 'what is')} without that {key}"
 
 
-def _parts(text: str, tree: Tree) -> tuple[str, str]:
+def _parts(text: str, tree: LookupNode) -> tuple[str, str]:
     """The map and the key as they are written; the key of `m.k` in quotes."""
-    if tree.op == "field":
-        holder = tree.args[0].span
+    if isinstance(tree, Field):
+        holder = tree.operand.span
         return text[holder.start : holder.end], f"'{tree.name}'"
     if tree.name.endswith((".controller.kind", ".controller.name")) or not tree.args:
         return text[tree.span.start : tree.span.end].rpartition(".")[0], ""
-    key = tree.args[1] if tree.op == "call" else tree.args[-1]
+    key = tree.args[1] if isinstance(tree, Call) else tree.args[-1]
     holder_text = text[tree.span.start : key.span.start].rstrip(" [.\n")
     written = text[key.span.start : key.span.end]
-    is_name = key.op == "constant" and written[:1] not in ("'", '"')
-    return holder_text, f"'{written}'" if is_name and isinstance(key.value, str) else written
+    is_name = text_of(key) is not None and written[:1] not in ("'", '"')
+    return holder_text, f"'{written}'" if is_name else written
 
 
-def _hint(tree: Tree, holder: str, key: str) -> str:
+def _hint(tree: LookupNode, holder: str, key: str) -> str:
     if not key:
         return f"`has({holder}) && …`"
     guard = f"`{key} in {holder} && …`"
-    is_label = holder.endswith(".labels") and tree.op == "fact"
+    is_label = holder.endswith(".labels") and isinstance(tree, Fact)
     owner = holder.removesuffix(".labels")
     return f"{guard}, or `label({owner}, {key})`" if is_label else guard

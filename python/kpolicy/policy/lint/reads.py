@@ -12,7 +12,18 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.cel.catalogue_rows import Time
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import (
+    And,
+    Call,
+    Conditional,
+    Fact,
+    Loop,
+    Or,
+    Tree,
+    Variable,
+    own_nodes,
+    read_of,
+)
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 
@@ -53,42 +64,39 @@ def reads(policy: WrittenPolicy) -> Iterator[Diagnostic]:
             yield from _annotations(policy, one)
 
 
-def own(tree: Tree) -> Iterator[Tree]:
-    """The parts written in this text, in order; a variable's are in its own."""
-    pending = [tree]
-    while pending:
-        part = pending.pop()
-        yield part
-        if part.op != "variable":
-            pending.extend(reversed(part.args))
-
-
 def _deep(tree: Tree, seen: set[str]) -> Iterator[tuple[Tree, Tree]]:
     """Every part, variables' included, each with the part of the own text it belongs to."""
-    for part in own(tree):
+    for part in own_nodes(tree):
         yield part, part
-        if part.op == "variable" and part.name not in seen:
+        if isinstance(part, Variable) and part.name not in seen:
             seen.add(part.name)
-            for inner, _ in _deep(part.args[0], seen):
+            for inner, _ in _deep(part.value, seen):
                 yield inner, part
+
+
+def _fact_of(tree: Tree) -> Fact | None:
+    """The fact that a node reads or asks the presence of."""
+    read = read_of(tree)
+    return read if isinstance(read, Fact) else None
 
 
 def _not_preemptible(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic]:
     if not isinstance(rule.rule, Predicate) or rule.rule.preemptible:
         return
     for part, at in _deep(rule.expression.tree, set()):
-        names = part.name.split(".")
-        if part.op in ("fact", "present") and names[0] != "pod" and _CHANGED & set(names):
-            message = f"`{part.name}` changes when pods are evicted, so preemption could help here"
+        fact = _fact_of(part)
+        names = fact.name.split(".") if fact is not None else []
+        if fact is not None and names[0] != "pod" and _CHANGED & set(names):
+            message = f"`{fact.name}` changes when pods are evicted, so preemption could help here"
             hint = "leave out `preemptible: false`"
             yield policy.say(rule.expression, "KP351", message, at.span, hint)
             return
 
 
 def _annotations(policy: WrittenPolicy, one: WrittenExpression) -> Iterator[Diagnostic]:
-    for part in own(one.tree):
-        name = part.name.removesuffix("[]").rpartition(".")[2]
-        if part.op in ("fact", "present", "member", "present_member") and name == "annotations":
+    for part in own_nodes(one.tree):
+        read = read_of(part)
+        if read is not None and read.name.removesuffix("[]").rpartition(".")[2] == "annotations":
             message = "this reads an annotation, which has no column and may be large"
             yield policy.say(one, "KP404", message, part.span, "a label would do as well")
             return
@@ -98,7 +106,8 @@ def _of_profile(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     """Conditions that are the same for all pods of one scheduler name."""
     own_conditions = [one for rule in policy.rules for one in policy.own_conditions(rule)]
     for one in (*policy.conditions, *own_conditions):
-        facts = {part.name for part, _ in _deep(one.tree, set()) if part.op in ("fact", "present")}
+        parts = (_fact_of(part) for part, _ in _deep(one.tree, set()))
+        facts = {fact.name for fact in parts if fact is not None}
         if facts == {"pod.schedulerName"}:
             message = "this is the same for all pods of a profile"
             hint = "give the profile that it means a policy of its own, and leave this out"
@@ -112,14 +121,16 @@ def _by_lane(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic
     found = _without_kernel(rule.expression.tree, set())
     if found is not None:
         part, fact, span = found
-        what = "this part" if part.op != "loop" else "this loop"
+        part_fact = _fact_of(part)
+        is_loop = isinstance(part, Loop)
+        what = "this loop" if is_loop else "this part"
         message = (
             f"{what} is evaluated node by node: it has no kernel, and `{fact}` has no classes of "
             "nodes"
         )
-        if part.name == fact:
+        if part_fact is not None and part_fact.name == fact:
             message = f"`{fact}` has no column, so it is read node by node"
-        hint = "`node.pods.count(selector(…))` counts without a loop" if part.op == "loop" else ""
+        hint = "`node.pods.count(selector(…))` counts without a loop" if is_loop else ""
         yield policy.say(rule.expression, "KP403", message, span, hint)
 
 
@@ -127,50 +138,47 @@ def _without_kernel(tree: Tree, seen: set[str]) -> tuple[Tree, str, Span] | None
     """The first part that runs lane by lane, the fact that is to blame, and where."""
     if tree.time <= Time.POD:
         return None
-    if tree.op == "variable":
+    if isinstance(tree, Variable):
         if tree.name in seen:
             return None
         seen.add(tree.name)
-        inner = _without_kernel(tree.args[0], seen)
+        inner = _without_kernel(tree.value, seen)
         return None if inner is None else (inner[0], inner[1], tree.span)
     if _has_kernel(tree):
-        for arg in tree.args:
-            found = _without_kernel(arg, seen)
-            if found is not None:
-                return found
-        return None
-    if tree.op in ("fact", "present") and _is_read(tree):
-        is_annotation = tree.name.endswith("annotations[]")  # KP404 says so
-        has_column = bool(tree.column) or tree.time == Time.NODE_CLASS
-        return None if has_column or is_annotation else (tree, tree.name, tree.span)
-    fact = next((part.name for part, _ in _deep(tree, set()) if _blocks(part)), None)
-    return None if fact is None else (tree, fact, tree.span)
+        found = (_without_kernel(operand, seen) for operand in tree.operands)
+        return next((one for one in found if one is not None), None)
+    fact = _fact_of(tree)
+    if fact is not None and _is_read(fact):
+        is_annotation = fact.name.endswith("annotations[]")  # KP404 says so
+        has_column = bool(fact.column) or tree.time == Time.NODE_CLASS
+        return None if has_column or is_annotation else (tree, fact.name, tree.span)
+    blocking = next(filter(None, (_blocking(part) for part, _ in _deep(tree, set()))), None)
+    return None if blocking is None else (tree, blocking.name, tree.span)
 
 
-def _is_read(tree: Tree) -> bool:
-    """A fact whose arguments are known when a cycle begins."""
-    return all(arg.time <= Time.POD for arg in tree.args)
+def _is_read(fact: Fact) -> bool:
+    """Whether the arguments of the fact are known when a cycle begins."""
+    return all(arg.time <= Time.POD for arg in fact.args)
 
 
 def _has_kernel(tree: Tree) -> bool:
     """Whether only its operands matter."""
-    if tree.op in ("and", "or", "conditional"):
-        return True
-    if tree.op != "call":
-        return False
-    if tree.name == "in_list":
-        return tree.args[0].type.name in _SIMPLE
-    family = tree.name.rpartition("_")[0]
-    if tree.name.partition("_")[0] in _CHEAP:
-        return True
-    return (tree.name in _KERNELS or family in _KERNELS) and all(
-        arg.type.name in _SIMPLE for arg in tree.args
-    )
+    match tree:
+        case And() | Or() | Conditional():
+            return True
+        case Call("in_list", (item, _)):
+            return item.type.name in _SIMPLE
+        case Call(name=name, args=args):
+            if name.partition("_")[0] in _CHEAP:
+                return True
+            is_kernel = name in _KERNELS or name.rpartition("_")[0] in _KERNELS
+            return is_kernel and all(arg.type.name in _SIMPLE for arg in args)
+    return False
 
 
-def _blocks(part: Tree) -> bool:
+def _blocking(tree: Tree) -> Fact | None:
     """A fact of nodes that does not put them in classes; one of the pod is asked about those."""
-    root = part.name.partition(".")[0]
-    if part.op not in ("fact", "present") or part.time <= Time.POD or root not in _OF_NODES:
-        return False
-    return not _is_read(part) or part.column not in _CLASSED
+    fact = _fact_of(tree)
+    if fact is None or tree.time <= Time.POD or fact.name.partition(".")[0] not in _OF_NODES:
+        return None
+    return None if _is_read(fact) and fact.column in _CLASSED else fact

@@ -1,22 +1,53 @@
 """Which parts of expressions are the same.
 
-Owns numbering trees by structure: equal numbers mean equal values, for one pod and one node.
-Assumes checked trees, which are pure. Must not know what a part means.
+Numbers trees by structure: equal numbers mean equal values, for one pod and one node, as checked
+trees are pure.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TypeAlias, TypeGuard, assert_never
 
-from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.tree import (
+    And,
+    Bind,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    Failing,
+    Field,
+    Has,
+    Loop,
+    MemberRead,
+    NewList,
+    NewMap,
+    OptionalField,
+    Or,
+    OrOptional,
+    OrValue,
+    Present,
+    Read,
+    Reported,
+    Slot,
+    Tree,
+    Variable,
+    read_of,
+)
 
-PARAMETER: Final = "params."
+# Nodes that may look up a key: reading them errs where the key, or the object, is absent.
+LookupNode: TypeAlias = Fact | MemberRead | Field | Call
 
 
-def is_literal(tree: Tree) -> bool:
+def is_literal(tree: Tree) -> TypeGuard[Constant]:
     """A constant that is written there; a parameter's value may change without the text."""
-    return tree.op == "constant" and not tree.name.startswith(PARAMETER)
+    return isinstance(tree, Constant) and not tree.parameter
+
+
+def literal_text(tree: Tree) -> str | None:
+    """The text of a string that is written there; None of anything else."""
+    return tree.value if is_literal(tree) and isinstance(tree.value, str) else None
 
 
 @dataclass(slots=True)
@@ -31,47 +62,63 @@ class Terms:
         known = self._known.get((id(tree), within))
         if known is not None:
             return known[1]
-        number = self._numbered(self._form(tree, within))
+        if isinstance(tree, Variable):
+            number = self.number(tree.value, f"variables.{tree.name}")
+        else:
+            number = self._numbered(*self._form(tree, within), *self._operands(tree, within))
         self._known[id(tree), within] = (tree, number)
         return number
 
     def presence(self, tree: Tree, within: str = "") -> int | None:
         """The number of what `tree` looks up, or asks the presence of; None if it does neither."""
-        if tree.op in ("fact", "present") and (tree.name.endswith("[]") or _may_lack(tree.name)):
-            name = tree.name.rsplit(".", 1)[0] if _may_lack(tree.name) else tree.name
-            return self._numbered(("entry", name, *self._args(tree, within)))
-        if tree.op in ("member", "present_member") and tree.name.endswith("[]"):
-            return self._numbered(("entry", tree.name, *self._args(tree, within)))
-        if tree.op == "present" and tree.name.endswith(".controller"):
-            return self._numbered(("entry", tree.name))
-        if tree.op in ("field", "has") and tree.args[0].type.name == "map":
-            key = self._text(tree.name)
-            return self._numbered(("in", self.number(tree.args[0], within), key))
-        if tree.op == "call" and tree.name == "index_map":
-            holder, index = self._args(tree, within)
-            return self._numbered(("in", holder, index))
-        if tree.op == "call" and tree.name == "in_map":
-            index, holder = self._args(tree, within)
-            return self._numbered(("in", holder, index))
+        read = read_of(tree)
+        if read is not None:
+            return self._entry(tree, read, within)
+        match tree:
+            case Field(operand=holder, name=name) | Has(operand=holder, name=name):
+                if holder.type.name == "map":
+                    key = self._numbered("constant", "string", "", repr(name))
+                    return self._numbered("in", self.number(holder, within), key)
+            case Call("index_map", (holder, index)) | Call("in_map", (index, holder)):
+                return self._numbered("in", self.number(holder, within), self.number(index, within))
         return None
 
-    def _args(self, tree: Tree, within: str) -> list[int]:
-        return [self.number(arg, within) for arg in tree.args]
+    def _entry(self, tree: Tree, read: Read, within: str) -> int | None:
+        name = read.name
+        if isinstance(read, Fact) and _may_lack(name):
+            name = name.rpartition(".")[0]
+        elif not name.endswith("[]"):
+            is_controller = isinstance(read, Fact) and name.endswith(".controller")
+            is_test = isinstance(tree, Present)
+            return self._numbered("entry", name) if is_controller and is_test else None
+        return self._numbered("entry", name, *self._operands(tree, within))
 
-    def _text(self, value: str) -> int:
-        return self._numbered(("constant", "string", "", repr(value)))
+    def _operands(self, tree: Tree, within: str) -> list[int]:
+        return [self.number(operand, within) for operand in tree.operands]
 
     def _form(self, tree: Tree, within: str) -> tuple[object, ...]:
-        if tree.op == "variable":
-            return ("same", self.number(tree.args[0], f"variables.{tree.name}"))
-        if tree.op == "constant":
-            return ("constant", tree.type.name, tree.name, repr(tree.value))
-        slots = (within, *tree.slots) if tree.slots else ()
-        return (tree.op, tree.name, slots, tree.optional, *self._args(tree, within))
+        """What a node is, beside its operands."""
+        match tree:
+            case Constant(value=value, parameter=parameter):
+                return "constant", tree.type.name, parameter, repr(value)
+            case Fact() | MemberRead() | Call() | Field() | Has() | OptionalField():
+                return type(tree), tree.name
+            case Present(read=read):
+                return Present, type(read), read.name
+            case Failing(message=message):
+                return Failing, message
+            case NewList() | NewMap():
+                return type(tree), tree.optional
+            case Loop(kind=kind, slots=slots):
+                return Loop, kind, within, slots
+            case Bind(slot=slot) | Slot(slot=slot):
+                return type(tree), within, slot
+            case And() | Or() | Conditional() | OrValue() | OrOptional() | Reported() | Variable():
+                return (type(tree),)
+            case _:
+                assert_never(tree)
 
-    def _numbered(self, form: tuple[object, ...]) -> int:
-        if form[0] == "same" and isinstance(form[1], int):
-            return form[1]
+    def _numbered(self, *form: object) -> int:
         return self._numbers.setdefault(form, len(self._numbers))
 
 
@@ -80,12 +127,15 @@ def _may_lack(name: str) -> bool:
     return name.endswith((".controller.kind", ".controller.name"))
 
 
-def is_lookup(tree: Tree) -> bool:
+def is_lookup(tree: Tree) -> TypeGuard[LookupNode]:
     """Whether reading this is an error where the key, or the object, is absent."""
-    if tree.op == "fact":
-        return tree.name.endswith("[]") or _may_lack(tree.name)
-    if tree.op == "member":
-        return tree.name.endswith("[]")
-    if tree.op == "field":
-        return tree.args[0].type.name == "map"
-    return tree.op == "call" and tree.name == "index_map"
+    match tree:
+        case Fact(name=name):
+            return name.endswith("[]") or _may_lack(name)
+        case MemberRead(name=name):
+            return name.endswith("[]")
+        case Field(operand=holder):
+            return holder.type.name == "map"
+        case Call(name=name):
+            return name == "index_map"
+    return False
