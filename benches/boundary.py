@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from benches.placing import Placing, Run, each
-from kpolicy.cli.progress import progress_bar
-from kpolicy.offline.report.columns import columns
-from kpolicy.offline.snapshot import default_program
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.snapshots.snapshot import default_program
 from kpolicy.policy.assembly.program import Program
 
 NODES: Final = 5_000

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any, Final
 
 from kpolicy.engine import Engine, Verdict
-from kpolicy.offline.bench import templates, world
+from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import DISK
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 from kpolicy.policy.compile import compile_policy
 
 Pod = Mapping[str, Any]
@@ -157,17 +157,17 @@ def _round(text: str, nodes: int, shapes: int) -> tuple[float, float]:
     assert program is not None
     engine = Engine(seed=1)
     assert engine.load(program.bytes) == []
-    size = world.Size(nodes, nodes, 2 * shapes)
-    for body in world.packed(world.nodes(size)):
+    size = generated_cluster.Size(nodes, nodes, 2 * shapes)
+    for body in generated_cluster.packed(generated_cluster.nodes(size)):
         engine.load_objects(body, "nodes")
-    for body in world.packed(world.existing("basic", size)):
+    for body in generated_cluster.packed(generated_cluster.existing("basic", size)):
         engine.load_objects(body, "pods")
-    waiting = islice(world.waiting("basic", size), 2 * shapes)
+    waiting = islice(generated_cluster.waiting("basic", size), 2 * shapes)
     engine.load_objects("\n".join(map(_own_shape, range(2 * shapes), waiting)).encode(), "pods")
     took: tuple[list[float], list[float]] = ([], [])
     for index in range(2 * shapes):
         began_ns = time.thread_time_ns()
-        [decision] = engine.schedule([templates.uid(index)], 0).decisions
+        [decision] = engine.schedule([generated_cluster.uid(index)], 0).decisions
         took[index % 2].append((time.thread_time_ns() - began_ns) / 1000)
         assert decision.verdict == Verdict.PLACED, decision
     return median(took[0]), median(took[1])

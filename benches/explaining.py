@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
-from kpolicy.cli.progress import progress_bar
+from kpolicy.cli.outputs import progress_bar
 from kpolicy.clock import NANOSECONDS, SystemClock
 from kpolicy.engine import Engine
-from kpolicy.offline.bench import world
-from kpolicy.offline.report.columns import columns
-from kpolicy.offline.snapshot import default_program
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.snapshots.snapshot import default_program
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
@@ -140,7 +140,7 @@ def _asking(workload: str, nodes: int) -> Iterator[_Asking]:
     engine = Engine(seed=1)
     refusals = engine.load(default_program().bytes)
     assert not refusals, refusals
-    for body in world.bodies(workload, world.Size(nodes, nodes, 1)):
+    for body in generated_cluster.bodies(workload, generated_cluster.Size(nodes, nodes, 1)):
         unreadable = engine.load_objects(body, workload)
         assert not unreadable, unreadable[:1]
     (pod,) = engine.pending()

@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any, Final
 
 from kpolicy.engine import Engine, Verdict
-from kpolicy.offline.bench import templates, world
-from kpolicy.offline.report.columns import columns
-from kpolicy.offline.snapshot import PolicyRefusedError
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.snapshots.snapshot import PolicyRefusedError
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
 
@@ -102,20 +102,20 @@ def _round(program: Program, nodes: int, shapes: int) -> tuple[float, float]:
     refusals = engine.load(program.bytes)
     if refusals:
         raise PolicyRefusedError(refusals)
-    size = world.Size(nodes, nodes, 2 * shapes + 1)
-    for body in world.packed(world.nodes(size)):
+    size = generated_cluster.Size(nodes, nodes, 2 * shapes + 1)
+    for body in generated_cluster.packed(generated_cluster.nodes(size)):
         engine.load_objects(body, "nodes")
-    for body in world.packed(world.existing("basic", size)):
+    for body in generated_cluster.packed(generated_cluster.existing("basic", size)):
         engine.load_objects(body, "pods")
     waiting = [
         text.replace('"priority":0', f'"priority":{index // 2}')
-        for index, text in enumerate(islice(world.waiting("basic", size), 2 * shapes))
+        for index, text in enumerate(islice(generated_cluster.waiting("basic", size), 2 * shapes))
     ]
     engine.load_objects("\n".join(waiting).encode(), "pods")
     took: tuple[list[float], list[float]] = ([], [])
     for index in range(2 * shapes):
         began_ns = time.thread_time_ns()
-        [decision] = engine.schedule([templates.uid(index)], 0).decisions
+        [decision] = engine.schedule([generated_cluster.uid(index)], 0).decisions
         took[index % 2].append((time.thread_time_ns() - began_ns) / 1000)
         assert decision.verdict == Verdict.PLACED, decision
     return median(took[0]), median(took[1])

@@ -11,8 +11,8 @@ import sys
 from typing import Any, Final
 
 from benches.resident import WAITING
-from kpolicy.cli.progress import progress_bar
-from kpolicy.offline.report.columns import columns
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.offline.reports.columns import columns
 
 NODES: Final = 5_000
 PODS: Final = 150_000

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from benches import recorded
 from benches.footprint import ask
-from kpolicy.cli.progress import progress_bar
-from kpolicy.offline.bench import world
-from kpolicy.offline.report.columns import columns
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.reports.columns import columns
 
 NODES: Final = 5_000
 PODS: Final = 150_000
@@ -28,7 +28,7 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Told:
     with tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder:
         path = Path(folder) / "snapshot.json"
         with progress_bar("writing the snapshot"), path.open("w", encoding="utf-8") as file:
-            file.writelines(recorded.kubectl_list(world.Size(nodes, pods, 0)))
+            file.writelines(recorded.kubectl_list(generated_cluster.Size(nodes, pods, 0)))
         size_bytes = path.stat().st_size
         with progress_bar("reading it") as progress:
             runs: list[Told] = []

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benches.equivalents import EQUIVALENTS, named, policy
 from kpolicy.engine import manner_of_expression
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 from kpolicy.policy.compile import compile_policy
 
 _POLICIES: Final = Path(__file__).parent.parent / "policies"

@@ -19,8 +19,8 @@ from kpolicy.clock import SystemClock
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
-from kpolicy.offline.bench import world
-from kpolicy.offline.snapshot import PolicyRefusedError, Progress
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd
@@ -112,14 +112,14 @@ class _Bound:
 
 class Placing:
     def __init__(self, nodes: int, pods: int, program: Program) -> None:
-        self._size = world.Size(nodes, 0, pods)
+        self._size = generated_cluster.Size(nodes, 0, pods)
         self._engine = CountingEngine(seed=1)
         refusals = self._engine.load(program.bytes)
         if refusals:
             raise PolicyRefusedError(refusals)
         self._resources = self._engine.resources()
-        self._pages = _pages(world.nodes(self._size))
-        self._chunks = _chunks("ADDED", world.waiting(WORKLOAD, self._size))
+        self._pages = _pages(generated_cluster.nodes(self._size))
+        self._chunks = _chunks("ADDED", generated_cluster.waiting(WORKLOAD, self._size))
         self._told = 0  # chunks that told of binds
         self._left = 0
         self._making_ns = 0  # in the part of the API server
@@ -211,7 +211,8 @@ class Placing:
             bindings, api.waiting = api.waiting, []
             began_ns = time.thread_time_ns()
             items = (
-                world.on_node(WORKLOAD, _number(one.name), _number(one.node)) for one in bindings
+                generated_cluster.on_node(WORKLOAD, _number(one.name), _number(one.node))
+                for one in bindings
             )
             chunks = _chunks("MODIFIED", items)
             self._making_ns += time.thread_time_ns() - began_ns

@@ -2,7 +2,7 @@
 
 Owns what a running pod and a node carry beside what `kpolicy.offline.bench` gives them: owners,
 probes, mounts, conditions, container statuses. Rules read little of it, but a reader must get past
-it. Made from text templates, so that 150,000 pods take seconds. Pure.
+it. Made from text generated_cluster, so that 150,000 pods take seconds. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-from kpolicy.offline.bench import templates, world
+from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import WORKLOADS
 
 WORKLOAD: Final = "mixed"
@@ -22,22 +22,22 @@ _SINCE: Final = "2026-01-01T00:00:10Z"
 Json = dict[str, Any]
 
 
-def nodes(size: world.Size) -> Iterator[str]:
+def nodes(size: generated_cluster.Size) -> Iterator[str]:
     template = _node()
     for index in range(size.nodes):
-        yield template % world.node_words(index)
+        yield template % generated_cluster.node_words(index)
 
 
-def pods(size: world.Size) -> Iterator[str]:
+def pods(size: generated_cluster.Size) -> Iterator[str]:
     """Those on nodes, of 50 apps in turn."""
     requests = WORKLOADS[WORKLOAD].existing_requests
     for index in range(size.existing):
         milli, mebi = requests(index)
         words = {"index": index, "milli": milli, "mebi": mebi, "node": index % size.nodes}
-        yield _pod(world.app_of(index)) % words
+        yield _pod(generated_cluster.app_of(index)) % words
 
 
-def kubectl_list(size: world.Size) -> Iterator[str]:
+def kubectl_list(size: generated_cluster.Size) -> Iterator[str]:
     """One `List` of all, piece by piece."""
     yield '{\n    "apiVersion": "v1",\n    "items": [\n'
     separator = ""
@@ -63,7 +63,7 @@ def _text(item: Json) -> str:
 
 @cache
 def _node() -> str:
-    node = json.loads(templates.node())
+    node = json.loads(generated_cluster.node())
     beat = {"lastHeartbeatTime": _SINCE, "lastTransitionTime": _SINCE}
     node["status"] |= {
         "addresses": [{"address": "10.0.0.1", "type": "InternalIP"}],
@@ -93,7 +93,7 @@ def _node() -> str:
 
 @cache
 def _pod(app: str) -> str:
-    pod = json.loads(templates.existing_pod(app))
+    pod = json.loads(generated_cluster.existing_pod(app))
     owner = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",

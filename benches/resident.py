@@ -22,9 +22,9 @@ from benches import recorded
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.engine import Engine
-from kpolicy.offline.bench import templates, world
+from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.limits import BATCH_PODS
-from kpolicy.offline.snapshot import Snapshot, default_program
+from kpolicy.offline.snapshots.snapshot import Snapshot, default_program
 from kpolicy.scheduler.loop.engine_sink import EVERY_PROFILE, EngineSink
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
@@ -48,7 +48,7 @@ async def live(nodes: int, existing: int) -> Told:
     importlib.import_module("kpolicy.scheduler.run")
     importlib.import_module("kpolicy.telemetry.traces")
     started = resident()
-    size = world.Size(nodes, existing, WAITING)
+    size = generated_cluster.Size(nodes, existing, WAITING)
     engine = Engine(seed=1)
     refusals = engine.load(default_program().bytes)
     assert not refusals, refusals
@@ -60,8 +60,10 @@ async def live(nodes: int, existing: int) -> Told:
         await _list(sink, "nodes", "Node", recorded.nodes(size))
         await _list(sink, "pods", "Pod", recorded.pods(size))
         listed = resident()
-        await _list(sink, "pods", "Pod", world.waiting(recorded.WORKLOAD, size), is_more=True)
-        uids = [templates.uid(index) for index in range(size.pods)]
+        await _list(
+            sink, "pods", "Pod", generated_cluster.waiting(recorded.WORKLOAD, size), is_more=True
+        )
+        uids = [generated_cluster.uid(index) for index in range(size.pods)]
         for start in range(0, len(uids), BATCH_PODS):
             engine.schedule(uids[start : start + BATCH_PODS], clock.now_ns())
     finally:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 
 RULES: Final = 50
 _RUNS: Final = 7
@@ -28,8 +28,7 @@ source = sys.stdin.read()
 def now():
     return time.perf_counter(), time.process_time()
 begin = now()
-from kpolicy.cli.findings import Findings
-from kpolicy.cli.render import render
+from kpolicy.cli.findings_text import Findings, full
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 imported = now()
@@ -39,7 +38,7 @@ for _ in range(5):
     sources = [Source("policy.yaml", source)]
     compiled = compile_policy(sources)
     assert compiled.program is not None, compiled.diagnostics
-    render("full", Findings.of(compiled.diagnostics, sources))
+    full(Findings.of(compiled.diagnostics, sources))
     times.append((start, now()))
 print(json.dumps([[end[0] - start[0], end[1] - start[1]] for start, end in times]))
 """

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from benches.churn.sample import Sample, growth
 from kpolicy.cluster.limits import EVENT_SERIES_S, EVENT_SERIES_WRITE_S
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 
 # Reference A7, I7: memory may grow by less than this part in ten rounds once it is warm.
 GROWTH_MAX: Final = 0.01

@@ -11,7 +11,7 @@ from typing import Final
 from benches.cluster.comparison import Comparison
 from benches.cluster.contenders import OURS, THEIRS
 from benches.cluster.round import Round
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 
 _HEADINGS: Final = (
     "round",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 
 
 @dataclass(frozen=True, slots=True)

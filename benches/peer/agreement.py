@@ -17,8 +17,8 @@ from typing import Any, Final
 from benches.peer import ours, theirs
 from benches.peer.theirs import Answer
 from kpolicy.engine import Decision, Engine, Outcome, Verdict
-from kpolicy.offline.bench import templates, world
-from kpolicy.offline.bench.world import Size
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.bench.generated_cluster import Size
 
 _NOW_NS: Final = 0
 _NODES_SHOWN_MAX: Final = 3
@@ -71,10 +71,10 @@ def compare(engine: Engine, workload: str, size: Size, answers: list[Answer]) ->
     differences: list[str] = []
     if len(answers) != size.pods:
         differences.append(f"{workload}: {len(answers)} answers for {size.pods} pods")
-    waiting = world.waiting(workload, size)
+    waiting = generated_cluster.waiting(workload, size)
     for index, (answer, item) in enumerate(zip(answers, waiting, strict=False)):
         explained = _explained(engine, answer.pod)
-        decision = engine.schedule([templates.uid(index)], _NOW_NS).decisions[0]
+        decision = engine.schedule([generated_cluster.uid(index)], _NOW_NS).decisions[0]
         found = next(_differences(answer, explained, decision), "")
         if found:
             differences.append(f"{workload}, {answer.pod}: {found}")
@@ -129,7 +129,7 @@ def _follow(engine: Engine, answer: Answer, decision: Decision, item: str) -> No
 def _afterwards(answer: Answer, workload: str, index: int, waiting: str) -> str:
     """The pod as the API server shows it after kube-scheduler's cycle."""
     if answer.node:
-        return world.on_node(workload, index, _number(answer.node))
+        return generated_cluster.on_node(workload, index, _number(answer.node))
     item = json.loads(waiting)
     item["status"]["nominatedNodeName"] = answer.nominated
     return json.dumps(item)

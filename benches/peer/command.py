@@ -22,8 +22,8 @@ from benches.peer.agreement import NOTHING, Agreement, check
 from benches.peer.build import KubeScheduler, kube_scheduler, say
 from benches.peer.comparison import ALL, OURS, SAMPLED, THEIRS, Contender, Row, in_turns
 from benches.peer.table import table
+from kpolicy.offline.bench.generated_cluster import Size, as_list
 from kpolicy.offline.bench.workloads import WORKLOADS
-from kpolicy.offline.bench.world import Size, as_list
 from tests.cluster.errors import ControlPlaneError
 
 NODES: Final = 5_000

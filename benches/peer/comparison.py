@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from benches.peer.timing import Timing
-from kpolicy.offline.bench.world import Size
+from kpolicy.offline.bench.generated_cluster import Size
 
 OURS: Final = "kpolicy"
 THEIRS: Final = "kube-scheduler"

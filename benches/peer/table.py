@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from benches.peer.comparison import Row
-from kpolicy.offline.report.columns import columns
+from kpolicy.offline.reports.columns import columns
 
 HEADINGS = (
     "workload",

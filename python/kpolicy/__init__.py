@@ -13,21 +13,20 @@ from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
+    from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import Measured, measure
-    from kpolicy.offline.bench.world import Size
-    from kpolicy.offline.diff import Diff, Difference, diff
-    from kpolicy.offline.evaluate import Evaluated, evaluate
-    from kpolicy.offline.explain import Explained, explain
-    from kpolicy.offline.problem import Problem
-    from kpolicy.offline.recording.header import Header, Origin
-    from kpolicy.offline.recording.writer import write_snapshot
-    from kpolicy.offline.redacting import redact
-    from kpolicy.offline.simulate import SimulatedPod, Simulation, simulate
-    from kpolicy.offline.snapshot import PolicyRefusedError, Snapshot
-    from kpolicy.offline.survey import Survey, survey
-    from kpolicy.offline.testing.results import PolicyTestRun
-    from kpolicy.offline.testing.session import run_tests
-    from kpolicy.policy.assembly.program import Program
+    from kpolicy.offline.decide.diff import Diff, Difference, diff
+    from kpolicy.offline.decide.evaluate import Evaluated, evaluate
+    from kpolicy.offline.decide.explain import Explained, explain
+    from kpolicy.offline.decide.simulate import SimulatedPod, Simulation, simulate
+    from kpolicy.offline.policy_tests.results import PolicyTestRun
+    from kpolicy.offline.policy_tests.session import run_tests
+    from kpolicy.offline.redaction.redact import redact
+    from kpolicy.offline.snapshot_file.header import Header, Origin
+    from kpolicy.offline.snapshot_file.writer import write_snapshot
+    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
+    from kpolicy.offline.snapshots.snapshot_problem import Problem
+    from kpolicy.offline.snapshots.survey import Survey, survey
     from kpolicy.policy.compile import Compiled, compile_policy
     from kpolicy.policy.format.convert import Converted, convert_policy
     from kpolicy.policy.format.reformat import Reformatted, reformat
@@ -36,30 +35,30 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
-    "Diff": "kpolicy.offline.diff",
-    "Difference": "kpolicy.offline.diff",
-    "Evaluated": "kpolicy.offline.evaluate",
-    "Explained": "kpolicy.offline.explain",
-    "Header": "kpolicy.offline.recording.header",
+    "Diff": "kpolicy.offline.decide.diff",
+    "Difference": "kpolicy.offline.decide.diff",
+    "Evaluated": "kpolicy.offline.decide.evaluate",
+    "Explained": "kpolicy.offline.decide.explain",
+    "Header": "kpolicy.offline.snapshot_file.header",
     "Measured": "kpolicy.offline.bench.measure",
-    "Origin": "kpolicy.offline.recording.header",
-    "PolicyRefusedError": "kpolicy.offline.snapshot",
-    "PolicyTestRun": "kpolicy.offline.testing.results",
-    "Problem": "kpolicy.offline.problem",
-    "SimulatedPod": "kpolicy.offline.simulate",
-    "Simulation": "kpolicy.offline.simulate",
-    "Size": "kpolicy.offline.bench.world",
-    "Snapshot": "kpolicy.offline.snapshot",
-    "Survey": "kpolicy.offline.survey",
-    "diff": "kpolicy.offline.diff",
-    "evaluate": "kpolicy.offline.evaluate",
-    "explain": "kpolicy.offline.explain",
+    "Origin": "kpolicy.offline.snapshot_file.header",
+    "PolicyRefusedError": "kpolicy.offline.snapshots.snapshot",
+    "PolicyTestRun": "kpolicy.offline.policy_tests.results",
+    "Problem": "kpolicy.offline.snapshots.snapshot_problem",
+    "SimulatedPod": "kpolicy.offline.decide.simulate",
+    "Simulation": "kpolicy.offline.decide.simulate",
+    "Size": "kpolicy.offline.bench.generated_cluster",
+    "Snapshot": "kpolicy.offline.snapshots.snapshot",
+    "Survey": "kpolicy.offline.snapshots.survey",
+    "diff": "kpolicy.offline.decide.diff",
+    "evaluate": "kpolicy.offline.decide.evaluate",
+    "explain": "kpolicy.offline.decide.explain",
     "measure": "kpolicy.offline.bench.measure",
-    "redact": "kpolicy.offline.redacting",
-    "run_tests": "kpolicy.offline.testing.session",
-    "simulate": "kpolicy.offline.simulate",
-    "survey": "kpolicy.offline.survey",
-    "write_snapshot": "kpolicy.offline.recording.writer",
+    "redact": "kpolicy.offline.redaction.redact",
+    "run_tests": "kpolicy.offline.policy_tests.session",
+    "simulate": "kpolicy.offline.decide.simulate",
+    "survey": "kpolicy.offline.snapshots.survey",
+    "write_snapshot": "kpolicy.offline.snapshot_file.writer",
     "Compiled": "kpolicy.policy.compile",
     "Program": "kpolicy.policy.assembly.program",
     "Reformatted": "kpolicy.policy.format.reformat",

@@ -19,8 +19,8 @@ import pytest
 
 import kpolicy
 from kpolicy import Snapshot
-from kpolicy.offline.redacting import redactor
-from kpolicy.offline.redaction.words import STANDS_FOR
+from kpolicy.offline.redaction.pseudonyms import STANDS_FOR
+from kpolicy.offline.redaction.redact import redactor
 from tests.conformance import golden
 from tests.conformance.comparison import differences
 

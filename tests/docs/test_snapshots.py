@@ -6,7 +6,7 @@ from pathlib import Path
 
 import kpolicy
 from kpolicy import Origin, Snapshot
-from kpolicy.offline.redacting import redacted_origin
+from kpolicy.offline.redaction.redact import redacted_origin
 from tests.tree.sources import ROOT
 
 GUIDES = ROOT / "docs" / "guides"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kpolicy.offline.testing.model import Expectation, PolicyTest
+from kpolicy.offline.policy_tests.document_model import Expectation, PolicyTest
 from tests.tree.sources import ROOT
 
 PAGE = (ROOT / "docs" / "testing-policies.md").read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from benches import __main__ as driver
 from benches.peer import theirs
 from benches.peer.build import KubeScheduler, kube_scheduler
-from kpolicy.offline.bench.world import Size, as_list
+from kpolicy.offline.bench.generated_cluster import Size, as_list
 from tests.cluster.errors import ModulesUnavailableError
 
 # The first of them compiles: minutes when nothing is cached.

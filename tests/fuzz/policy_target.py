@@ -11,8 +11,8 @@ import json
 from typing import Final
 from xml.etree import ElementTree
 
-from kpolicy.cli.findings import Findings
-from kpolicy.cli.render import render
+from kpolicy.cli.findings_text import Findings
+from kpolicy.cli.verbs.lint import render
 from kpolicy.diagnostics import Diagnostic, has_errors
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import Compiled, compile_policy
@@ -36,7 +36,7 @@ def check(data: bytes) -> frozenset[str]:
     for one in compiled.diagnostics:
         _placed(one, findings)
     for name in FORMATS:
-        _readable(name, render(name, findings))
+        _readable(name, render(name, findings, is_color=False))
     if len(data) <= MENDED_BYTES_MAX and any(one.fix for one in compiled.diagnostics):
         _mends(source, compiled)
     return frozenset(one.code for one in compiled.diagnostics)

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from kpolicy.cli.failure import CannotWorkError
+from kpolicy.cli.verb import CannotWorkError
 from kpolicy.version import VERSION
 
 FINE: Final = 0
@@ -76,22 +76,19 @@ def program_name() -> str:
 
 def offered_verbs() -> dict[str, str]:
     return {
-        verb: summary
-        for verb, summary in VERBS.items()
-        if find_spec(f"kpolicy.cli.{module_of(verb)}") is not None
+        verb: summary for verb, summary in VERBS.items() if find_spec(module_of(verb)) is not None
     }
 
 
 def module_of(verb: str) -> str:
-    """`test` is a module of its own name elsewhere, and pytest would collect ours."""
-    return {"test": "test_verb"}.get(verb, verb)
+    return f"kpolicy.cli.verbs.{verb}"
 
 
 def _run(arguments: list[str]) -> int:
     verb = next((one for one in arguments if not one.startswith("-")), None)
-    if verb not in VERBS or find_spec(f"kpolicy.cli.{module_of(verb)}") is None:
+    if verb not in VERBS or find_spec(module_of(verb)) is None:
         return _without_verb(arguments, verb)
-    module: Any = import_module(f"kpolicy.cli.{module_of(verb)}")
+    module: Any = import_module(module_of(verb))
     parser = _Parser(prog=program_name(), allow_abbrev=False)
     _common(parser)
     module.add_parser(parser.add_subparsers(dest="verb", required=True, parser_class=_Parser))

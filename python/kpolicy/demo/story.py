@@ -19,12 +19,12 @@ from rich.console import Console
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
-from kpolicy.demo import explanation, summary, tally, world
-from kpolicy.demo.measured_engine import MeasuredEngine
+from kpolicy.demo import demo_cluster, tally
 from kpolicy.demo.tally import Object, Tally
-from kpolicy.demo.view import View, view_for
-from kpolicy.offline.explain import explain
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.demo.view import Measured, View, lines, show, view_for, write
+from kpolicy.engine import Engine, Scheduled
+from kpolicy.offline.decide.explain import explain
+from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options
@@ -76,7 +76,7 @@ class Story:
                     scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
                     measured = await scene.play(policy)
                     await scene.explain()
-                summary.show(self.console, measured)
+                show(self.console, measured)
                 if self.keep:
                     await self._stay(kubeconfig, policy, run)
             finally:
@@ -103,7 +103,7 @@ class Story:
             f"  $EDITOR {policy}    # a change is in force within seconds",
             "ctrl-C ends it",
         ):
-            summary.write(self.console, line)
+            write(self.console, line)
         await asyncio.wait([run])
 
 
@@ -116,21 +116,21 @@ class Scene:
     view: View
     run: asyncio.Task[Problem | None]
 
-    async def play(self, policy: Path) -> summary.Measured:
-        nodes = list(world.nodes(self.scale.nodes))
+    async def play(self, policy: Path) -> Measured:
+        nodes = list(demo_cluster.nodes(self.scale.nodes))
         namespace = {"apiVersion": "v1", "kind": "Namespace"}
-        self.control_plane.add(namespace | {"metadata": {"name": world.NAMESPACE}}, *nodes)
-        self.view.say(f"{len(nodes)} nodes in {len(world.ZONES)} zones: {pools(nodes)}")
+        self.control_plane.add(namespace | {"metadata": {"name": demo_cluster.NAMESPACE}}, *nodes)
+        self.view.say(f"{len(nodes)} nodes in {len(demo_cluster.ZONES)} zones: {pools(nodes)}")
         await self._until(lambda: self.scheduler.ready, "the scheduler to be ready", READY_S_MAX)
         self.view.say(f"policy {POLICY} is in force ({self._hash()[:19]})")
-        pods = world.pods(self.scale.pods, self.scale.seed)
+        pods = demo_cluster.pods(self.scale.pods, self.scale.seed)
         half = len(pods) // 2
         began = time.monotonic()
         before = await self._place(pods[:half], began)
         await self._reload(policy)
         after = await self._place(pods[half:], began)
         self.view.say(effect(self._nodes_of(pods[:half]), self._nodes_of(pods[half:])))
-        return summary.Measured(
+        return Measured(
             seconds=time.monotonic() - began,
             decisions=self.engine.decisions,
             decision_seconds=self.engine.decision_seconds,
@@ -150,7 +150,7 @@ class Scene:
         for pod in asked:
             self.view.say("")
             node = pod["spec"].get("nodeName", "")
-            for line in explanation.lines(explained[name_of(pod)], node):
+            for line in lines(explained[name_of(pod)], node):
                 self.view.say(line)
 
     async def _place(self, pods: Sequence[Object], began: float) -> Tally:
@@ -201,11 +201,11 @@ class Scene:
 
     def _tally(self) -> Tally:
         plane = self.control_plane
-        return tally.take(plane.objects("Pod", world.NAMESPACE), plane.objects("Node"))
+        return tally.take(plane.objects("Pod", demo_cluster.NAMESPACE), plane.objects("Node"))
 
     def _nodes_of(self, pods: Sequence[Object]) -> int:
         names = {pod["metadata"]["name"] for pod in pods}
-        found = self.control_plane.objects("Pod", world.NAMESPACE)
+        found = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
         mine = (pod for pod in found if pod["metadata"]["name"] in names)
         return len({pod["spec"]["nodeName"] for pod in mine if pod["spec"].get("nodeName")})
 
@@ -214,14 +214,14 @@ class Scene:
         return in_force.hash if in_force is not None else ""
 
     def _one_placed(self) -> Object | None:
-        pods = self.control_plane.objects("Pod", world.NAMESPACE)
+        pods = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
         critical = (
             pod for pod in pods if pod["spec"].get("priority") and "nodeName" in pod["spec"]
         )
         return min(critical, key=name_of, default=None)
 
     def _one_pending(self) -> Object | None:
-        pods = self.control_plane.objects("Pod", world.NAMESPACE)
+        pods = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
         return min(
             (pod for pod in pods if not pod["spec"].get("nodeName")), key=name_of, default=None
         )
@@ -232,7 +232,7 @@ def name_of(pod: Object) -> str:
 
 
 def pools(nodes: Sequence[Object]) -> str:
-    counts = {pool.name: 0 for pool in world.POOLS}
+    counts = {pool.name: 0 for pool in demo_cluster.POOLS}
     for node in nodes:
         counts[node["metadata"]["labels"]["pool"]] += 1
     return ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -247,3 +247,19 @@ def effect(before: int, after: int) -> str:
 
 def shipped(name: str) -> str:
     return (resources.files("kpolicy") / "policies" / name).read_text()
+
+
+class MeasuredEngine(Engine):
+    __slots__ = ("decision_seconds", "decisions")
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.decisions = 0
+        self.decision_seconds = 0.0
+
+    def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
+        began = time.perf_counter()
+        scheduled = super().schedule(uids, now_ns)
+        self.decision_seconds += time.perf_counter() - began
+        self.decisions += len(scheduled.decisions)
+        return scheduled

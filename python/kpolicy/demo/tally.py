@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kpolicy.demo.world import KIND_LABEL
+from kpolicy.demo.demo_cluster import KIND_LABEL
 
 Object = Mapping[str, Any]
 RESOURCES = ("cpu", "memory")

@@ -6,17 +6,19 @@ come from, nor wait for anything.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from kpolicy.demo.demo_cluster import WORKLOADS
 from kpolicy.demo.tally import Tally
-from kpolicy.demo.world import WORKLOADS
 
 PLAIN_LINE_EVERY_PODS = 500
 REFRESH_PER_SECOND = 8
@@ -122,3 +124,80 @@ def kinds_table(tally: Tally) -> Table:
         if placed or pending:
             table.add_row(workload.name, f"{placed:,}", f"{pending:,}", workload.about)
     return table
+
+
+REASONS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    seconds: float
+    decisions: int
+    decision_seconds: float
+    before_reload: Tally
+    after_reload: Tally
+
+
+def show(console: Console, measured: Measured) -> None:
+    tally = measured.after_reload
+    console.print()
+    console.print(kinds_table(tally))
+    console.print()
+    rate = tally.placed / measured.seconds
+    write(
+        console,
+        f"placed   {tally.placed:,} pods in {measured.seconds:.1f} s "
+        f"({rate:,.0f} a second, API server included)",
+    )
+    write(console, f"pending  {tally.pending:,} pods, by reason:")
+    reasons = sorted(tally.pending_by_reason.items(), key=lambda item: (-item[1], item[0]))
+    for reason, count in reasons[:REASONS_SHOWN]:
+        write(console, f"  {count:>5}  {reason}")
+    if measured.decision_seconds > 0:
+        rate = measured.decisions / measured.decision_seconds
+        write(
+            console,
+            f"decided  {measured.decisions:,} times, "
+            f"{rate:,.0f} decisions a second in the engine, every node scored",
+        )
+    used = ", ".join(f"{share:.0%} of {name}" for name, share in tally.utilisation.items())
+    write(console, f"used     {used} (of the nodes that take pods)")
+
+
+def write(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+NODES_SHOWN = 3
+
+Explanation = Mapping[str, Any]
+
+
+def lines(explained: Explanation, node_now: str = "") -> list[str]:
+    """What was rejected and why, then the best nodes with each rule's part of the total."""
+    nodes = explained.get("nodes", [])
+    text = [f"{explained['pod']}: " + (f"on {node_now}" if node_now else "pending")]
+    text += [f"  {count:>5} nodes: {why}" for why, count in rejections(nodes)]
+    scored = sorted(
+        (node for node in nodes if "total" in node), key=lambda node: (-node["total"], node["name"])
+    )
+    if scored:
+        text.append(f"  {len(scored):>5} nodes fit; the best of them:")
+        text += [f"        {score(node)}" for node in scored[:NODES_SHOWN]]
+    if explained.get("message"):
+        text.append(f"  {explained['message']}")
+    return text
+
+
+def rejections(nodes: list[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    counted = Counter(
+        f"{', '.join(node['filter']['reasons'])} ({node['filter']['plugin']})"
+        for node in nodes
+        if "filter" in node
+    )
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+
+
+def score(node: Mapping[str, Any]) -> str:
+    parts = ", ".join(f"{rule} {points}" for rule, points in node["weighted"].items())
+    return f"{node['name']}: {node['total']} = {parts}"

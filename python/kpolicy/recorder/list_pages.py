@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kpolicy.cluster.watch.resource import LinesRead, PageRead
-from kpolicy.offline.problem import Problem
-from kpolicy.offline.recording.writer import Writer
+from kpolicy.offline.snapshot_file.writer import Writer
+from kpolicy.offline.snapshots.snapshot_problem import Problem
 from kpolicy.scheduler.loop.informers import RESOURCES
 
 KINDS: Final[Mapping[str, str]] = {

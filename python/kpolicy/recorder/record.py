@@ -24,8 +24,8 @@ from kpolicy.cluster.probe import ServerVersion, probe
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, explain_failure
 from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import Resource
-from kpolicy.offline.problem import Problem
-from kpolicy.offline.recording.writer import Writer
+from kpolicy.offline.snapshot_file.writer import Writer
+from kpolicy.offline.snapshots.snapshot_problem import Problem
 from kpolicy.recorder.list_pages import (
     KINDS,
     KINDS_NAMED_MAX,

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kpolicy.diagnostics import Diagnostic, has_errors
-from kpolicy.offline.report import explanation
-from kpolicy.offline.testing.observe import PARK, PLACE, Observation, Unobserved, World, world
-from kpolicy.offline.testing.rules import RuleNames, rule_names
+from kpolicy.offline.policy_tests.observe import PARK, PLACE, Observation, Unobserved, World, world
+from kpolicy.offline.policy_tests.rule_names import RuleNames, rule_names
+from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.library import shipped_names, shipped_source
@@ -154,7 +154,7 @@ class PolicyDecision:
 
     def explain(self) -> str:
         """All there is to say of it, as `kpolicy explain` prints it."""
-        return "\n".join(explanation.text(self.observation.explained))
+        return "\n".join(explanation_text.text(self.observation.explained))
 
     def _node(self, name: str) -> Mapping[str, Any]:
         __tracebackhide__ = True

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from kpolicy.offline.testing.load import TEST_SUFFIXES
-from kpolicy.offline.testing.results import PolicyTestRun, TestResult
-from kpolicy.offline.testing.session import run_tests
+from kpolicy.offline.policy_tests.results import PolicyTestRun, TestResult
+from kpolicy.offline.policy_tests.session import run_tests
+from kpolicy.offline.policy_tests.suite_inputs import TEST_SUFFIXES
 from kpolicy.testing.policy_under_test import PolicyUnderTest, load_policy
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kpolicy.offline.lint.against import lint
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.offline.snapshot_lint.lint_snapshot import lint
+from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.yaml.source import Source
 from tests.spec.lint.cluster import objects
@@ -29,15 +29,15 @@ FILES = sorted(
 # Why no file here can have the code.
 WITHOUT_FILE = {
     "KP109": "a megabyte, or 50,000 values: tests/unit/policy/test_document.py makes them",
-    "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/test_fmt.py",
+    "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/verbs/test_fmt.py",
     "KP124": "a value given by hand: tests/unit/policy/test_params.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",
     "KP502": "of tests, which `kpolicy test` reads",
     "KP503": "of tests, which `kpolicy test` reads",
-    "KP605": "of `kpolicy convert`: tests/unit/cli/test_convert.py",
-    "KP504": "of a recorded file: tests/unit/offline/test_lint.py",
+    "KP605": "of `kpolicy convert`: tests/unit/cli/verbs/test_convert.py",
+    "KP504": "of a recorded file: tests/unit/offline/snapshot_lint/test_lint_snapshot.py",
 }
 
 

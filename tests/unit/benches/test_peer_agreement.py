@@ -13,8 +13,8 @@ from benches.peer import ours
 from benches.peer.agreement import NOTHING, Agreement, compare
 from benches.peer.theirs import Answer
 from kpolicy.engine import Engine
-from kpolicy.offline.bench import templates, world
-from kpolicy.offline.bench.world import Size
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.bench.generated_cluster import Size
 
 SIZE = Size(nodes=20, existing=20, pods=5)
 FULL = Size(nodes=20, existing=80, pods=5)
@@ -22,7 +22,7 @@ FULL = Size(nodes=20, existing=80, pods=5)
 
 def engine_of(workload: str, size: Size, folder: Path) -> Engine:
     path = folder / "world.json"
-    path.write_bytes(b"".join(world.as_list(workload, size)))
+    path.write_bytes(b"".join(generated_cluster.as_list(workload, size)))
     return ours.engine_of(path, seed=1)
 
 
@@ -33,7 +33,7 @@ def answers(workload: str, size: Size, folder: Path) -> list[Answer]:
     for index in range(size.pods):
         name = f"default/pod-{index:06d}"
         explained = json.loads(engine.explain(json.dumps({"pods": [name]}).encode(), 0))
-        decision = engine.schedule([templates.uid(index)], 0).decisions[0]
+        decision = engine.schedule([generated_cluster.uid(index)], 0).decisions[0]
         totals = {
             node["name"]: node["total"] for node in explained["nodes"] if "filter" not in node
         }

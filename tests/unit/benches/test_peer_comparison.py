@@ -7,7 +7,7 @@ import pytest
 from benches.peer.comparison import ALL, OURS, SAMPLED, THEIRS, Contender, in_turns, ratio_of
 from benches.peer.table import HEADINGS, table
 from benches.peer.timing import Timing
-from kpolicy.offline.bench.world import Size
+from kpolicy.offline.bench.generated_cluster import Size
 
 SIZE = Size(1_000, 500, 4)
 MICROSECOND = 1_000

@@ -60,10 +60,10 @@ def broken_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(_: object) -> int:
         raise error
 
-    module = ModuleType("kpolicy.cli.rule")
+    module = ModuleType("kpolicy.cli.verbs.rule")
     module.__dict__.update(add_parser=lambda sub: sub.add_parser("rule"), main=fail)
-    module.__spec__ = SimpleNamespace(name="kpolicy.cli.rule")  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "kpolicy.cli.rule", module)
+    module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.rule")  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.rule", module)
 
 
 def test_an_unexpected_exception_is_ours_and_says_where_to_report_it(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.cli.failure import CannotWorkError
 from kpolicy.cli.inputs import policy_sources
+from kpolicy.cli.verb import CannotWorkError
 from kpolicy.policy.library import shipped_names
 
 

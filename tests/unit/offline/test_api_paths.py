@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Engine
-from kpolicy.offline.evaluate import Evaluating
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.offline.decide.evaluate import Evaluating
+from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source

@@ -12,16 +12,16 @@ import pytest
 from benches import __main__ as driver
 from benches import expressions, footprint, loading, plot, recorded
 from benches.chart import Axis, Chart, Line, spread
-from kpolicy.offline.bench import world
+from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import WORKLOADS
-from kpolicy.offline.snapshot import Snapshot
+from kpolicy.offline.snapshots.snapshot import Snapshot
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 class TestRecorded:
     def test_it_is_a_list_as_kubectl_prints_it(self, tmp_path: Path) -> None:
-        size = world.Size(3, 20, 0)
+        size = generated_cluster.Size(3, 20, 0)
         text = "".join(recorded.kubectl_list(size))
         printed = json.dumps(json.loads(text), indent=4, sort_keys=True) + "\n"
         assert text == printed
@@ -32,7 +32,7 @@ class TestRecorded:
         assert (kinds.count("Node"), kinds.count("Pod")) == (3, 20)
 
     def test_a_page_is_one_document(self) -> None:
-        items = list(recorded.nodes(world.Size(2, 0, 0)))
+        items = list(recorded.nodes(generated_cluster.Size(2, 0, 0)))
         page = json.loads(recorded.page("Node", items))
         names = [item["metadata"]["name"] for item in page["items"]]
         assert names == ["node-000000", "node-000001"]

@@ -13,7 +13,7 @@ from benches import boundary, matrix, startup
 from benches.crossings import size
 from benches.placing import Run
 from kpolicy import compile_policy
-from kpolicy.offline.bench import world
+from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import WORKLOADS
 from tests.unit.offline.worlds import POLICY
 
@@ -90,7 +90,7 @@ class TestDriver:
     def test_workloads_are_measured_and_printed(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        case = matrix.Case("tiny", "basic", world.Size(10, 10, 50), True, 7)
+        case = matrix.Case("tiny", "basic", generated_cluster.Size(10, 10, 50), True, 7)
         monkeypatch.setattr(matrix, "cases", lambda: [case])
         assert driver.main(["workloads", "--output", "json"]) == 0
         [line] = json.loads(capsys.readouterr().out)["workloads"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kpolicy import Program, Snapshot, compile_policy, explain
-from kpolicy.offline.lint import lint
-from kpolicy.offline.report.explanation import text as shown
-from kpolicy.offline.simulate import simulate
+from kpolicy.offline.decide.simulate import simulate
+from kpolicy.offline.reports.explanation_text import text as shown
+from kpolicy.offline.snapshot_lint.lint_snapshot import lint
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 

@@ -13,8 +13,8 @@ from kpolicy import Origin, Snapshot
 from kpolicy.clock import ManualClock
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.watch import listing
-from kpolicy.offline.kinds import READ
-from kpolicy.offline.recording.writer import Writer
+from kpolicy.offline.snapshot_file.writer import Writer
+from kpolicy.offline.snapshots.object_kinds import READ
 from kpolicy.recorder.list_pages import KINDS, RECORDED
 from kpolicy.recorder.record import Recording, record
 from kpolicy.scheduler.loop.informers import RESOURCES

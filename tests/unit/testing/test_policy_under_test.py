@@ -9,7 +9,7 @@ import pytest
 
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import PolicyDecision, PolicyUnderTest, load_policy, node, pod
-from tests.unit.offline.testing.suites import HEAD, NODES, POLICY
+from tests.unit.offline.policy_tests.suites import HEAD, NODES, POLICY
 
 pytest_plugins = ["pytester"]
 

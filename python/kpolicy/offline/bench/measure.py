@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.engine import Decision, Engine, Verdict
-from kpolicy.offline.bench import templates
-from kpolicy.offline.bench.world import Size, bodies
+from kpolicy.offline.bench import generated_cluster
+from kpolicy.offline.bench.generated_cluster import Size, bodies
 from kpolicy.offline.limits import BATCH_PODS
-from kpolicy.offline.snapshot import PolicyRefusedError, Progress, default_program
+from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Progress, default_program
 from kpolicy.policy.assembly.program import Program
 
 _NOW_NS: Final = 0
@@ -78,7 +78,7 @@ def measure(
 ) -> Measured:
     """Raises `PolicyRefusedError`; `progress` hears of decided pods, outside of the time."""
     engine = _world(workload, size, policy or default_program(), seed)
-    decided = decide(engine, [templates.uid(index) for index in range(size.pods)], progress)
+    decided = decide(engine, [generated_cluster.uid(index) for index in range(size.pods)], progress)
     ordered = sorted(decided.each_ns)
     return Measured(
         workload,

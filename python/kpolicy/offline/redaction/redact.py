@@ -8,13 +8,16 @@ that the objects can be walked twice. Must not know where they come from or go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kpolicy.offline.json_objects import Json
-from kpolicy.offline.kinds import is_read, name_of
-from kpolicy.offline.redaction.fields import Place
-from kpolicy.offline.redaction.objects import KINDS
-from kpolicy.offline.redaction.words import Words
+from kpolicy.offline.redaction.field_rules import Place
+from kpolicy.offline.redaction.object_rules import KINDS
+from kpolicy.offline.redaction.pseudonyms import Words
+from kpolicy.offline.snapshot_file.header import Origin, Redaction
+from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.offline.snapshots.object_kinds import is_read, name_of
+from kpolicy.offline.snapshots.snapshot import Snapshot
 
 KEY_BYTES_MIN: Final = 16
 _NUMBERS: Final = frozenset({"Gt", "Lt"})
@@ -90,3 +93,42 @@ def _compared(value: Any) -> Iterator[str]:
             if part.get("operator") in _NUMBERS and isinstance(part.get("key"), str):
                 yield part["key"]
             waiting += part.values()
+
+
+def redactor(
+    snapshot: Snapshot,
+    key: bytes,
+    *,
+    keep_labels: Iterable[str] = (),
+    keep_namespaces: Iterable[str] = (),
+) -> Redactor:
+    """What can give the snapshot's objects without their names; raises `ValueError` for a key that
+    is too short."""
+
+    def objects() -> Iterator[Json]:
+        return (item for _, item in snapshot.objects())
+
+    return Redactor(key, objects, keep_labels=keep_labels, keep_namespaces=keep_namespaces)
+
+
+def redact(
+    snapshot: Snapshot,
+    key: bytes,
+    *,
+    keep_labels: Iterable[str] = (),
+    keep_namespaces: Iterable[str] = (),
+) -> Iterator[Json]:
+    """API objects that decide as the snapshot's do, under other names: the same key gives the same
+    names."""
+    return redactor(
+        snapshot, key, keep_labels=keep_labels, keep_namespaces=keep_namespaces
+    ).redacted()
+
+
+def redacted_origin(
+    snapshot: Snapshot, keep_labels: Iterable[str] = (), keep_namespaces: Iterable[str] = ()
+) -> Origin:
+    """Time and versions stay when there is one recording that says them."""
+    recordings = snapshot.recordings
+    origin = recordings[0].header.origin if len(recordings) == 1 else Origin()
+    return replace(origin, redaction=Redaction(tuple(keep_labels), tuple(keep_namespaces)))

@@ -14,7 +14,7 @@ from json import JSONDecoder
 from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.offline.report import explanation
+from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
@@ -130,7 +130,7 @@ def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
 
 
 def _text(line: bytes, queue: Mapping[str, Any], top: int) -> str:
-    lines = explanation.text(loads_in_steps(line.decode()), top)
+    lines = explanation_text.text(loads_in_steps(line.decode()), top)
     return "\n".join([*lines, "", *_queue_text(queue)]) + "\n"
 
 
@@ -156,7 +156,7 @@ def _joined(line: bytes, queue: Mapping[str, Any]) -> str:
 
 
 def _top(query: Mapping[str, str]) -> int:
-    text = query.get("top", str(explanation.TOP))
+    text = query.get("top", str(explanation_text.TOP))
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
 
 

@@ -1,0 +1,239 @@
+"""Findings to be shown: diagnostics with the texts they are about, and how they are counted.
+
+Owns `Findings`. Assumes diagnostics that are placed. Must not know where they come from, nor how
+they are laid out.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.policy.yaml.source import Source, SourceText
+
+_NOWHERE: Final = Place("", 1, 1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Diagnostics in the order of places, and the texts they are about."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    texts: Mapping[str, SourceText]
+
+    @staticmethod
+    def of(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> Findings:
+        texts = {}
+        for source in sources:
+            text = source.text
+            shown = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            texts[source.name] = SourceText(source.name, shown)
+        return Findings(tuple(diagnostics), texts)
+
+    def count(self, severity: Severity) -> int:
+        return sum(1 for one in self.diagnostics if one.severity is severity)
+
+
+def place_of(diagnostic: Diagnostic) -> Place:
+    return diagnostic.place or _NOWHERE
+
+
+def summary(findings: Findings) -> str:
+    if not findings.diagnostics:
+        files = len(findings.texts)
+        return f"no findings in {files} {'file' if files == 1 else 'files'}"
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    counts = [(findings.count(severity), word) for severity, word in words.items()]
+    listed = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n)
+    total = len(findings.diagnostics)
+    return f"{total} {'finding' if total == 1 else 'findings'}: {listed}{_fixable(findings)}"
+
+
+def _fixable(findings: Findings) -> str:
+    fixes = [one.fix for one in findings.diagnostics if one.fix is not None]
+    unsafe = sum(not fix.is_safe for fix in fixes)
+    if not fixes:
+        return ""
+    aside = f" ({unsafe} unsafe)" if unsafe else ""
+    return f"; {len(fixes)} fixable{aside} with --fix"
+
+
+def fix_word(diagnostic: Diagnostic) -> str:
+    """What may be done about a finding, in one word."""
+    if diagnostic.fix is None:
+        return ""
+    return "fixable" if diagnostic.fix.is_safe else "fixable, unsafe"
+
+
+def say_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+    """On standard error, with their number."""
+    findings = Findings.of(diagnostics, sources)
+    print(full(findings) + summary(findings), file=sys.stderr)
+
+
+_GUTTER_MIN: Final = 2
+_COLUMNS_MAX: Final = 500
+_RESET: Final = "\x1b[0m"
+_BOLD: Final = "\x1b[1m"
+_BLUE: Final = "\x1b[1;34m"
+_COLORS: Final = {
+    Severity.ERROR: "\x1b[1;31m",
+    Severity.WARNING: "\x1b[1;33m",
+    Severity.INFO: "\x1b[1;36m",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Paint:
+    is_on: bool
+
+    def __call__(self, text: str, color: str) -> str:
+        return f"{color}{text}{_RESET}" if self.is_on and text else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """An underline on one line; columns count from 1, the end is exclusive."""
+
+    line: int
+    column: int
+    end_column: int
+    label: str
+    is_primary: bool
+
+
+def full(findings: Findings, *, is_color: bool = False) -> str:
+    paint = _Paint(is_color)
+    return "".join(
+        "\n".join(_one(diagnostic, findings, paint)) + "\n\n" for diagnostic in findings.diagnostics
+    )
+
+
+def concise(findings: Findings) -> str:
+    lines = []
+    for one in findings.diagnostics:
+        place = place_of(one)
+        where = f"{place.file}:{place.line}:{place.column}: " if place.file else ""
+        lines.append(f"{where}{one.severity}[{one.code}] {one.message}\n")
+    return "".join(lines)
+
+
+def github(findings: Findings) -> str:
+    words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+    lines = []
+    for one in findings.diagnostics:
+        place = place_of(one)
+        properties = {
+            "file": place.file,
+            "line": place.line,
+            "col": place.column,
+            "endLine": place.end_line,
+            "endColumn": place.end_column,
+            "title": one.code,
+        }
+        listed = ",".join(f"{key}={_escaped(str(value))}" for key, value in properties.items())
+        text = one.message + (f" ({one.hint})" if one.hint else "")
+        lines.append(f"::{words[one.severity]} {listed}::{_escaped(text, is_message=True)}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str, *, is_message: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text if is_message else text.replace(":", "%3A").replace(",", "%2C")
+
+
+def _one(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> Iterator[str]:
+    color = _COLORS[diagnostic.severity]
+    head = paint(f"{diagnostic.severity}[{diagnostic.code}]", color)
+    yield f"{head}{paint(f': {diagnostic.message}', _BOLD)}"
+    place = diagnostic.place
+    gutter = " " * _GUTTER_MIN
+    if place is not None:
+        marks = _marks(diagnostic, place)
+        width = max(_GUTTER_MIN, len(str(max(mark.line for mark in marks))))
+        gutter = " " * width
+        yield f"{gutter}{paint('-->', _BLUE)} {place.file}:{place.line}:{place.column}"
+        text = findings.texts.get(place.file)
+        if text is not None:
+            yield from _snippet(text, marks, width, color, paint)
+    for note in diagnostic.notes:
+        if note.place is None or (place is not None and note.place.file != place.file):
+            where = f" ({note.place.file}:{note.place.line})" if note.place else ""
+            yield f"{gutter} {paint('=', _BLUE)} note: {note.message}{where}"
+    word = fix_word(diagnostic)
+    if diagnostic.hint:
+        aside = f" ({word})" if word else ""
+        yield f"{gutter} {paint('=', _BLUE)} hint: {diagnostic.hint}{aside}"
+    elif word:
+        yield f"{gutter} {paint('=', _BLUE)} {word}"
+
+
+def _marks(diagnostic: Diagnostic, place: Place) -> list[_Mark]:
+    """The finding's own mark and those of its notes; a note at its own place is its label."""
+    label = ""
+    marks = []
+    for note in diagnostic.notes:
+        if note.place is None or note.place.file != place.file:
+            continue
+        if note.place == place:
+            label = note.message
+        else:
+            marks.append(_mark(note.place, note.message, is_primary=False))
+    marks.append(_mark(place, label, is_primary=True))
+    return sorted(marks, key=lambda mark: (mark.line, mark.column))
+
+
+def _mark(place: Place, label: str, *, is_primary: bool) -> _Mark:
+    """A place over several lines is marked to the end of its first."""
+    end = place.end_column if place.end_line == place.line else _COLUMNS_MAX
+    return _Mark(place.line, place.column, max(end, place.column + 1), label, is_primary)
+
+
+def _snippet(
+    text: SourceText, marks: list[_Mark], width: int, color: str, paint: _Paint
+) -> Iterator[str]:
+    bar = paint(f"{' ' * width} |", _BLUE)
+    yield bar
+    for number in sorted({mark.line for mark in marks}):
+        line = text.line(min(number, len(text.line_starts)))
+        yield f"{paint(f'{number:>{width}} |', _BLUE)} {_shown(line)}".rstrip()
+        here = [mark for mark in marks if mark.line == number]
+        for row in _underlines(line, here, color, paint):
+            yield f"{bar} {row}"
+
+
+def _shown(line: str) -> str:
+    """Tabs are one column here, so that carets stand where they belong."""
+    return line[:_COLUMNS_MAX].replace("\t", " ")
+
+
+def _underlines(line: str, marks: list[_Mark], color: str, paint: _Paint) -> Iterator[str]:
+    """The row of marks with the last label, then the other labels below, from right to left."""
+    row, at = "", 0
+    for mark in marks:
+        start = _width(line, mark.column - 1)
+        end = max(start + 1, _width(line, min(mark.end_column - 1, max(len(line), mark.column))))
+        if start < at:
+            continue
+        drawn = ("^" if mark.is_primary else "-") * (end - start)
+        row += " " * (start - at) + paint(drawn, color if mark.is_primary else _BLUE)
+        at = end
+    last = marks[-1]
+    yield f"{row} {last.label}".rstrip()
+    for mark in reversed(marks[:-1]):
+        if mark.label:
+            yield " " * _width(line, mark.column - 1) + mark.label
+
+
+def _width(line: str, columns: int) -> int:
+    """How wide the first `columns` code points are on a terminal."""
+    beyond = max(0, columns - len(line))
+    wide = {"W": 2, "F": 2}
+    return beyond + sum(
+        0 if unicodedata.combining(one) else wide.get(unicodedata.east_asian_width(one), 1)
+        for one in line[:columns]
+    )

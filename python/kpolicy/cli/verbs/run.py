@@ -1,0 +1,275 @@
+"""`kpolicy run`: the live scheduler as a process.
+
+Owns its order of start, signals, the exit status, and the one line for what the user can mend.
+Assumes it is the only thing in its process. Everything else is `kpolicy.scheduler.process`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import faulthandler
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from kpolicy.cli.flags import add_param_flag
+from kpolicy.cli.verbs import run_memory
+from kpolicy.cli.verbs.run_settings import RunSettings, add_flags
+from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
+from kpolicy.version import VERSION
+
+if TYPE_CHECKING:
+    from kpolicy.clock import Clock
+    from kpolicy.diagnostics import Diagnostic
+    from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+    from kpolicy.scheduler.options import ConfigMapName, Options
+    from kpolicy.scheduler.problem_codes import Problem
+    from kpolicy.scheduler.process import Scheduler
+    from kpolicy.telemetry.traces import Traces
+
+DESCRIPTION: Final = """\
+Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
+Every flag can be given as a variable too: --log-format is KPOLICY_LOG_FORMAT, and so on; several
+policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PARAM by line ends.
+And in a file (--config): a SchedulerConfiguration, whose keys are the flags in camelCase, logFormat
+and so on; paths in it are relative to it. Flags come before variables, before the file.
+Traces go where the standard OTEL_* variables say. SIGHUP reads the policies again, and ConfigMaps
+that they take params from; so does a change of their content. SIGTERM and SIGINT stop. SIGUSR2
+compares what is held with what the API server says, and writes that and the queue to the log."""
+# The whole way out is promised to take less than eight seconds, whatever hangs.
+EXIT_S_MAX: Final = 7.8
+
+
+def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "run",
+        help="schedule the pods of a cluster",
+        description=DESCRIPTION,
+        epilog="exit: 0 stopped, 1 the policy has errors or a restart is needed, 2 could not work",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="a SchedulerConfiguration; also KPOLICY_CONFIG"
+    )
+    add_flags(parser)
+    add_param_flag(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    from kpolicy.telemetry import logs
+
+    run_memory.settle(os.environ)
+    settings, origins = _settings(args)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # where every thread is, on stderr
+    handler = logs.install(settings.log_format, settings.log_level)
+    try:
+        return asyncio.run(_run(settings, origins))
+    finally:
+        logs.uninstall(handler)
+
+
+def _settings(args: argparse.Namespace) -> tuple[RunSettings, dict[str, str]]:
+    file = args.config or (Path(named) if (named := os.environ.get("KPOLICY_CONFIG")) else None)
+    flags = {**vars(args), "params": dict(args.param)}
+    given = settings_of_file(file) if file is not None else {}
+    for said in unknown_variables(os.environ):
+        print(f"kpolicy: {said}", file=sys.stderr)
+    return settled(flags, os.environ, given)
+
+
+async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
+    from kpolicy.clock import SystemClock
+    from kpolicy.cluster.auth.load_connection import load_connection
+    from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.policy.compile import compile_policy
+    from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
+    from kpolicy.scheduler.problem_codes import Problem, of_connection
+    from kpolicy.scheduler.process import Scheduler
+    from kpolicy.telemetry.limits import TRACE_FLUSH_S
+
+    clock = SystemClock()
+    # What is wrong with what was given is said before anybody is asked.
+    wrong = _options(settings, "").checked()
+    unnamed = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
+    for problem in (wrong, unnamed):
+        if isinstance(problem, Problem):
+            return _tell(problem)
+    connections = []
+    for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
+        connection = await load_connection(
+            os.environ, clock, kubeconfig=settings.kubeconfig, context=settings.context
+        )
+        if isinstance(connection, ConnectionProblem):
+            return _tell(of_connection(connection))
+        connections.append(connection)
+    connection = connections[0]
+    delivered = delivery_of(settings, connection.namespace, clock)
+    if isinstance(delivered, Problem):
+        return _tell(delivered)
+    traces = _traces(settings)
+    scheduler = Scheduler(
+        connection,
+        delivered.policies,
+        _options(settings, connection.namespace if connection.is_in_cluster else ""),
+        clock=clock,
+        compile_with=partial(compile_policy, params=settings.params),
+        traces=traces,
+        lease_connection=connections[-1],
+        on_lost=_exit_lost,
+        keeping=delivered.keeping,
+        configuration=settings.shown(origins),
+        shadow=delivered.shadow,
+    )
+    reloads = _handle_signals(scheduler)
+    problem = await scheduler.run()
+    for task in reloads:
+        task.cancel()
+    traces.stop(min(TRACE_FLUSH_S, scheduler.stop_left_s(EXIT_S_MAX)) if problem is None else 0.5)
+    if problem is None:
+        return 0
+    reloaded = scheduler.last_reload
+    return _tell(problem, reloaded.diagnostics if reloaded is not None else ())
+
+
+def _options(settings: RunSettings, own_namespace: str) -> Options:
+    from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE, Options
+
+    return Options(
+        bind_address=settings.bind_address,
+        port=settings.port,
+        auth=settings.auth,
+        auth_token_file=str(settings.auth_token_file or ""),
+        tls_cert_file=str(settings.tls_cert_file or ""),
+        tls_private_key_file=str(settings.tls_private_key_file or ""),
+        leader_elect=settings.leader_elect,
+        # A namespace that is ours needs no rights in kube-system, which managed clusters guard.
+        lease_namespace=settings.lease_namespace or own_namespace or LEASE_NAMESPACE_OUTSIDE,
+        lease_name=settings.lease_name,
+        seed=settings.seed,
+        once=settings.once,
+    )
+
+
+def _traces(settings: RunSettings) -> Traces:
+    import logging
+
+    from kpolicy.telemetry.sampling import Rates
+    from kpolicy.telemetry.traces import traces_of
+
+    rates = Rates(settings.traces_per_second, settings.kept_traces_per_second)
+    setup = traces_of(os.environ, VERSION, Random(), rates)
+    log = logging.getLogger(__name__)
+    for problem in setup.problems:
+        log.warning(problem)
+    if setup.exporters:
+        log.info("traces go to %s", ", ".join(setup.exporters))
+    return setup.traces
+
+
+def _handle_signals(scheduler: Scheduler) -> set[asyncio.Task[object]]:
+    loop = asyncio.get_running_loop()
+    reloads: set[asyncio.Task[object]] = set()
+    stopping = False
+
+    def stop() -> None:
+        nonlocal stopping
+        if stopping:  # asked twice: at once
+            os._exit(1)
+        stopping = True
+        timer = threading.Timer(EXIT_S_MAX, os._exit, (1,))
+        timer.daemon = True
+        timer.start()
+        scheduler.stop()
+
+    def reload() -> None:
+        if scheduler.policy is not None:
+            task: asyncio.Task[object] = loop.create_task(scheduler.reload())
+            reloads.add(task)
+            task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    loop.add_signal_handler(signal.SIGUSR2, scheduler.dump)
+    return reloads
+
+
+def _exit_lost() -> None:
+    """Another may lead by now: nothing is waited for, not even our own loop."""
+    os.write(2, b"kpolicy: KPS301: the lease was lost; a restart is safe\n")
+    os._exit(1)
+
+
+def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
+    if diagnostics:
+        from kpolicy.cli.findings_text import Findings, concise
+
+        print(concise(Findings.of(diagnostics, ())).rstrip(), file=sys.stderr)
+    print(f"kpolicy: {problem}", file=sys.stderr)
+    return problem.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """`shadow` None: nothing is compared."""
+
+    policies: GivenPolicies
+    keeping: Keeping
+    shadow: GivenPolicies | None = None
+
+
+def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Delivered | Problem:
+    """ConfigMaps without a namespace are in our own."""
+    from kpolicy.scheduler.delivery.policy_delivery import Keeping
+    from kpolicy.scheduler.delivery.sources import FixedSource
+    from kpolicy.scheduler.problem_codes import Problem
+
+    given = (
+        ("policy", settings.policy, settings.policy_configmap),
+        ("shadow-policy", settings.shadow_policy, settings.shadow_policy_configmap),
+    )
+    found: list[GivenPolicies | None] = []
+    for flag, paths, name in given:
+        source = _given(f"--{flag}-configmap", paths, name, own_namespace, clock)
+        if isinstance(source, Problem):
+            return source
+        found.append(source)
+    policies, shadow = found
+    status = _status(settings, policies, own_namespace)
+    if isinstance(status, Problem):
+        return status
+    return Delivered(policies or FixedSource(), Keeping(status, settings.policy_cache), shadow)
+
+
+def _given(
+    flag: str, paths: tuple[Path, ...], name: str, own_namespace: str, clock: Clock
+) -> GivenPolicies | Problem | None:
+    from kpolicy.scheduler.delivery.sources import FileSource
+    from kpolicy.scheduler.options import config_map_name
+
+    if name:
+        return config_map_name(name, own_namespace, flag)
+    return FileSource(paths, clock) if paths else None
+
+
+def _status(
+    settings: RunSettings, policies: GivenPolicies | None, own_namespace: str
+) -> ConfigMapName | Problem | None:
+    from kpolicy.scheduler.configuration_file import NO_STATUS
+    from kpolicy.scheduler.options import ConfigMapName, config_map_name
+
+    if settings.policy_status == NO_STATUS:
+        return None
+    if settings.policy_status:
+        return config_map_name(settings.policy_status, own_namespace, "--policy-status")
+    return policies.beside("-status") if isinstance(policies, ConfigMapName) else None

@@ -1,0 +1,293 @@
+"""`eval`: one expression, with variables and with the pod and node of a snapshot.
+
+Owns what an expression may see here, and its answer as a value: a result, or an error with a code.
+What the type checker refuses is still evaluated, as CEL without a checker does: a wrong type that
+is not reached leaves the value standing, and the answer says both. Facts are those that rules get
+from the same engine. Must not know how an answer is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
+from kpolicy.engine import Engine
+from kpolicy.offline.decide.expression_values import Exact, NotAValueError, given, is_told, plain
+from kpolicy.offline.decide.policy_names import PolicyNames
+from kpolicy.offline.decide.subexpressions import Step, steps, used_variables, variable_name
+from kpolicy.offline.snapshots.pod_lookup import full_key, placed_pods, unknown, unplaced
+from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_expression
+from kpolicy.policy.nearest import did_you_mean
+
+# What a policy may cost does not bind a question asked once; the engine counts what is spent.
+_COST_MAX: Final = 2**62
+# Codes of errors that are not of the expression; those of compiling are KPxxx, those of evaluating
+# the kinds of `docs/internals/expressions.md`.
+BAD_REQUEST: Final = "bad_request"
+UNKNOWN_OBJECT: Final = "unknown_object"
+# Of the engine: a variable that no value has the form of.
+_UNREAD: Final = "IR000"
+_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationError:
+    """Why there is no value. `span` is in the text of the expression, where it has a place."""
+
+    code: str
+    message: str
+    hint: str = ""
+    span: Span | None = None
+
+    def line(self) -> dict[str, Any]:
+        line: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.hint:
+            line["hint"] = self.hint
+        if self.span is not None:
+            line |= {"start": self.span.start, "end": self.span.end}
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """`type` is the name that CEL's `type()` gives; `exact` the value in the exact form of
+    docs/internals/expressions.md; `findings` all that compiling remarked."""
+
+    expression: str
+    type: str = ""
+    exact: Exact = None
+    error: EvaluationError | None = None
+    findings: tuple[Diagnostic, ...] = ()
+    # With `traced`: what every sub-expression gave, and the units spent.
+    steps: Step | None = None
+    spent: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a policy with this expression would not load."""
+        return has_errors(self.findings)
+
+    @property
+    def value(self) -> Any:
+        """The value in plain JSON."""
+        return plain(self.exact)
+
+    def line(self) -> dict[str, Any]:
+        """As `kpolicy eval --output json` prints it."""
+        line: dict[str, Any]
+        if self.error is not None:
+            line = {"error": self.error.line()}
+        else:
+            line = {"type": self.type, "value": self.value}
+            if not is_told(self.exact):
+                line["exact"] = self.exact
+            if self.is_refused:
+                line["findings"] = [_error(one).line() for one in self.findings if _is_error(one)]
+        if self.steps is not None:
+            line |= {"cost": self.spent, "explain": self.steps.line()}
+        return line
+
+
+def evaluate(
+    expression: str,
+    variables: Mapping[str, Any] | None = None,
+    *,
+    snapshot: Snapshot | None = None,
+    pod: str = "",
+    node: str = "",
+    names: PolicyNames | None = None,
+    traced: bool = False,
+) -> Evaluated:
+    """Evaluate an expression of the policy language.
+
+    `variables` are JSON values by name. With a snapshot it sees `cluster`, with a pod (`ns/name`)
+    `pod` and `namespaceObject`, with a node `node`; with the names of a policy, its `variables` and
+    `params`."""
+    work = Evaluating(snapshot, names)
+    return work.evaluate(expression, variables, pod=pod, node=node, traced=traced)
+
+
+class Evaluating:
+    """The same for many expressions over one snapshot, with the names of one policy."""
+
+    def __init__(self, snapshot: Snapshot | None = None, names: PolicyNames | None = None) -> None:
+        self._snapshot = snapshot
+        self._names = names or PolicyNames()
+        self._engine = Engine() if snapshot is None else snapshot.engine()
+        self._pending: frozenset[str] | None = None
+
+    def evaluate(
+        self,
+        expression: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        pod: str = "",
+        node: str = "",
+        traced: bool = False,
+    ) -> Evaluated:
+        try:
+            values = {name: given(value) for name, value in (variables or {}).items()}
+        except NotAValueError as error:
+            return _failed(expression, BAD_REQUEST, str(error))
+        except (RecursionError, LookupError, AttributeError, TypeError):
+            return _failed(expression, BAD_REQUEST, "a variable is nested too deeply or ill-formed")
+        environment = self._environment(values, pod, node)
+        compiled = compile_expression(expression, environment=environment)
+        findings = tuple(map(self._hinted, compiled.diagnostics))
+        if compiled.ir is None:
+            compiled = compile_expression(
+                expression, environment=replace(environment, checked=False)
+            )
+        if compiled.ir is None:
+            return _refused(expression, (*findings, *self._broken(expression, environment)))
+        self._read_for(compiled.ir)
+        request = {"ir": compiled.ir, "variables": values, "trace": traced}
+        request |= {"pod": full_key(pod)} if pod else {}
+        request |= {"node": node} if node else {}
+        answer = replace(self._answered(compiled, request), findings=findings)
+        if answer.error is None or not has_errors(findings):
+            return answer
+        return replace(_refused(expression, findings), steps=answer.steps, spent=answer.spent)
+
+    def _read_for(self, ir: dict[str, Any]) -> None:
+        """Have in the engine what the expression reads of objects by API path."""
+        try:
+            self._engine.keep(json.dumps(ir).encode())
+        except (ValueError, RecursionError):
+            return  # the same is said of the request
+        if self._snapshot is not None and self._engine.stale():
+            for text in self._snapshot.texts:
+                self._engine.load_objects(text.body, "")
+
+    def _environment(self, values: Mapping[str, Exact], pod: str, node: str) -> Environment:
+        known = {
+            "pod": bool(pod),
+            "namespaceObject": bool(pod),
+            "node": bool(node),
+            "cluster": self._snapshot is not None,
+        }
+        environment = Environment(
+            roots=tuple(root for root in _ROOTS if known[root] and root not in values),
+            params=self._names.params,
+            inputs={name: Type("dyn") for name in values},
+            cost_max=_COST_MAX,
+            constant_patterns=False,
+        )
+        variables: dict[str, CompiledExpression] = {}
+        for name, text in self._names.variables.items():
+            seeing = replace(environment, variables=dict(variables))
+            variables[name] = compile_expression(text, environment=seeing, is_variable=True)
+        return replace(environment, variables=variables)
+
+    def _broken(self, expression: str, environment: Environment) -> Iterator[Diagnostic]:
+        """Why variables that the expression uses cannot be known here."""
+        for name, span in used_variables(expression):
+            one = environment.variables.get(name)
+            first = (
+                next(filter(_is_error, map(self._hinted, one.diagnostics)), None) if one else None
+            )
+            if first is not None:
+                message = f"in `variables.{name}`: {first.message}"
+                yield replace(first, message=message, span=span, notes=(), fix=None)
+            elif one is not None and one.tree is None:
+                yield from (
+                    replace(inner, span=span) for inner in self._broken(one.text, environment)
+                )
+
+    def _hinted(self, one: Diagnostic) -> Diagnostic:
+        """A fact that is not known for want of a flag: that is what to tell."""
+        name = one.message.split("`")[1] if one.message.count("`") > 1 else ""
+        if one.code != "KP201" or name not in _ROOTS or "not known here" not in one.message:
+            return one
+        wanted = {"pod": "a pod", "namespaceObject": "a pod", "node": "a node"}.get(name, "")
+        parts = (["a snapshot"] if self._snapshot is None else []) + ([wanted] if wanted else [])
+        return replace(one, hint=f"give {' and '.join(parts)}, or a variable `{name}`")
+
+    def _answered(self, compiled: CompiledExpression, request: dict[str, Any]) -> Evaluated:
+        text = compiled.text
+        try:
+            encoded = json.dumps(request, ensure_ascii=False).encode("utf-8")
+        except (UnicodeEncodeError, RecursionError):
+            return _failed(text, BAD_REQUEST, "a text is not Unicode, or nested too deeply")
+        with self._as_if_not_there(request.get("pod", "")):
+            try:
+                answer = json.loads(self._engine.evaluate(encoded))
+            except (ValueError, RecursionError) as why:
+                return _failed(text, BAD_REQUEST, str(why))
+        assert compiled.ir is not None
+        texts = self._names.variables
+        seen = steps(text, compiled.ir, answer["trace"], texts) if "trace" in answer else None
+        spent = answer.get("spent", 0)
+        if "value" in answer:
+            return Evaluated(text, answer["type"], answer["value"], steps=seen, spent=spent)
+        error = self._error(compiled.ir, answer)
+        return Evaluated(text, error=error, steps=seen, spent=spent)
+
+    def _error(self, ir: dict[str, Any], answer: dict[str, Any]) -> EvaluationError:
+        if "refused" in answer:
+            refused = answer["refused"]
+            is_object = refused["code"].startswith("EV")
+            is_unread = refused["code"] == _UNREAD
+            code = UNKNOWN_OBJECT if is_object else BAD_REQUEST if is_unread else refused["code"]
+            hint = self._near(refused["message"]) if is_object else ""
+            return EvaluationError(code, refused["message"], hint)
+        error = answer["error"]
+        start, end, *within = ir["spans"][error["node"]]
+        if not within:
+            return EvaluationError(error["code"], error["message"], "", Span(start, end))
+        part = self._names.variables[variable_name(within[0])][start:end]
+        return EvaluationError(error["code"], error["message"], f"in `{within[0]}`: `{part}`")
+
+    def _near(self, message: str) -> str:
+        """What may have been meant by a name that is not there."""
+        *_, what, name = message.split()
+        if self._snapshot is None:
+            return ""
+        if what == "pod":
+            return unknown(self._snapshot, name).hint
+        nodes = [
+            str(item.get("metadata", {}).get("name", ""))
+            for _, item in self._snapshot.objects()
+            if item.get("kind") == "Node"
+        ]
+        return did_you_mean(name, nodes)
+
+    @contextmanager
+    def _as_if_not_there(self, key: str) -> Iterator[None]:
+        """A pod on a node is asked about as rules would be: before it was there."""
+        if not key or self._snapshot is None:
+            yield
+            return
+        if self._pending is None:
+            pods = self._engine.pending()
+            self._pending = frozenset(f"{pod.namespace}/{pod.name}" for pod in pods)
+        placed = {} if key in self._pending else placed_pods(self._snapshot, [key])
+        if not placed:
+            yield
+            return
+        with unplaced(self._engine, placed[key]):
+            yield
+
+
+def _failed(expression: str, code: str, message: str) -> Evaluated:
+    return Evaluated(expression, error=EvaluationError(code, message))
+
+
+def _refused(expression: str, findings: tuple[Diagnostic, ...]) -> Evaluated:
+    first = next(filter(_is_error, findings), None)
+    if first is None:
+        return _failed(expression, BAD_REQUEST, "the expression cannot be compiled")
+    return Evaluated(expression, error=_error(first), findings=findings)
+
+
+def _is_error(one: Diagnostic) -> bool:
+    return one.severity is Severity.ERROR
+
+
+def _error(one: Diagnostic) -> EvaluationError:
+    return EvaluationError(one.code, one.message, one.hint, one.span)

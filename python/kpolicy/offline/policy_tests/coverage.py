@@ -1,0 +1,207 @@
+"""Coverage: which rules, and which parts of their expressions, tests have seen both ways.
+
+Owns what counts and what is missing. A predicate must have been seen passing and rejecting, a
+priority scoring; operands of `&&` and `||`, conditions of `?:` and match conditions must have been
+true and false. Only rules written in the policies under test count. Must not know how tests ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Place
+from kpolicy.offline.limits import QUOTED_CHARACTERS_MAX
+from kpolicy.policy.assembly.rule_places import ExpressionParts, RuleParts
+from kpolicy.policy.codes.registry import remark
+
+TRUE: Final = "true"
+FALSE: Final = "false"
+SCORED: Final = "scored"
+_BOTH: Final = (TRUE, FALSE)
+# As the engine tells them.
+_TRUE_BIT, _FALSE_BIT, _ERROR_BIT, _OTHER_BIT = 1, 2, 4, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A rule, or a decision inside one, and the sides of it that were seen."""
+
+    place: Place
+    label: str
+    is_rule: bool
+    wanted: tuple[str, ...] = _BOTH
+    seen: frozenset[str] = frozenset()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(side for side in self.wanted if side not in self.seen)
+
+    def told(self) -> str:
+        """`never true`, or an empty text."""
+        missing = self.missing
+        if not missing:
+            return ""
+        if missing == _BOTH:
+            return "never reached"
+        return f"never {missing[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCoverage:
+    """Of one file. `minimum` is a percentage, where one is asked for."""
+
+    file: str
+    items: tuple[Item, ...]
+    minimum: float | None = None
+    counts_branches: bool = True
+
+    @property
+    def rules(self) -> int:
+        return sum(1 for item in self.items if item.is_rule)
+
+    @property
+    def rules_seen(self) -> int:
+        return sum(1 for item in self.items if item.is_rule and not item.missing)
+
+    @property
+    def branches(self) -> int:
+        return sum(len(item.wanted) for item in self.items)
+
+    @property
+    def branches_seen(self) -> int:
+        return sum(len(item.wanted) - len(item.missing) for item in self.items)
+
+    @property
+    def percentage(self) -> float:
+        """Of what counts; all of nothing is everything."""
+        seen, every = (
+            (self.branches_seen, self.branches)
+            if self.counts_branches
+            else (self.rules_seen, self.rules)
+        )
+        return 100.0 * seen / every if every else 100.0
+
+    @property
+    def is_below(self) -> bool:
+        return self.minimum is not None and self.percentage < self.minimum
+
+    def uncovered(self) -> Iterator[Item]:
+        return (item for item in self.items if item.missing)
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """A KP503 for all that no test has seen."""
+        for item in self.uncovered():
+            what = "rule" if item.is_rule else "condition"
+            message = f"in the tests, the {what} `{item.label}` is {item.told()}"
+            yield remark("KP503", message).at(item.place)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the engine has told of one program, added up."""
+
+    bits: dict[tuple[str, bool, str, int], list[int]] = field(default_factory=dict)
+
+    def add(self, scheduler_name: str, seen: Iterable[Mapping[str, Any]]) -> None:
+        for rule in seen:
+            key = (scheduler_name, rule["side"] == "filter", rule["rule"])
+            self._merge((*key, -1), rule.get("nodes", ()))
+            for index, bits in enumerate(rule["match"]):
+                self._merge((*key, index), bits)
+
+    def _merge(self, key: tuple[str, bool, str, int], bits: Sequence[int]) -> None:
+        held = self.bits.setdefault(key, [])
+        held.extend([0] * (len(bits) - len(held)))
+        for index, value in enumerate(bits):
+            held[index] |= value
+
+    def of(self, rule: RuleParts, index: int, node: int) -> int:
+        key = (rule.scheduler_name, rule.is_predicate, rule.name, index)
+        bits = self.bits.get(key, ())
+        return bits[node] if node < len(bits) else 0
+
+
+def items(rules: Iterable[RuleParts], tally: Tally) -> Iterator[tuple[str, Item]]:
+    """Items with the file each is in; the same item may come several times."""
+    for rule in rules:
+        for index, condition in enumerate(rule.conditions):
+            yield from _conditions(rule, condition, index, tally)
+        expression = rule.expression
+        if expression is None:
+            continue
+        root = tally.of(rule, -1, expression.root)
+        if rule.is_predicate:
+            yield rule.file, Item(rule.place, rule.name, True, _BOTH, _sides(root))
+        else:
+            scored = root & (_TRUE_BIT | _FALSE_BIT | _OTHER_BIT)
+            seen = frozenset({SCORED} if scored else ())
+            yield rule.file, Item(rule.place, rule.name, True, (SCORED,), seen)
+        for part in expression.decisions:
+            if part.node != expression.root:
+                sides = _sides(tally.of(rule, -1, part.node))
+                yield part.place.file, Item(part.place, _quoted(part.text), False, _BOTH, sides)
+
+
+def _conditions(
+    rule: RuleParts, condition: ExpressionParts, index: int, tally: Tally
+) -> Iterator[tuple[str, Item]]:
+    root = _sides(tally.of(rule, index, condition.root))
+    yield condition.place.file, Item(condition.place, _quoted(condition.text), False, _BOTH, root)
+    for part in condition.decisions:
+        if part.node != condition.root:
+            sides = _sides(tally.of(rule, index, part.node))
+            yield part.place.file, Item(part.place, _quoted(part.text), False, _BOTH, sides)
+
+
+def _sides(bits: int) -> frozenset[str]:
+    named = ((TRUE, _TRUE_BIT), (FALSE, _FALSE_BIT))
+    return frozenset(side for side, bit in named if bits & bit)
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) <= QUOTED_CHARACTERS_MAX:
+        return line
+    return line[: QUOTED_CHARACTERS_MAX - 1] + "…"
+
+
+def of_files(
+    found: Iterable[tuple[str, Item]], *, minimum: float | None, counts_branches: bool
+) -> tuple[PolicyCoverage, ...]:
+    by_file: dict[str, dict[tuple[Any, ...], Item]] = {}
+    for file, item in found:
+        held = by_file.setdefault(file, {})
+        key = (item.place, item.is_rule, item.label)
+        known = held.get(key)
+        held[key] = item if known is None else replace(known, seen=known.seen | item.seen)
+    return tuple(
+        PolicyCoverage(file, _in_order(held.values()), minimum, counts_branches)
+        for file, held in sorted(by_file.items())
+    )
+
+
+def merged(
+    listed: Iterable[PolicyCoverage], minimum: float | None = None
+) -> tuple[PolicyCoverage, ...]:
+    """Files that several documents test: what one of them sees is seen. The highest minimum
+    counts; `minimum`, where given, counts instead of all."""
+    by_file: dict[str, list[PolicyCoverage]] = {}
+    for one in listed:
+        by_file.setdefault(one.file, []).append(one)
+    united = []
+    for file, several in sorted(by_file.items()):
+        asked = [one.minimum for one in several if one.minimum is not None]
+        highest = max(asked) if asked else None
+        [one] = of_files(
+            ((file, item) for one in several for item in one.items),
+            minimum=highest if minimum is None else minimum,
+            counts_branches=any(one.counts_branches for one in several),
+        )
+        united.append(one)
+    return tuple(united)
+
+
+def _in_order(found: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(sorted(found, key=lambda item: (item.place.line, item.place.column, item.label)))

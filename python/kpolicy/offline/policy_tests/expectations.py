@@ -1,0 +1,263 @@
+"""Expectations against an observation.
+
+Owns what each field of `expect` means. Assumes names that exist. Must not know how a mismatch is
+shown, nor the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kpolicy.offline.policy_tests.document_model import (
+    OF_REPLAYS,
+    ErrorExpectation,
+    Expectation,
+    NumberRange,
+    Rejection,
+    ScoreExpectation,
+    TextPattern,
+)
+from kpolicy.offline.policy_tests.matching import (
+    name_fits,
+    name_shown,
+    names_shown,
+    number_fits,
+    number_shown,
+    plain_number,
+    text_fits,
+    text_hint,
+    text_shown,
+    words,
+)
+from kpolicy.offline.policy_tests.observe import PARK, PLACE, Observation, RuleError
+from kpolicy.offline.policy_tests.results import Mismatch, Rewrite
+from kpolicy.offline.policy_tests.rule_names import RuleNames
+from kpolicy.policy.yaml.nodes import Path, Plain, dotted
+
+_NONE: Final = "none"
+_PASSES: Final = "pass"
+
+
+def asserts(expect: Expectation) -> bool:
+    """Whether anything at all is expected."""
+    plain = (
+        expect.decision,
+        expect.node,
+        expect.best,
+        expect.message,
+        expect.preemption,
+        expect.errors,
+        expect.audited,
+        expect.wakes_on,
+        *(getattr(expect, name) for name in OF_REPLAYS),
+    )
+    if any(value is not None for value in plain) or expect.filters:
+        return True
+    return any(
+        score.total is not None or score.raw or score.weighted or score.model_extra
+        for score in expect.scores.values()
+    )
+
+
+def compare(
+    expect: Expectation, got: Observation, rules: RuleNames, at: Path
+) -> Iterator[Mismatch]:
+    """What does not hold; `at` is the path of `expect` in the document."""
+    yield from _decision(expect, got, at)
+    if expect.message is not None:
+        yield from _text(expect.message, got.message, at, ("message",))
+    for name, wanted in expect.filters.items():
+        yield from _filter(wanted, name, got, rules, at)
+    for name, scores in expect.scores.items():
+        yield from _scores(scores, name, got, rules, at)
+    yield from _preemption(expect, got, at)
+    yield from _errors(expect.errors, got.errors, at)
+    yield from _wakes(expect.wakes_on, got, at)
+    if expect.audited is not None and sorted(expect.audited) != list(got.audited):
+        want, have = names_shown(sorted(expect.audited)), names_shown(got.audited)
+        yield _mismatch(at, ("audited",), want, have, rewrite=list(got.audited))
+
+
+def _mismatch(
+    at: Path, field: Path, expected: str, got: str, *, hint: str = "", rewrite: Plain | None = None
+) -> Mismatch:
+    edit = Rewrite((*at, *field), rewrite) if rewrite is not None else None
+    return Mismatch(dotted(field), expected, got, hint, rewrite=edit)
+
+
+def _decision(expect: Expectation, got: Observation, at: Path) -> Iterator[Mismatch]:
+    if expect.decision is not None and expect.decision != got.decision:
+        why = got.message if got.decision != PLACE else f"on {got.node}"
+        yield _mismatch(
+            at, ("decision",), expect.decision, f"{got.decision}: {why}", rewrite=got.decision
+        )
+    if expect.node is not None and not name_fits(expect.node, got.node):
+        rewrite = got.node if isinstance(expect.node, str) and got.node else None
+        yield _mismatch(at, ("node",), name_shown(expect.node), got.node or _NONE, rewrite=rewrite)
+    best = sorted(got.explained.get("best", ()))
+    if expect.best is not None and sorted(expect.best) != best:
+        want = names_shown(sorted(expect.best))
+        yield _mismatch(at, ("best",), want, names_shown(best), rewrite=list(best))
+
+
+def _text(expected: str | TextPattern, got: str, at: Path, field: Path) -> Iterator[Mismatch]:
+    if not text_fits(expected, got):
+        rewrite = got if isinstance(expected, str) else None
+        yield _mismatch(
+            at,
+            field,
+            text_shown(expected),
+            got or _NONE,
+            hint=text_hint(expected, got),
+            rewrite=rewrite,
+        )
+
+
+def _filter(
+    wanted: str | Rejection, name: str, got: Observation, rules: RuleNames, at: Path
+) -> Iterator[Mismatch]:
+    field: Path = ("filters", name)
+    node = got.nodes.get(name)
+    if node is None:
+        yield _mismatch(at, field, "to be looked at", "it was not looked at")
+        return
+    first = node.get("filter")
+    if not isinstance(wanted, Rejection):
+        if first is not None:
+            rewrite: Plain = {"rejectedBy": first["plugin"]}
+            yield _mismatch(at, field, _PASSES, _rejected(node), rewrite=rewrite)
+        return
+    if first is None:
+        by = f" by {_all_of(wanted.rejected_by)}" if wanted.rejected_by else ""
+        yield _mismatch(at, field, f"rejected{by}", "it passes", rewrite=_PASSES)
+        return
+    yield from _rejected_by(wanted, node, at, field)
+    reason = rules.reason(first["plugin"])
+    if wanted.reason is not None and wanted.reason != reason:
+        yield _mismatch(at, (*field, "reason"), wanted.reason, reason or _NONE, rewrite=reason)
+    if wanted.message is not None:
+        yield from _text(wanted.message, ", ".join(first["reasons"]), at, (*field, "message"))
+
+
+def _rejected_by(
+    wanted: Rejection, node: Mapping[str, Any], at: Path, field: Path
+) -> Iterator[Mismatch]:
+    field = (*field, "rejectedBy")
+    first = node["filter"]["plugin"]
+    if isinstance(wanted.rejected_by, str) and wanted.rejected_by != first:
+        every = _rejecting(node)
+        hint = "it rejects too, but later" if wanted.rejected_by in every else ""
+        yield _mismatch(at, field, wanted.rejected_by, _rejected(node), hint=hint, rewrite=first)
+    if isinstance(wanted.rejected_by, list):
+        every = _rejecting(node)
+        if sorted(wanted.rejected_by) != sorted(every):
+            want = names_shown(sorted(wanted.rejected_by))
+            yield _mismatch(at, field, want, names_shown(sorted(every)), rewrite=list(every))
+
+
+def _all_of(rules: str | Sequence[str] | None) -> str:
+    return rules if isinstance(rules, str) else names_shown(rules or ())
+
+
+def _rejecting(node: Mapping[str, Any]) -> list[str]:
+    every = [status["plugin"] for status in node.get("allFilters", ())]
+    return every or [node["filter"]["plugin"]]
+
+
+def _rejected(node: Mapping[str, Any]) -> str:
+    first = node["filter"]
+    return f"{first['plugin']}: {', '.join(first['reasons'])}"
+
+
+def _scores(
+    wanted: ScoreExpectation, name: str, got: Observation, rules: RuleNames, at: Path
+) -> Iterator[Mismatch]:
+    field: Path = ("scores", name)
+    node = got.nodes.get(name)
+    if node is None or "total" not in node:
+        have = _rejected(node) if node is not None and "filter" in node else "it was not scored"
+        yield _mismatch(at, field, "a score", have)
+        return
+    if wanted.total is not None:
+        yield from _number(wanted.total, node["total"], at, (*field, "total"))
+    for rule, number in (wanted.model_extra or {}).items():
+        weight = rules.weight(rule)
+        value = node["weighted"].get(rule)
+        normalized = value / weight if value is not None and weight else None
+        yield from _number(number, normalized, at, (*field, rule))
+    for kind, numbers in (("raw", wanted.raw), ("weighted", wanted.weighted)):
+        for rule, number in numbers.items():
+            yield from _number(number, node[kind].get(rule), at, (*field, kind, rule))
+
+
+def _number(
+    expected: float | NumberRange, got: float | None, at: Path, field: Path
+) -> Iterator[Mismatch]:
+    if got is None:
+        yield _mismatch(at, field, number_shown(expected), "the rule did not score")
+    elif not number_fits(expected, got):
+        value = int(got) if float(got).is_integer() else got
+        rewrite = value if not isinstance(expected, NumberRange) else None
+        yield _mismatch(at, field, number_shown(expected), plain_number(got), rewrite=rewrite)
+
+
+def _preemption(expect: Expectation, got: Observation, at: Path) -> Iterator[Mismatch]:
+    wanted = expect.preemption
+    if wanted is None:
+        return
+    if wanted.node is not None and not name_fits(wanted.node, got.nominated):
+        rewrite = got.nominated if isinstance(wanted.node, str) and got.nominated else None
+        field: Path = ("preemption", "node")
+        yield _mismatch(at, field, name_shown(wanted.node), got.nominated or _NONE, rewrite=rewrite)
+    victims = sorted(got.victims)
+    if wanted.victims is not None and sorted(map(_full, wanted.victims)) != victims:
+        want = names_shown(sorted(map(_full, wanted.victims)))
+        field = ("preemption", "victims")
+        yield _mismatch(at, field, want, names_shown(victims), rewrite=list(victims))
+
+
+def _wakes(wanted: Sequence[str] | None, got: Observation, at: Path) -> Iterator[Mismatch]:
+    """Each that is written must wake the pod; what else does is not compared, unless none is."""
+    if wanted is None:
+        return
+    woken = words(got.explained.get("waitsFor", ()))
+    missing = [word for word in wanted if word not in woken]
+    if missing or (not wanted and woken):
+        hint = "" if woken or got.decision == PARK else "a pod that is placed waits for nothing"
+        yield _mismatch(
+            at,
+            ("wakesOn",),
+            names_shown(wanted),
+            names_shown(woken),
+            hint=hint,
+            rewrite=list(woken),
+        )
+
+
+def _full(name: str) -> str:
+    return name if "/" in name else f"default/{name}"
+
+
+def _errors(
+    wanted: list[ErrorExpectation] | None, got: tuple[RuleError, ...], at: Path
+) -> Iterator[Mismatch]:
+    if wanted is None:
+        return
+    have = "; ".join(map(str, got)) or _NONE
+    if not wanted and got:
+        yield _mismatch(at, ("errors",), _NONE, have)
+    for index, one in enumerate(wanted):
+        if not any(_same_error(one, error) for error in got):
+            parts = {"on": one.node, "with code": one.code, "containing": one.contains}
+            told = " ".join(f"{word} {value}" for word, value in parts.items() if value)
+            yield _mismatch(at, ("errors", index), f"an error of {one.rule} {told}".strip(), have)
+
+
+def _same_error(wanted: ErrorExpectation, error: RuleError) -> bool:
+    return (
+        wanted.rule == error.rule
+        and (wanted.node is None or wanted.node == error.node)
+        and (wanted.code is None or wanted.code == error.code)
+        and (wanted.contains is None or wanted.contains in error.message)
+    )

@@ -1,0 +1,225 @@
+"""API objects from the few words of a test.
+
+Owns the defaults: what a node or a pod has that nobody wrote. Assumes forms whose fixtures exist.
+Pure; no two results share a mutable part. Must not know expectations.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from kpolicy.offline.limits import FIXTURE_DEPTH_MAX
+from kpolicy.offline.policy_tests.document_model import (
+    NamespaceEntry,
+    NodeEntry,
+    NodeForm,
+    PatchOperation,
+    PodForm,
+    RunningPod,
+)
+
+Object = dict[str, Any]
+F = TypeVar("F", NodeForm, PodForm)
+
+ALLOCATABLE: Final = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_IMAGE: Final = "registry.k8s.io/pause:3.10"
+_IMAGE_BYTES: Final = 100 << 20
+
+
+def node(entry: NodeEntry, fixtures: Mapping[str, NodeForm]) -> Object:
+    """A ready node with four processors, unless it says otherwise."""
+    name = entry.name
+    labels: Object = {_HOSTNAME: name}
+    amounts: Object = dict(ALLOCATABLE)
+    capacity: Object = {}
+    conditions: Object = {"Ready": "True"}
+    made: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    made |= {"spec": {}, "status": {}}
+    for form in _line(entry, fixtures):
+        labels |= form.labels
+        amounts |= {key: _quantity(value) for key, value in form.allocatable.items()}
+        capacity |= {key: _quantity(value) for key, value in form.capacity.items()}
+        conditions |= form.conditions
+        if form.annotations:
+            _merge(made["metadata"], {"annotations": form.annotations})
+        if form.taints is not None:
+            made["spec"]["taints"] = [_taint(one) for one in form.taints]
+        if form.unschedulable is not None:
+            made["spec"]["unschedulable"] = form.unschedulable
+        if form.images is not None:
+            images = [{"names": [one], "sizeBytes": _IMAGE_BYTES} for one in form.images]
+            made["status"]["images"] = images
+        for part in ("metadata", "spec", "status"):
+            _merge(made[part], getattr(form, part))
+    status = {
+        "allocatable": amounts,
+        "capacity": {**amounts, **capacity},
+        "conditions": [{"type": kind, "status": value} for kind, value in conditions.items()],
+    }
+    own = made["metadata"].get("labels", {})
+    made["metadata"]["labels"] = {**labels, **own} if isinstance(own, dict) else own
+    made["status"] = _merge(status, made["status"])
+    return made
+
+
+def pod(form: PodForm, fixtures: Mapping[str, PodForm], *, name: str, scheduler: str) -> Object:
+    """A pending pod of one container. What is not written: the name, the scheduler."""
+    requests: Object = {}
+    limits: Object = {}
+    metadata: Object = {"name": name, "namespace": "default"}
+    spec: Object = {"schedulerName": scheduler}
+    for one in _line(form, fixtures):
+        metadata |= {
+            key: value for key, value in (("name", one.name), ("namespace", one.namespace)) if value
+        }
+        for key in ("labels", "annotations"):
+            if getattr(one, key):
+                _merge(metadata, {key: getattr(one, key)})
+        requests |= {key: _quantity(value) for key, value in one.requests.items()}
+        limits |= {key: _quantity(value) for key, value in one.limits.items()}
+        if one.priority is not None:
+            spec["priority"] = one.priority
+        if one.node_selector:
+            _merge(spec, {"nodeSelector": one.node_selector})
+        if one.tolerations is not None:
+            spec["tolerations"] = [_toleration(toleration) for toleration in one.tolerations]
+        if one.scheduler_name:
+            spec["schedulerName"] = one.scheduler_name
+        _merge(metadata, one.metadata)
+        _merge(spec, one.spec)
+    if not spec.get("containers"):
+        spec["containers"] = [{"name": "main", "image": _IMAGE}]
+    resources = {"requests": requests, "limits": limits}
+    asked = {key: value for key, value in resources.items() if value}
+    first = spec["containers"][0] if isinstance(spec["containers"], list) else None
+    # What has another form is for the engine to refuse.
+    if asked and isinstance(first, dict):
+        _merge(first, {"resources": asked})
+    metadata.setdefault("uid", f"{metadata['namespace']}/{metadata['name']}")
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def running(
+    entry: RunningPod, fixtures: Mapping[str, PodForm], *, position: int, scheduler: str
+) -> Iterator[Object]:
+    """The pods of one entry, on their node."""
+    for number in range(1, entry.count + 1):
+        name = entry.name or f"running-{position}"
+        if entry.count > 1:
+            name = f"{name}-{number}"
+        made = pod(entry, fixtures, name=name, scheduler=scheduler)
+        metadata = made["metadata"]
+        metadata["name"] = name
+        metadata["uid"] = f"{metadata['namespace']}/{name}"
+        made["spec"]["nodeName"] = entry.node
+        made["status"] = {"phase": "Running"}
+        yield made
+
+
+def namespace(entry: NamespaceEntry) -> Object:
+    metadata: Object = {"name": entry.name, "labels": dict(entry.labels)}
+    if entry.annotations:
+        metadata["annotations"] = dict(entry.annotations)
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _line(form: F, fixtures: Mapping[str, F]) -> list[F]:
+    """What a form builds on, farthest first, then itself."""
+    line = [form]
+    while (name := line[-1].from_) is not None and len(line) <= FIXTURE_DEPTH_MAX:
+        parent = fixtures.get(name)
+        if parent is None or parent in line:
+            break
+        line.append(parent)
+    return line[::-1]
+
+
+def _merge(base: Object, over: Mapping[str, Any]) -> Object:
+    """Maps merge key by key; anything else takes the place of what was there."""
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = copy.deepcopy(dict(value) if isinstance(value, Mapping) else value)
+    return base
+
+
+def _quantity(value: str | float) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _taint(taint: str | Mapping[str, str]) -> Object:
+    if not isinstance(taint, str):
+        return dict(taint)
+    named, _, effect = taint.rpartition(":")
+    key, _, value = named.partition("=")
+    return {"key": key, "effect": effect, **({"value": value} if value else {})}
+
+
+def _toleration(toleration: str | Mapping[str, Any]) -> Object:
+    """`key=value:Effect`; without a value any value, without an effect any effect."""
+    if not isinstance(toleration, str):
+        return dict(toleration)
+    named, _, effect = toleration.partition(":")
+    key, equals, value = named.partition("=")
+    made: Object = {"key": key, "operator": "Equal" if equals else "Exists"}
+    return made | ({"value": value} if equals else {}) | ({"effect": effect} if effect else {})
+
+
+class _CannotError(Exception):
+    """The operation does not fit the object."""
+
+
+def patched(
+    item: dict[str, Any], operations: Iterable[PatchOperation]
+) -> tuple[dict[str, Any], int | None, str]:
+    """The patched object; where that fails, the index of the operation and why."""
+    result = copy.deepcopy(item)
+    for index, operation in enumerate(operations):
+        try:
+            _apply(result, operation)
+        except _CannotError as error:
+            return result, index, str(error)
+    return result, None, ""
+
+
+def _apply(item: Any, operation: PatchOperation) -> None:
+    if not operation.path.startswith("/"):
+        raise _CannotError("a path begins with `/`")
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in operation.path[1:].split("/")]
+    for part in parts[:-1]:
+        item = _step(item, part)
+    last = parts[-1]
+    if operation.op == "add":
+        _add(item, last, copy.deepcopy(operation.value))
+        return
+    _step(item, last)
+    key = last if isinstance(item, dict) else int(last)
+    if operation.op == "remove":
+        del item[key]
+    else:
+        item[key] = copy.deepcopy(operation.value)
+
+
+def _step(item: Any, part: str) -> Any:
+    if isinstance(item, dict) and part in item:
+        return item[part]
+    if isinstance(item, list) and part.isdecimal() and int(part) < len(item):
+        return item[int(part)]
+    raise _CannotError(f"there is no `{part}` in the pod at that place")
+
+
+def _add(item: Any, part: str, value: Any) -> None:
+    if isinstance(item, dict):
+        item[part] = value
+    elif isinstance(item, list) and part == "-":
+        item.append(value)
+    elif isinstance(item, list) and part.isdecimal() and int(part) <= len(item):
+        item.insert(int(part), value)
+    else:
+        raise _CannotError(f"`{part}` cannot be added at that place")

@@ -1,0 +1,234 @@
+"""What running tests gives, as values.
+
+Owns `Mismatch`, `TestResult`, `SuiteResult` and `PolicyTestRun`. Assumes places that are known.
+Must not know how a result came about or is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
+from kpolicy.offline.policy_tests.coverage import PolicyCoverage
+from kpolicy.policy.yaml.nodes import Path, Plain
+from kpolicy.policy.yaml.source import SourceText
+from kpolicy.policy.yaml.tree_reader import resolve, trap
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What would make the expectation hold, for `--update`: a value for what is written at `span`.
+
+    While the document is not known, the path of that."""
+
+    path: Path
+    value: Plain
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One expectation that does not hold. `what` is its field, as in `filters.n2.message`."""
+
+    what: str
+    expected: str
+    got: str
+    hint: str = ""
+    place: Place | None = None
+    rewrite: Rewrite | None = None
+    # Told, and no failure.
+    is_soft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test. `details` explains a pod that fared otherwise, in lines; `summary` says in a few
+    words what became of a replay."""
+
+    __test__ = False  # for pytest
+
+    name: str
+    place: Place
+    mismatches: tuple[Mismatch, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    details: tuple[str, ...] = ()
+    pods: int = 0
+    seconds: float = 0.0
+    summary: str = ""
+
+    @property
+    def has_passed(self) -> bool:
+        has_failed = any(not one.is_soft for one in self.mismatches)
+        return not has_failed and not has_errors(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """One document. `diagnostics` are of the document and of its policies."""
+
+    file: str
+    name: str
+    tests: tuple[TestResult, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    coverage: tuple[PolicyCoverage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTestRun:
+    """All documents. `texts` are those that places of diagnostics are in."""
+
+    suites: tuple[SuiteResult, ...]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    coverage: tuple[PolicyCoverage, ...] = ()
+    texts: dict[str, SourceText] = field(default_factory=dict)
+    # Tests that did not run; coverage then says less than it might.
+    left_out: int = 0
+
+    def tests(self) -> Iterator[tuple[SuiteResult, TestResult]]:
+        for suite in self.suites:
+            for test in suite.tests:
+                yield suite, test
+
+    @property
+    def passed(self) -> int:
+        return sum(1 for _, test in self.tests() if test.has_passed)
+
+    @property
+    def failed(self) -> int:
+        return sum(1 for _, test in self.tests() if not test.has_passed)
+
+    def said(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of documents and policies, each once."""
+        listed = [*self.diagnostics, *(one for suite in self.suites for one in suite.diagnostics)]
+        return tuple(dict.fromkeys(listed))
+
+    @property
+    def is_fine(self) -> bool:
+        """Everything holds, and coverage is as high as it must be."""
+        return (
+            not self.failed
+            and not has_errors(self.said())
+            and not any(one.is_below for one in self.coverage)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What `kpolicy test --output json` prints."""
+        return run_json(self)
+
+
+_Json = dict[str, Any]
+
+
+def run_json(run: PolicyTestRun) -> _Json:
+    return {
+        "passed": run.passed,
+        "failed": run.failed,
+        "leftOut": run.left_out,
+        "fine": run.is_fine,
+        "findings": [_diagnostic(one) for one in run.said()],
+        "suites": [_suite(one) for one in run.suites],
+        "coverage": [_coverage(one) for one in run.coverage],
+    }
+
+
+def _suite(suite: SuiteResult) -> _Json:
+    tests = [_test(one) for one in suite.tests]
+    return {"file": suite.file, "name": suite.name, "tests": tests}
+
+
+def _test(test: TestResult) -> _Json:
+    return {
+        "name": test.name,
+        "passed": test.has_passed,
+        **_place(test.place),
+        "seconds": round(test.seconds, 6),
+        "pods": test.pods,
+        **({"summary": test.summary} if test.summary else {}),
+        "mismatches": [_mismatch(one) for one in test.mismatches],
+        "findings": [_diagnostic(one) for one in test.diagnostics],
+    }
+
+
+def _mismatch(one: Mismatch) -> _Json:
+    told: _Json = {"what": one.what, "expected": one.expected, "got": one.got, "hint": one.hint}
+    if one.is_soft:
+        told["soft"] = True
+    return {**told, **(_place(one.place) if one.place is not None else {})}
+
+
+def _diagnostic(one: Diagnostic) -> _Json:
+    told = {"code": one.code, "level": one.severity.value, "message": one.message, "hint": one.hint}
+    return {**told, **(_place(one.place) if one.place is not None else {})}
+
+
+def _coverage(one: PolicyCoverage) -> _Json:
+    return {
+        "file": one.file,
+        "rules": one.rules,
+        "rulesSeen": one.rules_seen,
+        "branches": one.branches,
+        "branchesSeen": one.branches_seen,
+        "percentage": round(one.percentage, 2),
+        "minimum": one.minimum,
+        "uncovered": [
+            {**_place(item.place), "label": item.label, "missing": list(item.missing)}
+            for item in one.uncovered()
+        ],
+    }
+
+
+def _place(place: Place) -> _Json:
+    return {
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
+
+
+# What needs no quotes wherever it stands, also between brackets and braces.
+_PLAIN: Final = re.compile(r"[A-Za-z_/](?:[-A-Za-z0-9_./]*[A-Za-z0-9_])?\Z")
+
+
+def rewrites(suites: Iterable[SuiteResult]) -> dict[str, list[Rewrite]]:
+    """What can be written, by file."""
+    found: dict[str, list[Rewrite]] = {}
+    for suite in suites:
+        for test in suite.tests:
+            for one in test.mismatches:
+                if one.rewrite is not None and one.rewrite.span is not None:
+                    found.setdefault(suite.file, []).append(one.rewrite)
+    return found
+
+
+def updated(text: str, listed: Iterable[Rewrite]) -> tuple[str, int]:
+    """The text with these values, and how many were written. Of values that lie in each other, the
+    outer one is written."""
+    spans = [(one.span, one.value) for one in listed if one.span is not None]
+    written = 0
+    begin = len(text) + 1
+    for span, value in sorted(spans, key=lambda item: (-item[0].end, item[0].start)):
+        if span.end > begin:
+            continue
+        end = span.start + len(text[span.start : span.end].rstrip())
+        text = text[: span.start] + flow(value) + text[end:]
+        begin = span.start
+        written += 1
+    return text, written
+
+
+def flow(value: Plain) -> str:
+    """One line of YAML, in flow style."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(flow, value)) + "]"
+        case str() if _PLAIN.match(value) and resolve(value) == value and not trap(value):
+            return value
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,269 @@
+"""From sources to suites: PolicyTest documents with the places of everything in them.
+
+Owns telling these documents from others, and what can be wrong with one by itself: fields,
+fixtures, tests without a pod or without an expectation. Assumes nothing of the text. Must not know
+policies or the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from kpolicy.diagnostics import Diagnostic, Note, Place, Span, has_errors
+from kpolicy.offline.policy_tests.document_model import (
+    KIND,
+    OF_REPLAYS,
+    Expectation,
+    PolicyTest,
+    Step,
+    Test,
+)
+from kpolicy.offline.policy_tests.replay import compiled
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.models.scheduling_policy import API_VERSION
+from kpolicy.policy.models.validation import validated
+from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.yaml.nodes import Mapping as MappingNode
+from kpolicy.policy.yaml.nodes import Node, Path, Scalar, dotted, find, key_at, string
+from kpolicy.policy.yaml.scalar_map import ScalarMap
+from kpolicy.policy.yaml.source import Source, SourceText, placed
+from kpolicy.policy.yaml.tree_reader import read_documents
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One document. `tree` is parallel to `model`: a path of one is a path of the other."""
+
+    text: SourceText
+    tree: Node
+    model: PolicyTest
+    # What is wrong inside of single tests, by index of the test: those do not run.
+    faults: Mapping[int, tuple[Diagnostic, ...]] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        return self.text.name
+
+    @property
+    def name(self) -> str:
+        return self.model.metadata.name
+
+    def span(self, path: Path) -> Span:
+        node = find(self.tree, path)
+        return node.span if node is not None else self.span(path[:-1]) if path else Span(0, 0)
+
+    def key_span(self, path: Path) -> Span:
+        """Of the key that leads there, for what is said of a name."""
+        key = key_at(self.tree, path)
+        return key.span if key is not None else self.span(path)
+
+    def place(self, path: Path) -> Place:
+        return self.text.place(self.span(path))
+
+    def remark(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        *,
+        hint: str = "",
+        at_key: bool = False,
+        notes: tuple[Note, ...] = (),
+    ) -> Diagnostic:
+        span = self.key_span(path) if at_key else self.span(path)
+        said = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
+        return placed(self.text, said)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSuites:
+    suites: tuple[Suite, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    texts: tuple[SourceText, ...]
+
+
+def read_suites(sources: Iterable[Source]) -> ReadSuites:
+    """Every PolicyTest of every source; documents of other kinds are passed over, unless a source
+    that was named has nothing else."""
+    suites: list[Suite] = []
+    said: list[Diagnostic] = []
+    texts: list[SourceText] = []
+    for source in sources:
+        read = read_documents(source)
+        texts.append(read.text)
+        said += [placed(read.text, one) for one in read.diagnostics]
+        roots = [root for root in read.roots if _is_suite(root)]
+        if not roots and source.is_named and not has_errors(read.diagnostics):
+            said.append(placed(read.text, _none(read.roots)))
+        for root in roots:
+            model, tree, findings = validated(PolicyTest, root)
+            found = [placed(read.text, finding) for finding in findings]
+            if model is None:
+                said += found
+                continue
+            suite = Suite(read.text, tree, model)
+            faults, others = _by_test(suite, [*found, *_problems(suite, root)])
+            suites.append(replace(suite, faults=faults))
+            said += others
+    return ReadSuites(tuple(suites), tuple(said), tuple(texts))
+
+
+def holds_tests(source: Source) -> bool:
+    return any(map(_is_suite, _roots(source)))
+
+
+def holds_only_tests(source: Source) -> bool:
+    roots = _roots(source)
+    return bool(roots) and all(map(_is_suite, roots))
+
+
+def _roots(source: Source) -> tuple[Node, ...]:
+    """A text without the word needs no reading."""
+    needle = KIND if isinstance(source.text, str) else KIND.encode()
+    return read_documents(source).roots if needle in source.text else ()  # type: ignore[operator]
+
+
+def _by_test(
+    suite: Suite, said: Iterable[Diagnostic]
+) -> tuple[dict[int, tuple[Diagnostic, ...]], list[Diagnostic]]:
+    """What is inside of one test, and the rest."""
+    faults: dict[int, tuple[Diagnostic, ...]] = {}
+    others: list[Diagnostic] = []
+    places = [suite.place(("tests", index)) for index in range(len(suite.model.tests))]
+    for one in said:
+        inside = [index for index, place in enumerate(places) if _holds(place, one.place)]
+        if inside and has_errors((one,)):
+            faults[inside[0]] = (*faults.get(inside[0], ()), one)
+        else:
+            others.append(one)
+    return faults, others
+
+
+def _holds(outer: Place, inner: Place | None) -> bool:
+    if inner is None:
+        return False
+    begin, end = (outer.line, outer.column), (outer.end_line, outer.end_column)
+    return begin <= (inner.line, inner.column) < end
+
+
+def _is_suite(root: Node) -> bool:
+    return (
+        isinstance(root, MappingNode)
+        and string(root.get("kind")) == KIND
+        and string(root.get("apiVersion")).startswith("kpolicy.dev/")
+    )
+
+
+def _none(roots: tuple[Node, ...]) -> Diagnostic:
+    span = roots[0].span if roots else Span(0, 0)
+    start = Span(span.start, min(span.start + 1, span.end))
+    hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+    return remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
+
+
+def _problems(suite: Suite, written: Node) -> Iterator[Diagnostic]:
+    if not suite.model.tests:
+        where: Path = ("tests",) if find(suite.tree, ("tests",)) is not None else ("kind",)
+        if find(written, ("tests", 0)) is None:
+            message = "this document has no tests"
+            yield suite.remark("KP502", message, where)
+    yield from _same_names(suite)
+    fixtures = (("fixtures", suite.model.fixtures), ("podFixtures", suite.model.pod_fixtures))
+    for kind, known in fixtures:
+        for name, form in known.items():
+            yield from _unknown_fixture(suite, (kind, name), form.from_, known)
+    for path, parent in _worlds(suite.model):
+        for index, node in enumerate(parent.nodes or ()):
+            at = (*path, "nodes", index)
+            yield from _unknown_fixture(suite, at, node.from_, suite.model.fixtures)
+        for index, pod in enumerate(parent.running or ()):
+            at = (*path, "running", index)
+            yield from _unknown_fixture(suite, at, pod.from_, suite.model.pod_fixtures)
+    for index, test in enumerate(suite.model.tests):
+        yield from _pods(suite, ("tests", index), test)
+
+
+def _worlds(model: PolicyTest) -> Iterator[tuple[Path, PolicyTest | Test]]:
+    yield (), model
+    for index, test in enumerate(model.tests):
+        yield ("tests", index), test
+
+
+def _same_names(suite: Suite) -> Iterator[Diagnostic]:
+    first: dict[str, int] = {}
+    for index, test in enumerate(suite.model.tests):
+        known = first.setdefault(test.name, index)
+        if known != index:
+            note = Note("first here", span=suite.span(("tests", known, "name")))
+            message = f"two tests are called `{test.name}`"
+            yield suite.remark("KP104", message, ("tests", index, "name"), notes=(note,))
+
+
+def _unknown_fixture(
+    suite: Suite, path: Path, wanted: str | None, known: Iterable[str]
+) -> Iterator[Diagnostic]:
+    if wanted is not None and wanted not in known:
+        message = f"there is no fixture `{wanted}`"
+        hint = did_you_mean(wanted, known)
+        yield suite.remark("KP501", message, (*path, "from"), hint=hint)
+
+
+def _pods(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
+    steps = list(steps_of(test))
+    yield from _of_replays(suite, path, test)
+    if test.expect.never is not None:
+        yield from _never(suite, (*path, "expect", "never"), test.expect.never)
+    if test.replay is not None:
+        if test.sequence or test.pod is not None or test.pod_from is not None:
+            message = "a test has pods or a `replay`, not both"
+            yield suite.remark("KP115", message, (*path, "replay"), at_key=True)
+        return
+    if test.sequence and (test.pod is not None or test.pod_from is not None):
+        message = "a test has a `sequence` or a pod of its own, not both"
+        yield suite.remark("KP115", message, (*path, "sequence"), at_key=True)
+        return
+    for at, step in steps:
+        here = (*path, *at)
+        form = step.pod
+        if form is not None and step.pod_from is not None:
+            message = "a pod is written out or comes from a snapshot, not both"
+            yield suite.remark("KP115", message, (*here, "podFrom"), at_key=True)
+        if form is None and step.pod_from is None:
+            where = (*here, "name") if not at else here
+            yield suite.remark("KP114", "there is no `pod` here", where)
+        if form is not None:
+            yield from _unknown_fixture(suite, (*here, "pod"), form.from_, suite.model.pod_fixtures)
+
+
+def _never(suite: Suite, path: Path, text: str) -> Iterator[Diagnostic]:
+    """What is wrong with the expression, where it stands."""
+    scalar = find(suite.tree, path)
+    if not isinstance(scalar, Scalar):
+        return
+    to_file = ScalarMap(suite.text.text, scalar)
+    for one in compiled(text).diagnostics:
+        span = to_file.span(one.span or Span(0, len(text)))
+        yield placed(suite.text, replace(one, span=span, field=dotted(path)))
+
+
+def _of_replays(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
+    """What is expected of one pod does not go with a replay, nor the other way round."""
+    for at, step in steps_of(test):
+        for name in step.expect.model_fields_set:
+            is_of_replay = name in OF_REPLAYS
+            if is_of_replay == (test.replay is not None):
+                continue
+            field = Expectation.model_fields[name].alias or name
+            what = "a `replay`" if is_of_replay else "one pod"
+            here = (*path, *at, "expect", field)
+            yield suite.remark("KP115", f"`{field}` is expected of {what}", here, at_key=True)
+
+
+def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
+    """The pods of a test in order, with their paths in it."""
+    if not test.sequence:
+        yield (), test
+        return
+    for index, step in enumerate(test.sequence):
+        yield ("sequence", index), step

@@ -1,0 +1,167 @@
+"""An explanation as text: the verdict, nodes by reason, scores by rule, what preemption could do.
+
+Owns the layout of one line of `explain --output json` for people. Must not decide anything.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kpolicy.offline.reports.columns import columns, counted, listed
+
+Explanation = Mapping[str, Any]
+TOP: Final = 5
+_NAMES_SHOWN: Final = 3
+_NODES_SHOWN: Final = 5
+
+
+def verdict(explained: Explanation) -> str:
+    """The one line that says it."""
+    pod, nodes = explained["pod"], explained.get("nodes", [])
+    if "preEnqueue" in explained:
+        return f"{pod}: not tried: {_told(explained['preEnqueue'])}"
+    if "selected" not in explained:
+        if not nodes:
+            return f"{pod}: fits nowhere: there are no nodes"
+        return f"{pod}: fits none of {counted(len(nodes), 'node')}"
+    fitting, best = len(_scored(nodes)), explained["best"]
+    line = f"{pod}: fits {fitting:,} of {counted(len(nodes), 'node')}; {explained['selected']}"
+    if len(best) == 1:
+        return f"{line} is the best"
+    return f"{line} is selected among the {len(best):,} best"
+
+
+def text(explained: Explanation, top: int = TOP) -> list[str]:
+    """All there is to say, in lines."""
+    nodes = explained.get("nodes", [])
+    lines = [verdict(explained)]
+    if "preFilter" in explained:
+        lines += ["", f"  before any node: {_told(explained['preFilter'])}"]
+    else:
+        lines += _rejections(nodes)
+    lines += _scores(explained, top)
+    lines += _errors(nodes)
+    lines += _preemption(explained.get("preemption"))
+    if explained.get("message"):
+        lines += ["", f"  {explained['message']}"]
+    return lines + _waits_for(explained.get("waitsFor", ()))
+
+
+def _waits_for(waits: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What any of the rejecting rules waits for, each once, with the rules that do."""
+    rules: dict[str, list[str]] = {}
+    for one in waits:
+        for words in one["words"]:
+            rules.setdefault(words, []).append(one["plugin"])
+    if not rules:
+        return []
+    rows = [[words, ", ".join(filter(None, by))] for words, by in rules.items()]
+    return ["", "  tried again when", *columns(rows, indent="    ")]
+
+
+def _told(status: Mapping[str, Any]) -> str:
+    return f"{', '.join(status['reasons'])} ({status['plugin']})"
+
+
+def _rejections(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """By the first rule that rejects, as kube-scheduler counts; then what else stands against."""
+    names: dict[str, list[str]] = defaultdict(list)
+    further: dict[str, int] = defaultdict(int)
+    for node in nodes:
+        if "filter" not in node:
+            continue
+        names[_told(node["filter"])].append(node["name"])
+        for status in node.get("allFilters", ()):
+            if status["plugin"] != node["filter"]["plugin"]:
+                further[_told(status)] += 1
+    if not names:
+        return []
+    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [[f"{len(on):,}", why, listed(on, _NAMES_SHOWN)] for why, on in ordered]
+    lines = ["", "  rejected nodes, by the first rule that rejects"]
+    lines += columns(rows, right=(0,), indent="    ")
+    if further:
+        also = sorted(further.items(), key=lambda item: (-item[1], item[0]))
+        lines += ["  and would be rejected as well by"]
+        rows = [[f"{count:,}", why] for why, count in also]
+        lines += columns(rows, right=(0,), indent="    ")
+    return lines
+
+
+def _scored(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    scored = [node for node in nodes if "total" in node]
+    return sorted(scored, key=lambda node: (-node["total"], node["name"]))
+
+
+def _scores(explained: Explanation, top: int) -> list[str]:
+    scored = _scored(explained.get("nodes", []))
+    if not scored:
+        return []
+    selected = explained.get("selected")
+    shown = scored[:top]
+    if selected not in {node["name"] for node in shown}:
+        shown += [node for node in scored if node["name"] == selected]
+    rules = sorted({rule for node in shown for rule in node["weighted"]})
+    rows = [["node", "total", *rules, ""]]
+    for node in shown:
+        parts = [_part(node, rule) for rule in rules]
+        mark = "selected" if node["name"] == selected else ""
+        rows.append([node["name"], str(node["total"]), *parts, mark])
+    title = f"  scores of {counted(len(scored), 'node')}, raw → weighted"
+    if len(shown) < len(scored):
+        title += f"; the first {len(shown):,}"
+    return ["", title, *columns(rows, right=range(1, len(rules) + 2), indent="    ")]
+
+
+def _errors(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Priorities that could not be evaluated: they gave these nodes 0."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        for error in node.get("errors", ()):
+            why = f"rule {error['rule']} could not be evaluated: {error['message']}"
+            names[f"{why} ({error['code']})"].append(node["name"])
+    if not names:
+        return []
+    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [[f"{len(on):,}", why, listed(on, _NAMES_SHOWN)] for why, on in ordered]
+    return ["", "  scored 0, by the rule that erred", *columns(rows, right=(0,), indent="    ")]
+
+
+def _part(node: Mapping[str, Any], rule: str) -> str:
+    """A rule that had nothing to say of this pod has no raw score."""
+    raw, weighted = node.get("raw", {}).get(rule), node["weighted"].get(rule, 0)
+    return f"{raw:g} → {weighted}" if isinstance(raw, (int, float)) else f"{weighted}"
+
+
+def _preemption(preemption: Mapping[str, Any] | None) -> list[str]:
+    if preemption is None:
+        return []
+    lines = [""]
+    candidates = preemption.get("candidates", {})
+    if preemption.get("node"):
+        lines.append(f"  preemption would make room on {preemption['node']}")
+    if preemption.get("message"):
+        lines.append(f"  preemption: {preemption['message']}")
+    budgets = preemption.get("pdbViolations", {})
+    rows = [
+        [node, listed(victims, _NAMES_SHOWN), _budgets(budgets.get(node, 0))]
+        for node, victims in sorted(candidates.items())
+    ]
+    lines += columns([[node, f"evicts {who}", why] for node, who, why in rows], indent="    ")
+    return lines + _spared(preemption.get("spared", {}))
+
+
+def _spared(spared: Mapping[str, Sequence[str]]) -> list[str]:
+    if not spared:
+        return []
+    ordered = sorted(spared.items())
+    rows = [[node, f"keeps {listed(pods, _NAMES_SHOWN)}"] for node, pods in ordered[:_NODES_SHOWN]]
+    lines = ["  by `preemption.victims` of the policy", *columns(rows, indent="    ")]
+    more = len(ordered) - len(rows)
+    return lines + ([f"    and {counted(more, 'node')} more"] if more else [])
+
+
+def _budgets(violations: int) -> str:
+    return f"against {counted(violations, 'disruption budget')}" if violations else ""

@@ -1,0 +1,1 @@
+"""Lint against a recorded cluster: findings that the policy's text alone cannot give."""

@@ -1,0 +1,306 @@
+"""KP312: names in expressions that nothing in the recorded cluster has.
+
+Owns where expressions name labels, taints, resources and namespaces, by literals only. A name is
+told once an expression. A value of a label is told only where one nearly like it exists: a policy
+may well speak of what is not there today. Must not know verdicts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.policy.cel.tree import (
+    Call,
+    Conditional,
+    Fact,
+    Field,
+    Has,
+    MemberRead,
+    NewList,
+    NewMap,
+    OptionalField,
+    Present,
+    Read,
+    Tree,
+    own_nodes,
+)
+from kpolicy.policy.lint.terms import literal_text
+from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
+from kpolicy.policy.nearest import nearest
+
+_OWNERS: Final = {
+    "node": "node",
+    "pod": "pod",
+    "victim": "pod",
+    "namespaceObject": "namespace",
+}
+# By short fact and by API path.
+_LABELS: Final = {
+    f"{root}{path}[]": owner
+    for root, owner in _OWNERS.items()
+    for path in (".labels", ".metadata.labels")
+} | {"labels[]": "pod"}
+_TAINTS: Final = frozenset({"Taint", "v1.Taint"})
+_NAMESPACES: Final = frozenset(
+    {
+        "pod.namespace",
+        "pod.metadata.namespace",
+        "namespaceObject.name",
+        "namespaceObject.metadata.name",
+    }
+)
+_RESOURCE_MAPS: Final = frozenset({"node.status.allocatable[]", "node.status.capacity[]"})
+_RESOURCES: Final = frozenset(
+    {"free", "allocatable", "capacity", "requested", "request", "limit", "utilization", "sum"}
+)
+# Every node has these, whether or not a snapshot lists them.
+_ALWAYS: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+_SELECTOR_KEY: Final = re.compile(r"(?:^|,)\s*!?\s*([A-Za-z0-9][A-Za-z0-9._/-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`kind` of thing, of which `name` is wanted; a label's `value` if one is."""
+
+    kind: str
+    name: str
+    span: Span
+    value: str = ""
+
+
+def absent(policy: WrittenPolicy, names: Names) -> Iterator[tuple[WrittenExpression, Named]]:
+    """What nothing has, each name once an expression."""
+    for one in policy.all():
+        seen: set[tuple[str, str, str]] = set()
+        for named in _named(one.tree):
+            key = (named.kind, named.name, named.value)
+            if key not in seen and _is_absent(named, names):
+                yield one, named
+            seen.add(key)
+
+
+def told(policy: WrittenPolicy, at: WrittenExpression, named: Named, names: Names) -> Diagnostic:
+    """The finding, with what is nearest to the name."""
+    if named.value:
+        values = _labelled(named.kind, names).values[named.name]
+        near = nearest(named.value, values)
+        message = f"no {named.kind} in the snapshot has `{named.name}: {named.value}`"
+        hint = f"{_count(values[near], named.kind)} `{near}`"
+        return policy.say(at, "KP312", message, named.span, hint)
+    message, known, owner = {
+        "taint": ("no node in the snapshot has the taint", names.taints, "node"),
+        "resource": ("no node and no pod in the snapshot has the resource", names.resources, ""),
+        "namespace name": ("the snapshot has no namespace", names.namespace_names, ""),
+    }.get(
+        named.kind,
+        (
+            f"no {named.kind} in the snapshot has the label",
+            _labelled(named.kind, names).keys,
+            named.kind,
+        ),
+    )
+    near = nearest(named.name, known)
+    hint = f"did you mean `{near}`?" if near else ""
+    if near and owner:
+        hint = f"{_count(known[near], owner)} `{near}`"
+    return policy.say(at, "KP312", f"{message} `{named.name}`", named.span, hint)
+
+
+def _count(number: int, owner: str) -> str:
+    return f"1 {owner} has" if number == 1 else f"{number:,} {owner}s have"
+
+
+def labelled(name: str, names: Names) -> tuple[str, Labelled] | None:
+    """Whose labels a fact reads, and all of those."""
+    kind = _LABELS.get(name)
+    return None if kind is None else (kind, _labelled(kind, names))
+
+
+def _labelled(kind: str, names: Names) -> Labelled:
+    return {"node": names.nodes, "pod": names.pods}.get(kind, names.namespaces)
+
+
+def _is_absent(named: Named, names: Names) -> bool:
+    if named.kind == "taint":
+        return bool(names.nodes.total) and named.name not in names.taints
+    if named.kind == "resource":
+        is_known = named.name in names.resources or named.name in _ALWAYS
+        return bool(names.nodes.total) and not is_known
+    if named.kind == "namespace name":
+        return bool(names.namespace_names) and named.name not in names.namespace_names
+    held = _labelled(named.kind, names)
+    if not named.value:
+        return bool(held.total) and named.name not in held.keys
+    values = held.values.get(named.name) or Counter()
+    return named.value not in values and bool(nearest(named.value, values))
+
+
+def _named(tree: Tree) -> Iterator[Named]:
+    for part in own_nodes(tree):
+        match part:
+            case Fact() | MemberRead():
+                yield from _of_read(part)
+            case Present(read=read):
+                yield from _of_read(read)
+            case Call("equals_any" | "not_equals_any", (left, right)):
+                yield from _of_comparison(left, (right,))
+                yield from _of_comparison(right, (left,))
+            case Call("in_list", (item, listed)):
+                yield from _of_comparison(
+                    item, listed.args if isinstance(listed, NewList) else (listed,)
+                )
+            case Call("selector_string" | "selector_map", (held,)):
+                yield from _of_selector(held)
+            case Call("optional_index" | "index_map", (holder, key)):
+                kind = _of_map(holder)
+                yield from _texts(kind, (key,)) if kind else ()
+            case Field(operand=holder) | Has(operand=holder) | OptionalField(operand=holder):
+                kind = _of_map(holder)
+                yield from (Named(kind, part.name, part.span),) if kind else ()
+
+
+def _of_read(read: Read) -> Iterator[Named]:
+    kind = _LABELS.get(read.name)
+    if kind is not None:
+        yield from _texts(kind, read.args[-1:])
+        return
+    if read.name in _RESOURCE_MAPS:
+        yield from _texts("resource", read.args[-1:])
+        return
+    names = read.name.split(".")
+    if "domain" in names or names[-1] == "domains":
+        yield from _texts("node", read.args[:1])
+    if names[-1] in _RESOURCES:
+        strings = [arg for arg in read.args if arg.type.name == "string"]
+        yield from _texts("resource", strings[-1:])
+
+
+def _of_map(holder: Tree) -> str:
+    """Whose labels it holds, as in `node.metadata.?labels.?zone`; empty if it holds none."""
+    match holder:
+        case Conditional(yes=yes):
+            return _of_map(yes)
+        case Call("optional_of_any", (value,)):
+            return _of_map(value)
+        case Fact(name=name):
+            return _LABELS.get(f"{name}[]", "")
+    return ""
+
+
+def _of_comparison(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
+    match side:
+        case Field(name="key", operand=holder) if holder.type.name in _TAINTS:
+            yield from _texts("taint", texts)
+        case Fact(name=name) if name in _NAMESPACES:
+            yield from _texts("namespace name", texts)
+        case _:
+            yield from _of_value(side, texts)
+
+
+def _of_value(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
+    """A label compared with a text, also by way of `label(x, 'k')`."""
+    read = side.yes if isinstance(side, Conditional) else side
+    kind = _LABELS.get(read.name) if isinstance(read, Read) else None
+    key = literal_text(read.args[-1]) if kind is not None and isinstance(read, Read) else None
+    if kind is None or key is None:
+        return
+    for named in _texts(kind, texts):
+        if named.name:
+            yield Named(kind, key, named.span, named.name)
+
+
+def _of_selector(held: Tree) -> Iterator[Named]:
+    text = literal_text(held)
+    if isinstance(held, NewMap):
+        yield from _texts("pod", held.args[::2])
+    elif text is not None:
+        for found in _SELECTOR_KEY.finditer(re.sub(r"\([^)]*\)", "", text)):
+            yield Named("pod", found[1], held.span)
+
+
+def _texts(kind: str, trees: Iterable[Tree]) -> Iterator[Named]:
+    for tree in trees:
+        text = literal_text(tree)
+        if text is not None:
+            yield Named(kind, text, tree.span)
+
+
+# Of one label; more are not told apart.
+VALUES_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class Labelled:
+    """Objects of one kind: how many, which label keys, and the values of each."""
+
+    total: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
+    values: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def take(self, labels: Mapping[str, Any]) -> None:
+        self.total += 1
+        for key, value in labels.items():
+            self.keys[key] += 1
+            values = self.values[key]
+            if isinstance(value, str) and (value in values or len(values) < VALUES_MAX):
+                values[value] += 1
+
+
+@dataclass(slots=True)
+class Names:
+    nodes: Labelled = field(default_factory=Labelled)
+    pods: Labelled = field(default_factory=Labelled)
+    namespaces: Labelled = field(default_factory=Labelled)
+    # Namespace objects, and those that pods are in.
+    namespace_names: Counter[str] = field(default_factory=Counter)
+    taints: Counter[str] = field(default_factory=Counter)
+    # Of nodes, or asked for by pods.
+    resources: Counter[str] = field(default_factory=Counter)
+
+
+def names_of(items: Iterable[tuple[str, Json]]) -> Names:
+    names = Names()
+    for _, item in items:
+        kind = item.get("kind")
+        metadata = _map(item, "metadata")
+        if kind == "Node":
+            names.nodes.take(_map(metadata, "labels"))
+            names.taints.update(_taints(item))
+            for part in ("allocatable", "capacity"):
+                names.resources.update(_map(_map(item, "status"), part).keys())
+        elif kind == "Pod":
+            names.pods.take(_map(metadata, "labels"))
+            names.namespace_names[str(metadata.get("namespace") or "default")] += 1
+            names.resources.update(_requested(item))
+        elif kind == "Namespace":
+            names.namespaces.take(_map(metadata, "labels"))
+            names.namespace_names[str(metadata.get("name"))] += 1
+    return names
+
+
+def _map(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = holder.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _list(holder: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
+    part = holder.get(name)
+    yield from (one for one in part if isinstance(one, dict)) if isinstance(part, list) else ()
+
+
+def _taints(node: Json) -> Iterator[str]:
+    for taint in _list(_map(node, "spec"), "taints"):
+        yield str(taint.get("key"))
+
+
+def _requested(pod: Json) -> Iterator[str]:
+    for containers in ("containers", "initContainers"):
+        for container in _list(_map(pod, "spec"), containers):
+            for part in ("requests", "limits"):
+                yield from _map(_map(container, "resources"), part)

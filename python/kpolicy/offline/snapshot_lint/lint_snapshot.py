@@ -1,0 +1,274 @@
+"""`lint`: findings of the texts, and those that a recorded cluster adds.
+
+Owns which finding gives way to which: a name that nothing has explains the lookup that errs, and
+the rule that never differs. Must not know how names are counted or rules are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+from kpolicy.diagnostics import Diagnostic, Note, Place
+from kpolicy.offline.snapshot_lint.absent_names import (
+    Named,
+    Names,
+    absent,
+    labelled,
+    names_of,
+    told,
+)
+from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts, judged
+from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot
+from kpolicy.policy.assembly.cycle_cost import beyond
+from kpolicy.policy.assembly.resolve import AppliedRule
+from kpolicy.policy.cel.tree import Read, own_nodes
+from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.compile import Compiled, Examined, examine
+from kpolicy.policy.lint.terms import is_lookup, literal_text
+from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
+from kpolicy.policy.yaml.nodes import Path
+from kpolicy.policy.yaml.source import Source
+from kpolicy.version import KUBERNETES_RELEASE, VERSION
+
+# What is told of a part of a rule and makes it the same everywhere.
+_EXPLAINING: Final = frozenset({"KP303", "KP305", "KP307", "KP323"})
+
+
+def lint(
+    sources: Sequence[Source],
+    snapshot: Snapshot | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    release: str = "",
+    library: Sequence[Source] = (),
+) -> Compiled:
+    """As `compile_policy`; with a snapshot, also what the rules say of that cluster."""
+    examined = examine(sources, params=params, release=release, library=library)
+    if snapshot is None:
+        return examined.compiled()
+    return _Against(examined, snapshot).compiled()
+
+
+class _Against:
+    def __init__(self, examined: Examined, snapshot: Snapshot) -> None:
+        self._examined = examined
+        self._recordings = snapshot.recordings
+        self._names: Names = names_of(snapshot.objects())
+        self._written = [
+            WrittenPolicy(policy, examined.expressions.own[policy.name])
+            for policy in examined.policies
+        ]
+        self._judged: Judged = judged(
+            snapshot,
+            self._rules(),
+            list(examined.expressions.own),
+            examined.expressions,
+            self._names.nodes.total,
+        )
+
+    def compiled(self) -> Compiled:
+        missing = [
+            (policy, at, named)
+            for policy in self._written
+            for at, named in absent(policy, self._names)
+        ]
+        more = [told(policy, at, named, self._names) for policy, at, named in missing]
+        more += of_other_versions(self._recordings)
+        more += self._beyond_budget()
+        explained = {(policy.policy.name, at.path) for policy, at, _ in missing}
+        more += self._never_differing(explained)
+        placed = self._lookups(missing)
+        said = tuple(one for before in self._examined.said if (one := self._noted(before, placed)))
+        return replace(self._examined, said=said).compiled(more, not_looked_for=())
+
+    def _beyond_budget(self) -> Iterator[Diagnostic]:
+        """KP401 for rules that are not evaluated on as many nodes as the snapshot has."""
+        for policy in self._examined.policies:
+            expressions = self._examined.expressions.own[policy.name]
+            if not any(beyond(policy, expressions, 1)):  # said without a snapshot too
+                yield from beyond(policy, expressions, self._names.nodes.total)
+
+    def _rules(self) -> dict[str, list[AppliedRule]]:
+        """By scheduler name: rules of these policies that are sound expressions, each once."""
+        own_names = {policy.name for policy in self._examined.policies}
+        seen: set[object] = set()
+        found: dict[str, list[AppliedRule]] = {}
+        for scheduler_name, served in self._examined.resolution.profiles.items():
+            for one in served:
+                for rule in (*one.predicates, *one.priorities):
+                    written = rule.written
+                    is_new = written.identity not in seen and written.policy.name in own_names
+                    if is_new and self._is_sound(rule):
+                        seen.add(written.identity)
+                        found.setdefault(scheduler_name, []).append(rule)
+        return found
+
+    def _is_sound(self, rule: AppliedRule) -> bool:
+        """Whether all that its entry needs has been compiled."""
+        written = rule.written
+        expressions = self._examined.expressions.own[written.policy.name]
+        spec = written.policy.model.spec
+        paths = [(*written.path, "expression")]
+        for at, count in (
+            (("spec",), len(spec.match_conditions)),
+            (written.path, len(written.rule.match_conditions)),
+        ):
+            paths += [(*at, "matchConditions", index, "expression") for index in range(count)]
+        told_by = (*written.path, "messageExpression")
+        if expressions.compiled(told_by) is not None:
+            paths.append(told_by)
+        is_replaced = bool(rule.unless)
+        return not is_replaced and all(expressions.ir(path) is not None for path in paths)
+
+    # Lookups that err, and names that nothing has.
+
+    def _lookups(
+        self, missing: list[tuple[WrittenPolicy, WrittenExpression, Named]]
+    ) -> dict[Place, str]:
+        """By place of a lookup: a note about it, or nothing where KP312 says it all."""
+        absent_names = {
+            (policy.policy.name, at.path, named.kind, named.name) for policy, at, named in missing
+        }
+        found: dict[Place, str] = {}
+        for policy in self._written:
+            for at in policy.all():
+                for part in own_nodes(at.tree):
+                    if not is_lookup(part) or not isinstance(part, Read):
+                        continue
+                    held = labelled(part.name, self._names)
+                    key = literal_text(part.args[-1]) if part.args else None
+                    if held is None or key is None:
+                        continue
+                    kind, all_of = held
+                    place = policy.say(at, "KP301", "", part.span).place
+                    if place is None or not all_of.total:
+                        continue
+                    lacking = all_of.total - all_of.keys[key]
+                    is_absent = (policy.policy.name, at.path, kind, key) in absent_names
+                    found[place] = "" if is_absent else _lacking(kind, key, lacking, all_of.total)
+        return found
+
+    def _noted(self, said: Diagnostic, lookups: Mapping[Place, str]) -> Diagnostic | None:
+        place = said.place
+        if said.code in ("KP301", "KP331") and place is not None and place in lookups:
+            note = lookups[place]
+            return replace(said, notes=(*said.notes, Note(note))) if note else None
+        if said.code == "KP322":
+            return self._with_range(said)
+        return said
+
+    def _with_range(self, said: Diagnostic) -> Diagnostic:
+        """How far the score really goes, beside its mark."""
+        scores = self._judged.scores.get(self._ranges.get(said.place, ("", ())))
+        if scores is None or not scores.count:
+            return said
+        low, high = (f"{value:,g}" for value in (scores.low, scores.high))
+        note = Note(f"{low} … {high} on the snapshot", place=said.place)
+        return replace(said, notes=(*said.notes, note))
+
+    @cached_property
+    def _ranges(self) -> dict[Place | None, tuple[str, Path]]:
+        """Rules by the places of their expressions."""
+        return {
+            policy.say(rule.expression, "KP322", "", rule.expression.tree.span).place: (
+                policy.policy.name,
+                rule.path,
+            )
+            for policy in self._written
+            for rule in policy.rules
+        }
+
+    # Rules that never differ.
+
+    def _never_differing(self, explained: set[tuple[str, Path]]) -> Iterator[Diagnostic]:
+        constant = [one.place for one in self._examined.said if one.code in _EXPLAINING]
+        for policy in self._written:
+            for rule in policy.rules:
+                at = rule.expression
+                place = policy.say(at, "KP304", "", at.tree.span).place
+                if (policy.policy.name, at.path) in explained or _holds(place, constant):
+                    continue
+                key = (policy.policy.name, rule.path)
+                yield from self._of_verdicts(policy, rule, self._judged.verdicts.get(key))
+                yield from self._of_scores(policy, rule, self._judged.scores.get(key))
+
+    @property
+    def _asked(self) -> str:
+        pods, nodes = _many(self._judged.pods, "pod"), _many(self._judged.nodes, "node")
+        return f"asked for {pods} on {nodes}"
+
+    def _of_verdicts(
+        self, policy: WrittenPolicy, rule: RuleExpression, verdicts: Verdicts | None
+    ) -> Iterator[Diagnostic]:
+        if verdicts is None or (verdicts.passed and verdicts.rejected):
+            return
+        if not verdicts.passed and not verdicts.rejected:
+            return
+        message = f"on the snapshot this rejects no node, {self._asked}"
+        notes: tuple[Note, ...] = ()
+        if verdicts.rejected:
+            message = f"on the snapshot this rejects every node, {self._asked}"
+            if verdicts.erred == verdicts.rejected:
+                notes = (Note(f"always by an error: {verdicts.why}"),)
+        at = rule.expression
+        yield policy.say(at, "KP304", message, at.tree.span, notes=notes)
+
+    def _of_scores(
+        self, policy: WrittenPolicy, rule: RuleExpression, scores: Scores | None
+    ) -> Iterator[Diagnostic]:
+        if scores is None or scores.differs or not scores.pods:
+            return
+        value = f", {scores.low:,g}" if scores.low == scores.high else ""
+        message = f"on the snapshot this score is the same on all nodes{value}, {self._asked}"
+        at = rule.expression
+        yield policy.say(at, "KP323", message, at.tree.span)
+
+
+def _holds(place: Place | None, others: Sequence[Place | None]) -> bool:
+    """Whether one of the others is a part of it, or all of it."""
+    if place is None:
+        return False
+    start, end = (place.line, place.column), (place.end_line, place.end_column)
+    return any(
+        one is not None
+        and one.file == place.file
+        and start <= (one.line, one.column)
+        and (one.end_line, one.end_column) <= end
+        for one in others
+    )
+
+
+def _many(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _lacking(kind: str, key: str, lacking: int, total: int) -> str:
+    if not lacking:
+        return f"all {_many(total, kind)} in the snapshot have it"
+    have = "has" if lacking == 1 else "have"
+    return f"{lacking:,} of {_many(total, kind)} in the snapshot {have} no label `{key}`"
+
+
+def of_other_versions(recordings: Iterable[Recorded]) -> Iterator[Diagnostic]:
+    """A file that does not say its cluster's version (a redacted one may not) is taken as it is."""
+    for one in recordings:
+        at = Place(one.source, 1, 1, 1, 1)
+        recorder, cluster = one.header.kpolicy_version, one.header.origin.cluster_version
+        if _minor(recorder) != _minor(VERSION):
+            message = f"recorded with kpolicy {recorder}; this is {VERSION}"
+            hint = "record it again, or read what may differ in the changelog"
+            yield remark("KP504", message, hint=hint).at(at)
+        if cluster and _minor(cluster) != KUBERNETES_RELEASE:
+            message = (
+                f"recorded of Kubernetes {cluster}; kpolicy decides as {KUBERNETES_RELEASE} does"
+            )
+            hint = "kube-scheduler of that cluster may have decided otherwise"
+            yield remark("KP504", message, hint=hint).at(at)
+
+
+def _minor(version: str) -> str:
+    """`v1.36.2-gke.100` as `1.36`."""
+    return ".".join(version.removeprefix("v").split(".")[:2])

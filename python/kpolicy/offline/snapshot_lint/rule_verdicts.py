@@ -1,0 +1,193 @@
+"""What rules say of a recorded cluster: which never differ, and how large scores get.
+
+Owns the choice of the pods that are asked about, and the programs that ask one rule beside another
+without either hiding the other. The engine answers. Must not know texts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.offline.decide.explain import Explaining
+from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER
+from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.policy.assembly.entries import Entries
+from kpolicy.policy.assembly.expressions import ExpressionSets
+from kpolicy.policy.assembly.program import Program, encode
+from kpolicy.policy.assembly.resolve import AppliedRule
+from kpolicy.policy.compile import EVERY_POD
+from kpolicy.policy.yaml.nodes import Path
+
+# Pods times nodes that are asked about: a second or two, whatever the snapshot.
+JUDGEMENTS_MAX: Final = 100_000
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Of one predicate, over pods and nodes."""
+
+    passed: int = 0
+    rejected: int = 0
+    erred: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Scores:
+    """Of one priority. `pods` are those that were scored on two nodes or more."""
+
+    low: float = 0
+    high: float = 0
+    count: int = 0
+    pods: int = 0
+    differs: bool = False
+
+    def take(self, values: Sequence[float]) -> None:
+        if not values:
+            return
+        low, high = min(values), max(values)
+        self.low = min(self.low, low) if self.count else low
+        self.high = max(self.high, high) if self.count else high
+        self.count += len(values)
+        self.pods += len(values) > 1
+        self.differs |= low != high
+
+
+@dataclass(slots=True)
+class Judged:
+    """By policy and path of the rule. `pods` were asked about, on each of `nodes`."""
+
+    pods: int = 0
+    nodes: int = 0
+    verdicts: dict[tuple[str, Path], Verdicts] = field(default_factory=dict)
+    scores: dict[tuple[str, Path], Scores] = field(default_factory=dict)
+
+
+def judged(
+    snapshot: Snapshot,
+    rules: Mapping[str, Sequence[AppliedRule]],
+    policies: Sequence[str],
+    expressions: ExpressionSets,
+    nodes: int,
+) -> Judged:
+    """`rules` are by scheduler name, all of them expressions that are sound."""
+    found = Judged(nodes=nodes)
+    if not nodes:
+        return found
+    maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
+    chosen = _pods(snapshot, frozenset(rules), max(1, JUDGEMENTS_MAX // nodes))
+    asked: set[str] = set()
+    for scheduler_name, applied in rules.items():
+        keys = chosen.get(scheduler_name) or chosen.get("", [])
+        asked.update(keys)
+        if not keys:
+            continue
+        filters = {_name(at): rule for at, rule in enumerate(applied) if _filters(rule)}
+        scores = {_name(at): rule for at, rule in enumerate(applied) if not _filters(rule)}
+        if filters:
+            entries = [_asking(maker.filter(rule), name) for name, rule in filters.items()]
+            for line in _explained(snapshot, _program(policies, filters=entries), keys):
+                _take_verdicts(found, line, filters)
+        if scores:
+            entries = [_asking(maker.score(rule), name) for name, rule in scores.items()]
+            for line in _explained(snapshot, _program(policies, scores=entries), keys):
+                _take_scores(found, line, scores)
+    found.pods = len(asked)
+    return found
+
+
+def _filters(rule: AppliedRule) -> bool:
+    return rule.written.path[1] == "predicates"
+
+
+def _name(at: int) -> str:
+    """Names are the user's, and may be alike; these are not."""
+    return f"rule-{at}"
+
+
+def _asking(entry: dict[str, Any], name: str) -> dict[str, Any]:
+    asked = {**entry, "name": name}
+    if "enforcement" in asked:
+        asked |= {"enforcement": "deny", "onError": "reject"}
+    if "normalize" in asked:
+        asked |= {"normalize": {"method": "none"}, "weight": 1}
+    return asked
+
+
+def _program(
+    policies: Sequence[str],
+    filters: Sequence[dict[str, Any]] = (),
+    scores: Sequence[dict[str, Any]] = (),
+) -> Program:
+    profile: dict[str, Any] = {
+        "schedulerName": EVERY_POD,
+        "percentageOfNodesToScore": 100,
+        "filters": list(filters),
+        "scores": list(scores),
+        "preemption": {"policy": "Never"},
+    }
+    return encode(policies, "name", [profile], [()])
+
+
+def _explained(snapshot: Snapshot, program: Program, keys: Sequence[str]) -> Iterator[Json]:
+    for line in Explaining(snapshot, program).lines_of(keys):
+        yield json.loads(line)
+
+
+def _take_verdicts(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) -> None:
+    nodes = line.get("nodes", [])
+    told = [{one["plugin"]: one for one in node.get("allFilters", [])} for node in nodes]
+    for name, rule in rules.items():
+        verdicts = found.verdicts.setdefault(rule.written.identity, Verdicts())
+        for failed in told:
+            if name not in failed:
+                verdicts.passed += 1
+                continue
+            verdicts.rejected += 1
+            reason = " ".join(failed[name].get("reasons", []))
+            before, is_error, why = reason.partition(" could not be evaluated: ")
+            if is_error and before == f"rule {name}":
+                verdicts.erred += 1
+                verdicts.why = verdicts.why or why
+
+
+def _take_scores(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) -> None:
+    raw = [node["raw"] for node in line.get("nodes", []) if "raw" in node]
+    for name, rule in rules.items():
+        scores = found.scores.setdefault(rule.written.identity, Scores())
+        scores.take([one[name] for one in raw if name in one])
+
+
+def _pods(snapshot: Snapshot, served: frozenset[str], most: int) -> dict[str, list[str]]:
+    """By scheduler name, pods that differ; under the empty name, those of schedulers not served.
+
+    Pods of one template are alike in all that most rules read, so one stands for them."""
+    chosen: dict[str, list[str]] = {}
+    shapes: set[str] = set()
+    for _, item in snapshot.objects():
+        if item.get("kind") != "Pod":
+            continue
+        metadata, spec, status = (
+            part if isinstance(part := item.get(name), dict) else {}
+            for name in ("metadata", "spec", "status")
+        )
+        if status.get("phase") in _ENDED or not metadata.get("name"):
+            continue
+        name = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
+        keys = chosen.setdefault(name if name in served else "", [])
+        shape = _shape(metadata, spec)
+        if len(keys) < most and shape not in shapes:
+            shapes.add(shape)
+            keys.append(f"{metadata.get('namespace') or 'default'}/{metadata['name']}")
+    return chosen
+
+
+def _shape(metadata: Json, spec: Json) -> str:
+    of_spec = {key: value for key, value in spec.items() if key not in ("nodeName", "volumes")}
+    of_pod = {key: metadata.get(key) for key in ("namespace", "labels", "annotations")}
+    return json.dumps([of_pod, of_spec], sort_keys=True, default=str)

@@ -1,0 +1,205 @@
+"""A snapshot: a cluster's objects, read from files.
+
+Owns what every form of a snapshot argument becomes (JSON texts with the names of their files), what
+is wrong with them, and engines that hold them. Assumes that the engine names what it cannot read.
+Keeps texts and no object: whoever wants some walks them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kpolicy.engine import Engine, Refusal, Unreadable
+from kpolicy.offline.snapshot_file.header import Header
+from kpolicy.offline.snapshots.inventory import Inventory, inventory
+from kpolicy.offline.snapshots.json_objects import Broken, Json, objects
+from kpolicy.offline.snapshots.snapshot_files import File, read_files
+from kpolicy.offline.snapshots.snapshot_problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
+from kpolicy.offline.snapshots.yaml_objects import json_documents
+from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.compile import compile_policy
+
+_NOT_JSON: Final = "NotJson"
+Progress = Callable[[int, int], None]
+
+
+class PolicyRefusedError(ValueError):
+    """A compiled program that this engine does not take, which is seldom a user's fault."""
+
+    def __init__(self, refusals: Iterable[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__("; ".join(f"{one.place}: {one.message}" for one in self.refusals))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """JSON documents one after another, and the file they come from."""
+
+    source: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recorded snapshot's header says, and the file."""
+
+    source: str
+    header: Header
+
+
+class Snapshot:
+    """`Snapshot.load(["cluster.json"]).engine()` is an engine with that cluster in it."""
+
+    __slots__ = ("_found", "_inventory", "_recordings", "_texts", "_unread")
+
+    def __init__(
+        self,
+        texts: Iterable[Text],
+        problems: Iterable[Problem] = (),
+        recordings: Iterable[Recorded] = (),
+    ) -> None:
+        self._texts = tuple(texts)
+        self._recordings = tuple(recordings)
+        self._found = tuple(problems)
+        self._unread: tuple[Problem, ...] | None = None
+        self._inventory: Inventory | None = None
+
+    @classmethod
+    def load(
+        cls,
+        paths: Iterable[str | Path] | str | Path,
+        *,
+        progress: Progress | None = None,
+    ) -> Snapshot:
+        """Files, folders, or `-` for standard input; what cannot be read is among `problems`."""
+        arguments = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        texts: list[Text] = []
+        problems: list[Problem] = []
+        recordings: list[Recorded] = []
+        for argument, files in enumerate(map(read_files, arguments)):
+            for found in files:
+                if isinstance(found, File) and found.header is not None:
+                    recordings.append(Recorded(found.name, found.header))
+                for read in _texts(found) if isinstance(found, File) else (found,):
+                    if isinstance(read, Problem):
+                        problems.append(read)
+                    else:
+                        texts.append(read)
+                if progress is not None:
+                    progress(argument + 1, len(arguments))
+        return cls(texts, problems, recordings)
+
+    @classmethod
+    def of(cls, items: Iterable[Mapping[str, Any]], source: str = "") -> Snapshot:
+        """Of API objects as a program has them."""
+        document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
+        return cls([Text(source, json.dumps(document).encode())])
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        return self._texts
+
+    @property
+    def recordings(self) -> tuple[Recorded, ...]:
+        """Of the files that `kpolicy snapshot record` or `redact` wrote."""
+        return self._recordings
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(text.body) for text in self._texts)
+
+    @property
+    def file_problems(self) -> tuple[Problem, ...]:
+        """Known without reading the objects."""
+        return self._found
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Of files first, then of objects."""
+        if self._unread is None:
+            self._read_into(Engine())
+        return self._found + (self._unread or ())
+
+    def engine(self, policy: Program | None = None, *, seed: int = 0) -> Engine:
+        """An engine with these objects and this program in force; `None` is what kube-scheduler
+        does, for every pending pod. Raises `PolicyRefusedError`."""
+        engine = Engine(seed)
+        program = default_program() if policy is None else policy
+        refusals = engine.load(program.bytes)
+        if refusals:
+            raise PolicyRefusedError(refusals)
+        self._read_into(engine)
+        return engine
+
+    def objects(self) -> Iterator[tuple[str, Json]]:
+        """Every object with its file, also of kinds that no rule reads; one at a time."""
+        for text in self._texts:
+            for item in objects(text.body):
+                if not isinstance(item, Broken):
+                    yield text.source, item
+
+    @property
+    def inventory(self) -> Inventory:
+        """Each object in a few words; the first use walks all of them."""
+        if self._inventory is None:
+            self._inventory = inventory(self.objects())
+        return self._inventory
+
+    def _read_into(self, engine: Engine) -> None:
+        unread = [
+            _problem(text, one)
+            for text in self._texts
+            for one in engine.load_objects(text.body, "")
+        ]
+        self._unread = tuple(unread)
+
+
+def default_program() -> Program:
+    """`kube-scheduler-default`, serving every pending pod."""
+    program = compile_policy((), every_pod=True).program
+    assert program is not None, "the policy that we ship compiles"
+    return program
+
+
+def _texts(file: File) -> Iterator[Text | Problem]:
+    if _is_json(file):
+        yield Text(file.name, file.text)
+        return
+    for document in json_documents(file.name, file.text):
+        if isinstance(document, Problem):
+            yield document
+        elif document[:1] in b"{[":
+            yield Text(file.name, document)
+        else:
+            message = "neither JSON nor YAML of API objects"
+            yield Problem(NOT_A_SNAPSHOT, file.name, "", message)
+
+
+def _is_json(file: File) -> bool:
+    """By the first character; a YAML file may begin like that too, in flow style."""
+    if file.header is not None:
+        return True
+    start = file.text[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:1] not in (b"{", b"["):
+        return not file.text.strip()
+    if not file.name.removesuffix(".gz").endswith((".yaml", ".yml")):
+        return True
+    try:
+        json.loads(file.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _problem(text: Text, unread: Unreadable) -> Problem:
+    if unread.code != _NOT_JSON:
+        return Problem(unread.code, text.source, unread.object, unread.message)
+    broken = next((one for one in objects(text.body) if isinstance(one, Broken)), None)
+    if broken is None:
+        return Problem(unread.code, text.source, unread.object, unread.message)
+    message = f"cut short or broken at line {broken.line}; what comes before is used"
+    return Problem(CUT_SHORT, text.source, broken.object, message)

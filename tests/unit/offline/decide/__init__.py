@@ -1,0 +1,1 @@
+"""Tests of explain, simulate, diff and evaluate."""

@@ -1,0 +1,97 @@
+"""Explanations as text: the parts that a small cluster does not show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kpolicy.offline.reports.explanation_text import text, verdict
+
+FULL = {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
+
+
+def rejected(name: str, status: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "filter": status, "allFilters": [status]}
+
+
+def test_what_rejects_before_any_node_is_said_once() -> None:
+    status = {
+        "plugin": "VolumeBinding",
+        "code": "UnschedulableAndUnresolvable",
+        "reasons": ["claim not found"],
+    }
+    explained = {
+        "pod": "a/b",
+        "preFilter": status,
+        "nodes": [rejected("n1", status), rejected("n2", status)],
+        "message": "0/2 nodes are available: claim not found.",
+    }
+    assert text(explained) == [
+        "a/b: fits none of 2 nodes",
+        "",
+        "  before any node: claim not found (VolumeBinding)",
+        "",
+        "  0/2 nodes are available: claim not found.",
+    ]
+
+
+def test_preemption_says_who_would_go_and_where() -> None:
+    explained = {
+        "pod": "a/b",
+        "nodes": [rejected("n1", FULL), rejected("n2", FULL)],
+        "preemption": {
+            "node": "n2",
+            "candidates": {"n2": ["x/low"], "n1": ["x/one", "x/two", "x/three", "x/four"]},
+            "pdbViolations": {"n1": 2, "n2": 0},
+        },
+    }
+    assert text(explained)[5:] == [
+        "  preemption would make room on n2",
+        "    n1  evicts x/one, x/two, x/three and 1 more  against 2 disruption budgets",
+        "    n2  evicts x/low",
+    ]
+    kept = {f"n{number}": ["ns/a", "ns/b", "ns/c", "ns/d"] for number in range(7)}
+    explained["preemption"] = {"node": "n2", "spared": kept}
+    told = text(explained)
+    told = told[told.index("  by `preemption.victims` of the policy") + 1 :]
+    assert told[0] == "    n0  keeps ns/a, ns/b, ns/c and 1 more"
+    assert told[5:] == ["    and 2 nodes more"]
+    explained["preemption"] = {"message": "No preemption victims found."}
+    assert text(explained)[-1] == "  preemption: No preemption victims found."
+
+
+def test_what_a_pod_waits_for_is_said_once_with_the_rules_that_do() -> None:
+    waits = [
+        {"plugin": "NodeName", "events": ["NodeAdd"], "words": ["a node is added"]},
+        {"plugin": "NodePorts", "events": [], "words": ["a node is added", "a pod leaves a node"]},
+    ]
+    explained = {"pod": "a/b", "nodes": [], "message": "0/0.", "waitsFor": waits}
+    lines = [
+        "  tried again when",
+        "    a node is added      NodeName, NodePorts",
+        "    a pod leaves a node  NodePorts",
+    ]
+    assert text(explained)[-3:] == lines
+    nobody = [{"plugin": "", "events": ["NodeAdd"], "words": ["a node is added"]}]
+    assert text(explained | {"waitsFor": nobody})[-2:] == [
+        "  tried again when",
+        "    a node is added",
+    ]
+
+
+def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
+    node = {"name": "n", "raw": {"a": 7.5}, "weighted": {"a": 15, "b": 0}, "total": 15}
+    explained = {"pod": "a/b", "nodes": [node], "best": ["n"], "selected": "n"}
+    assert text(explained)[-2:] == [
+        "    node  total         a  b",
+        "    n        15  7.5 → 15  0  selected",
+    ]
+
+
+def test_a_tie_is_called_one() -> None:
+    explained = {
+        "pod": "a/b",
+        "best": ["m", "n"],
+        "selected": "n",
+        "nodes": [{"name": name, "raw": {}, "weighted": {}, "total": 1} for name in ("m", "n")],
+    }
+    assert verdict(explained) == "a/b: fits 2 of 2 nodes; n is selected among the 2 best"

@@ -1,0 +1,1 @@
+"""Tests of lint against a recorded cluster."""
