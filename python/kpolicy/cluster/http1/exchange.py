@@ -49,7 +49,7 @@ class Exchange(asyncio.Protocol):
         finally:
             timer.cancel()
             self._answer = self._reader = None
-        if not reader.reusable:
+        if not reader.is_reusable:
             self.close()
         self.idle_since_s = loop.time()
         return reader

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import one_line
-from kpolicy.cluster.http1.answer_reader import AnswerReader
+from kpolicy.cluster.http1.answer_reader import AnswerReader, OversizedAnswerError
 from kpolicy.cluster.http1.exchange import Exchange, TlsStream
 from kpolicy.cluster.limits import CONNECT_TIMEOUT_S, KEEPALIVE_S, WRITE_READ_BYTES
 from kpolicy.cluster.request_failure import Cause, Failure, TimedOut, Unreachable
@@ -68,7 +68,8 @@ class WriteConnections:
             except TimeoutError:
                 return TimedOut(timeout_s)
             except ValueError as error:
-                cause = Cause.OVERSIZED if "larger than" in str(error) else Cause.LOST
+                is_oversized = isinstance(error, OversizedAnswerError)
+                cause = Cause.OVERSIZED if is_oversized else Cause.LOST
                 return Unreachable(cause, str(error), sent=True)
             except OSError as error:
                 return Unreachable(Cause.LOST, _text(error, "the connection was lost"), sent=True)
