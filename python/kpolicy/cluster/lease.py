@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from random import Random
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.lease_record import (
     LeaseRecord,
@@ -145,18 +145,11 @@ class Elector:
         return isinstance(answer, Response)
 
     async def _renew(self) -> None:
-        """One try, which must not outlive the fence: it is then of no use and the loss is late."""
-        attempt = asyncio.ensure_future(self._try())
+        """One try. It ends with the fence: a later answer would only delay the loss."""
         left_s = (self._fence_until_ns - self._clock.monotonic_ns()) / NANOSECONDS
-        deadline = asyncio.ensure_future(self._clock.sleep(left_s))
-        try:
-            await asyncio.wait({attempt, deadline}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            attempt.cancel()
-            deadline.cancel()
-        if attempt.done():
-            attempt.result()
-        else:
+        async with self._clock.move_on_after(left_s) as deadline:
+            await self._try()
+        if deadline.expired:
             self._last_error = str(TimedOut(self._terms.renew_deadline_s))
 
     async def _try(self) -> bool:
@@ -279,13 +272,7 @@ class LeaseThread:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._started.set()
         async with self._client:
-            running = asyncio.ensure_future(self._elector.run())
-            stopping = asyncio.ensure_future(self._stop.wait())
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if running.done():
-                running.result()
-                return False
-            running.cancel()
-            await self._elector.release()
-            return True
+            is_stopped = bool(await first_of(self._elector.run(), self._stop.wait()))
+            if is_stopped:
+                await self._elector.release()
+        return is_stopped

@@ -160,19 +160,15 @@ class Kubelet:
             if done:
                 await asyncio.sleep(0)
                 continue
-            await self._rest((self._due[0][0] - now_ns) / NANOSECONDS if self._due else None)
+            if self._due:
+                await self._rest((self._due[0][0] - now_ns) / NANOSECONDS)
+            else:
+                await self._woken.wait()
 
-    async def _rest(self, seconds: float | None) -> None:
-        """Until something is due, or something nearer was planned."""
-        woken = asyncio.ensure_future(self._woken.wait())
-        waiting: set[asyncio.Future[Any]] = {woken}
-        if seconds is not None:
-            waiting.add(asyncio.ensure_future(self._clock.sleep(seconds)))
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in waiting:
-                each.cancel()
+    async def _rest(self, seconds: float) -> None:
+        """Wait until a step is due, or one that is due sooner was planned."""
+        async with self._clock.move_on_after(seconds):
+            await self._woken.wait()
 
     def _do(self, step: Step, namespace: str, name: str, uid: str) -> None:
         held = self._store.read(PODS, namespace, name)

@@ -6,12 +6,12 @@ Whatever ends a watch is returned as a value; the caller decides what follows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NoReturn
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.api import ApiClient, Stream
 from kpolicy.cluster.limits import (
     WATCH_LINE_BYTES_MAX,
@@ -56,18 +56,13 @@ class WatchRequest:
         return query
 
 
-class Progress:
-    """What goes on in a watch under way, for whoever watches the watch."""
+@dataclass(slots=True)
+class _Progress:
+    """The state of a watch under way, as its guard sees it."""
 
-    def __init__(self, monotonic_ns: int) -> None:
-        self.last_byte_ns = monotonic_ns
-        self.reading = True  # false while the sink works: that is not the server's silence
-        self.silent = False
-        self.stopped = False
-
-    def touch(self, monotonic_ns: int, *, reading: bool) -> None:
-        self.last_byte_ns = monotonic_ns
-        self.reading = reading
+    last_byte_ns: int
+    is_reading: bool = True  # False while the sink works: that is not the server's silence
+    ended_by_us: End | None = None
 
 
 async def read_watch(
@@ -81,72 +76,58 @@ async def read_watch(
     on_open: Callable[[], None],
     on_read: Callable[[int, LinesRead], None],
 ) -> Watched:
-    """Watch until it ends, or `stop` is set. `on_open` hears that the server has agreed, `on_read`
-    of each hand-over, after the sink has taken it."""
-    version, size = request.resource_version, 0
+    """Watch until the server ends it, it fails or is silent, or `stop` is set.
 
-    def over(
-        end: End, failure: Failure | None = None, status: WatchStatus | None = None
-    ) -> Watched:
-        return Watched(end, version, size, failure, status)
-
+    Calls `on_open` when the server has accepted the watch, and `on_read` after the sink has taken
+    lines.
+    """
     async with client.stream(resource.path, resource.query() | request.query()) as stream:
         if not isinstance(stream, Stream):
-            return over(End.FAILED, stream)
+            return Watched(End.FAILED, request.resource_version, 0, stream)
         on_open()
-        splitter = LineSplitter()
-        async with _guarded(stream, clock, stop) as progress:
+        progress = _Progress(clock.monotonic_ns())
+
+        async def read() -> Watched:
+            version, size, splitter = request.resource_version, 0, LineSplitter()
             while True:
                 chunk = await stream.read()
-                if progress.silent:
-                    return over(End.SILENT)
-                if progress.stopped:
-                    return over(End.STOPPED)
+                if progress.ended_by_us is not None:
+                    return Watched(progress.ended_by_us, version, size)
                 if isinstance(chunk, Unreachable):
-                    return over(End.FAILED, chunk)
+                    return Watched(End.FAILED, version, size, chunk)
                 if not chunk:
-                    return over(End.CLOSED)
+                    return Watched(End.CLOSED, version, size)
                 size += len(chunk)
-                progress.touch(clock.monotonic_ns(), reading=False)
+                progress.is_reading = False
                 if lines := splitter.feed(chunk):
-                    read = await sink.lines(resource.name, lines)
-                    version = newer_of(version, read.resource_version)
-                    on_read(len(lines), read)
-                    if read.status is not None:
-                        return over(End.STATUS, status=read.status)
+                    taken = await sink.lines(resource.name, lines)
+                    version = newer_of(version, taken.resource_version)
+                    on_read(len(lines), taken)
+                    if taken.status is not None:
+                        return Watched(End.STATUS, version, size, status=taken.status)
                 elif splitter.overflowed:
                     text = f"an event is longer than {splitter.held_bytes} bytes"
-                    return over(End.FAILED, Unreachable(Cause.OVERSIZED, text, sent=True))
-                progress.touch(clock.monotonic_ns(), reading=True)
+                    failure = Unreachable(Cause.OVERSIZED, text, sent=True)
+                    return Watched(End.FAILED, version, size, failure)
+                progress.last_byte_ns, progress.is_reading = clock.monotonic_ns(), True
+
+        async def close_early() -> NoReturn:
+            """The stream is closed and `read` ends by that: the sink's work is not cut short."""
+            is_stopped = await first_of(stop.wait(), _silence(progress, clock))
+            progress.ended_by_us = End.STOPPED if is_stopped else End.SILENT
+            stream.close()
+            await asyncio.Future[NoReturn]()
+
+        return await first_of(read(), close_early())
 
 
-@asynccontextmanager
-async def _guarded(stream: Stream, clock: Clock, stop: asyncio.Event) -> AsyncIterator[Progress]:
-    """Break the stream off when it is silent for too long, or not wanted any more. Two tasks a
-    stream, nothing a chunk."""
-    progress = Progress(clock.monotonic_ns())
-
-    async def guard() -> None:
-        left_s = WATCH_SILENCE_S
-        while left_s > 0:
-            await clock.sleep(left_s)
-            since_ns = clock.monotonic_ns() - progress.last_byte_ns if progress.reading else 0
-            left_s = WATCH_SILENCE_S - since_ns / NANOSECONDS
-        progress.silent = True
-        stream.close()
-
-    async def stopper() -> None:
-        await stop.wait()
-        progress.stopped = True
-        stream.close()
-
-    loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(guard()), loop.create_task(stopper())]
-    try:
-        yield progress
-    finally:
-        for task in tasks:
-            task.cancel()
+async def _silence(progress: _Progress, clock: Clock) -> None:
+    """Return when the server has sent nothing for too long. Costs nothing for each chunk."""
+    left_s = WATCH_SILENCE_S
+    while left_s > 0:
+        await clock.sleep(left_s)
+        since_ns = clock.monotonic_ns() - progress.last_byte_ns if progress.is_reading else 0
+        left_s = WATCH_SILENCE_S - since_ns / NANOSECONDS
 
 
 class LineSplitter:

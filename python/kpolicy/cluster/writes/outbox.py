@@ -101,20 +101,11 @@ class Outbox(Generic[Item]):
 
     async def drain(self, clock: Clock, seconds: float) -> bool:
         """Wait until all is written, at most so long; true when it is. `run` must be running."""
-
-        async def empty() -> None:
-            while self._waiting or self._under_way:
+        async with clock.move_on_after(seconds) as timeout:
+            while self._has_work():
                 self._rested.clear()
                 await self._rested.wait()
-
-        waiting = asyncio.ensure_future(empty())
-        timer = asyncio.ensure_future(clock.sleep(seconds))
-        try:
-            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
-            return waiting.done()
-        finally:
-            waiting.cancel()
-            timer.cancel()
+        return not timeout.expired
 
     def _start_worker(self) -> None:
         """Workers live while there is work: idle ones would all wake for every item."""
