@@ -1,6 +1,6 @@
 //! What the world answers to an expression: the two traits the host implements.
 //!
-//! Owns [`Read`], [`Answer`], [`Facts`] (one lane at a time) and [`Columns`] (all lanes at once).
+//! Owns [`Read`], [`Facts`] (one lane at a time) and [`Columns`] (all lanes at once).
 //! Assumes that one world does not change during an evaluation, and that `Facts` and `Columns` of
 //! one world give the same answers. Must not know what a fact means.
 //!
@@ -12,9 +12,10 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::columnar::Bits;
-use crate::error::Fault;
+use crate::bits::Bits;
 use crate::value::Value;
+
+pub use crate::value::Answer;
 
 /// A fact with the arguments it is asked with.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,25 +39,6 @@ impl Read {
             [Value::String(text)] => Some(text),
             _ => None,
         }
-    }
-}
-
-/// What is known of a read.
-#[derive(Debug, Clone)]
-pub enum Answer {
-    /// The value.
-    Known(Value),
-    /// There is no such entry or field: `in` and `has()` are false, reading is an error.
-    Absent,
-    /// Not known at this binding time; folding leaves the read in place, evaluating is an error.
-    Unknown,
-    /// The fact itself cannot be told.
-    Failed(Fault),
-}
-
-impl<T: Into<Value>> From<T> for Answer {
-    fn from(value: T) -> Self {
-        Self::Known(value.into())
     }
 }
 
@@ -129,18 +111,4 @@ pub trait Dictionary {
 
     /// The id of a string, if any column may hold it.
     fn id(&self, text: &str) -> Option<u32>;
-}
-
-/// A value with members that are only worked out when asked for: a pod of a loop over
-/// `node.pods`, a domain held in a variable.
-pub trait Object: Debug + Send + Sync {
-    /// The name of its type in the catalogue, for example `Pod`.
-    fn type_name(&self) -> &str;
-
-    /// What it answers to a member (`labels`, `request`) with arguments. An entry of a map member
-    /// is asked for as `labels[]`.
-    fn member(&self, name: &str, args: &[Value]) -> Answer;
-
-    /// A key that is equal exactly when two objects of the same type are the same.
-    fn identity(&self) -> u64;
 }

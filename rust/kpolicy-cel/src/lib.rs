@@ -5,6 +5,7 @@
 //! [`Expression::score`]). Assumes nothing of the bytes it is given. Must not know Kubernetes
 //! objects, Python, the clock or the source text of expressions.
 
+mod bits;
 mod budget;
 mod builder;
 mod columnar;
@@ -21,10 +22,11 @@ mod types;
 mod value;
 mod verify;
 
+pub use bits::Bits;
 pub use budget::Budget;
-pub use columnar::{Bits, ColumnarPlan, Mask, Score, ScoreValues};
+pub use columnar::{ColumnarPlan, Mask, Score, ScoreValues};
 pub use error::{EvaluationError, Fault, Kind, Refusal};
-pub use facts::{Answer, Column, Columns, Dictionary, Facts, NoFacts, Object, Read};
+pub use facts::{Column, Columns, Dictionary, Facts, NoFacts, Read};
 pub use fold::Residual;
 pub use functions::overloads;
 pub use interface::{answer_json, evaluate_json};
@@ -33,7 +35,7 @@ pub use scalar::Seen;
 pub use trace::Trace;
 pub use types::Type;
 pub use value::{
-    Cidr, Civil, Duration, Key, Map, NamedFormat, Operator, Quantity, Requirement, Selector,
-    Semver, Timestamp, Url, Value, equal, from_json, order, to_json,
+    Answer, Cidr, Civil, Duration, Key, Map, NamedFormat, Object, Operator, Quantity, Requirement,
+    Selector, Semver, Timestamp, Url, Value, equal, from_json, order, to_json,
 };
 pub use verify::FORMAT;

@@ -10,7 +10,6 @@ use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
-use crate::trace::Trace;
 use crate::value::{Key, Map, Value};
 
 pub(crate) type Outcome = Result<Value, EvaluationError>;
@@ -32,14 +31,14 @@ impl Expression {
         self.machine(facts, budget, Some(seen)).value(self.root)
     }
 
-    /// As [`Expression::evaluate`], and keeps the first values that each node gave.
-    pub fn evaluate_traced(
+    /// As [`Expression::evaluate`], and shows the observer what each node gave.
+    pub(crate) fn evaluate_observed(
         &self,
         facts: &dyn Facts,
         budget: &mut Budget,
-        trace: &mut Trace,
+        observer: &mut dyn Observer,
     ) -> Outcome {
-        self.machine(facts, budget, Some(trace)).value(self.root)
+        self.machine(facts, budget, Some(observer)).value(self.root)
     }
 
     /// The value of one node that reads no slot.

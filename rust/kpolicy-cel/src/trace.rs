@@ -5,8 +5,12 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use crate::budget::Budget;
+use crate::error::EvaluationError;
+use crate::facts::Facts;
+use crate::ir::Expression;
 use crate::scalar::{Observer, Outcome};
-use crate::value::to_json;
+use crate::value::{Value, to_json};
 
 /// Outcomes kept of one node; a reader of a loop looks at the first few.
 const OUTCOMES_MAX: usize = 16;
@@ -47,6 +51,18 @@ impl Trace {
             nodes.insert(index.to_string(), json!({"count": seen.count, "outcomes": outcomes}));
         }
         nodes.into()
+    }
+}
+
+impl Expression {
+    /// As [`Expression::evaluate`], and keeps the first values that each node gave.
+    pub fn evaluate_traced(
+        &self,
+        facts: &dyn Facts,
+        budget: &mut Budget,
+        trace: &mut Trace,
+    ) -> Result<Value, EvaluationError> {
+        self.evaluate_observed(facts, budget, trace)
     }
 }
 

@@ -24,7 +24,7 @@
 //! settle(&mut self, outcomes: &[(Arc<str>, Outcome)], now_ns: i64, applied: &mut Applied)
 //! explain(&mut self, pods: Option<&[String]>) -> Vec<u8>             // JSON lines; `ns/name`
 //! explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8>       // and what parts of expressions gave
-//! evaluate(&self, asked: &evaluate::Asked) -> serde_json::Value      // one expression
+//! evaluate(&self, asked: &evaluate::Query) -> serde_json::Value      // one expression
 //! message(&self, uid: &str) -> Arc<str>
 //! pending(&self) -> Vec<PodChange>
 //! statistics(&self) -> Statistics
@@ -35,7 +35,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::model::{Event, Kind, Object};
-pub use crate::rules::volume_binding::{AwaitedVolume, VolumeProgress};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +146,30 @@ pub struct VolumeWork {
     pub is_to_mark: bool,
     /// How long to wait until the claim is bound.
     pub seconds_max: i64,
+}
+
+/// A claim whose binding is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedVolume {
+    /// Of the pod.
+    pub uid: Arc<str>,
+    /// Where the pod was placed.
+    pub node: Arc<str>,
+    pub claim: Box<str>,
+    /// Empty: it is being provisioned.
+    pub volume: Box<str>,
+    /// That the API server gave to what was written; empty if nothing was.
+    pub version: Box<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VolumeProgress {
+    Waiting,
+    Bound,
+    /// It will not be bound so: the pod is to be placed anew.
+    Failed(String),
+    /// The pod is gone, or is on another node.
+    Gone,
 }
 
 /// A pod that has to go.

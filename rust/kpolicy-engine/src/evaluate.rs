@@ -13,7 +13,7 @@ use crate::snapshot::{Cluster, NodeView, Pod};
 const UNKNOWN_OBJECT: &str = "EV101";
 
 /// What is asked: IR and variables as in `kpolicy_cel`, and whose facts are read.
-pub struct Asked<'a> {
+pub struct Query<'a> {
     pub ir: &'a Value,
     pub variables: &'a Value,
     /// `namespace/name`.
@@ -47,7 +47,7 @@ impl Facts for World<'_> {
     }
 }
 
-pub fn answer(asked: &Asked<'_>, cluster: &Cluster) -> Value {
+pub fn answer(asked: &Query<'_>, cluster: &Cluster) -> Value {
     let pod = match asked.pod {
         Some(key) => {
             let Some(entry) = cluster.pods().named(key) else {

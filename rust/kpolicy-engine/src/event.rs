@@ -1,14 +1,14 @@
 //! What happened in the cluster, in kube-scheduler's event vocabulary.
 //!
 //! Owns [`Event`] (one kind of happening, with its metrics label), [`Events`] (a set that a rule
-//! registers) and [`Occurrence`] (what changed, old and new). Must not know who waits for it.
-
-use std::sync::Arc;
+//! registers) and which events an [`Occurrence`] counts as. Must not know who waits for it.
 
 use crate::model::Kind;
 use crate::snapshot::node::{Node, NodeParts};
 use crate::snapshot::objects::Replaced;
 use crate::snapshot::pod::Pod;
+
+pub use crate::snapshot::Occurrence;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
@@ -198,29 +198,7 @@ fn object_labels(kind: Kind) -> [&'static str; 3] {
     }
 }
 
-/// What changed; at least one side is there.
-#[derive(Debug, Clone)]
-pub enum Occurrence {
-    Node {
-        old: Option<Arc<Node>>,
-        new: Option<Arc<Node>>,
-        parts: NodeParts,
-    },
-    Pod {
-        old: Option<Arc<Pod>>,
-        new: Option<Arc<Pod>>,
-        /// It is on a node or was nominated to one; otherwise it is waiting, and only its own
-        /// update matters to it.
-        is_assigned: bool,
-    },
-    Object(Replaced),
-}
-
 impl Occurrence {
-    pub fn is_assigned(&self) -> bool {
-        matches!(self, Self::Pod { is_assigned: true, .. })
-    }
-
     /// What it counts as. An update may count as several events, or none.
     pub fn events(&self) -> Vec<Event> {
         match self {

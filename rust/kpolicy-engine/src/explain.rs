@@ -8,12 +8,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
-use crate::cycle::verdicts::outside;
-use crate::cycle::{Question, Rejected, Tie, choose};
 use crate::event::{Event, Events};
+use crate::judging::verdicts::outside;
+use crate::judging::{Question, Rejected, Tie, choose};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
-use crate::preemption::{self, Asked, Attempt, Candidate, Rooms, Search};
+use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
@@ -96,10 +96,10 @@ fn judged(
     object.insert("message".into(), text.into());
     object.insert("waitsFor".into(), waits(rejected, profile));
     if profile.preemption.is_some() {
-        let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
-        let attempt = preemption::attempt(asked, Search::Whole, &mut Rooms::default());
+        let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
+        let attempt = preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default());
         let mut told = preempted(&attempt, cluster);
-        let spared = by_node(preemption::spared(asked), cluster);
+        let spared = by_node(preemption::spared(unplaced), cluster);
         if !spared.is_empty() {
             told.insert("spared".into(), spared.into());
         }
@@ -188,11 +188,7 @@ fn chosen(
     cluster: &Cluster,
     object: &mut Map<String, Value>,
 ) {
-    let total_of = |slot: &NodeSlot| {
-        let node = judgement.nodes.iter().find(|node| node.slot == *slot);
-        node.map_or(i64::MIN, |node| node.total)
-    };
-    let totals: Vec<i64> = judgement.feasible.iter().map(total_of).collect();
+    let totals = judgement.totals(&judgement.feasible, cluster);
     let highest = totals.iter().max();
     let best: Vec<Value> = judgement
         .feasible

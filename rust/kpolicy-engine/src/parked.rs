@@ -11,8 +11,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::api::Wake;
-use crate::cycle::EXTENDER;
 use crate::event::{Event, Events, Occurrence};
+use crate::judging::EXTENDER;
 use crate::program::{Profile, Program};
 use crate::rules::FilterRule;
 use crate::snapshot::{Cluster, Pod};

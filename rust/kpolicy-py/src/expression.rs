@@ -1,6 +1,6 @@
 //! What is asked of one expression, read before the engine is asked: its value, or its manner.
 
-use kpolicy_engine::evaluate::{Asked, manner_of};
+use kpolicy_engine::evaluate::{Query, manner_of};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
@@ -23,9 +23,9 @@ pub fn read(request: &[u8]) -> PyResult<Request> {
 }
 
 impl Request {
-    pub fn asked(&self) -> Asked<'_> {
+    pub fn asked(&self) -> Query<'_> {
         let text = |name: &str| self.document.get(name).and_then(Value::as_str);
-        Asked {
+        Query {
             ir: self.document.get("ir").unwrap_or(&Value::Null),
             variables: self.document.get("variables").unwrap_or(&Value::Null),
             pod: text("pod"),

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::bits::Bits;
 use super::vector::{NO_CLASS, Vector, integers};
+use crate::bits::Bits;
 use crate::error::Fault;
 use crate::scalar::Outcome;
 use crate::value::Value;

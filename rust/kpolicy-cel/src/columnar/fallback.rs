@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::bits::Bits;
 use super::machine::Machine;
 use super::vector::{NO_CLASS, Vector};
+use crate::bits::Bits;
 use crate::budget::Budget;
 use crate::error::Kind;
 use crate::facts::{Answer, Column, Columns, Facts, Read};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::bits::Bits;
 use super::vector::{Vector, integers};
+use crate::bits::Bits;
 use crate::facts::Dictionary;
 use crate::functions::{Kernel, double_to_int, ratio_of};
 use crate::value::Value;

@@ -5,7 +5,7 @@
 //! and a bound of what kernels stand for. A lane within the limit by that sum is within it for the
 //! scalar evaluator too; the others are few, and asked again by it.
 
-use super::bits::Bits;
+use crate::bits::Bits;
 use crate::ir::{Expression, Node, Operation};
 use crate::types::Type;
 use crate::value::Value;

@@ -1,9 +1,9 @@
 //! Walks an expression once, every node for all lanes.
 
-use super::bits::Bits;
 use super::lane_costs::LaneCosts;
 use super::vector::Vector;
 use super::{blend, kernels};
+use crate::bits::Bits;
 use crate::budget::Budget;
 use crate::error::Fault;
 use crate::facts::Columns;

@@ -5,7 +5,6 @@
 //! lanes that read the same, or lane by lane. The result is that of the scalar evaluator in every
 //! lane; which error a lane has is asked of the scalar evaluator when somebody wants to know.
 
-mod bits;
 mod blend;
 mod fallback;
 mod kernels;
@@ -14,7 +13,7 @@ mod machine;
 mod plan;
 mod vector;
 
-pub use bits::Bits;
+use crate::bits::Bits;
 pub use plan::ColumnarPlan;
 
 use crate::budget::Budget;

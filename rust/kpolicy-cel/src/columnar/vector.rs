@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::bits::Bits;
 use super::{Score, ScoreValues};
+use crate::bits::Bits;
 use crate::error::{EvaluationError, Fault};
 use crate::facts::{Answer, Column, Dictionary, Read};
 use crate::scalar::{Outcome, told};

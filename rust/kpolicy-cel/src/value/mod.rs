@@ -9,6 +9,7 @@ mod json;
 mod map;
 mod named_format;
 mod network;
+mod object;
 mod quantity;
 mod selector;
 mod semver;
@@ -31,14 +32,13 @@ pub use network::Cidr;
 pub(crate) use network::{
     is_global_unicast, is_link_local_multicast, is_link_local_unicast, parse_ip,
 };
+pub use object::{Answer, Object};
 pub use quantity::Quantity;
 pub use selector::{Operator, Requirement, Selector};
 pub use semver::Semver;
 pub use timestamp::{Civil, Timestamp};
 pub use url::Url;
 pub(crate) use zone::zone_offset;
-
-use crate::facts::Object;
 
 /// A value. Cloning copies at most a pointer and a count.
 #[derive(Clone)]

@@ -5,45 +5,34 @@
 //! moved, by looking up what was found before. `reference` does the same from scratch, and both always
 //! agree. Must not change the snapshot.
 
-mod argued;
 pub mod best;
-mod by_node;
 mod filter_column;
-mod nominated;
+mod fit_error;
 pub mod post_filter;
 pub mod reference;
-mod refusal;
 mod run;
 mod sampling;
 mod score_column;
-pub mod select;
 mod shape;
 mod shape_score;
 mod shapes;
-pub mod stage;
 mod store;
 mod totals;
-pub mod verdicts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::{Still, Stopwatch};
+use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
-use crate::program::{Profile, Program};
-use crate::rules::{PreparedScore, Rejection, Status};
-use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::rules::Status;
+use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
-pub use argued::{Argued, Forks};
-pub use by_node::ByNode;
-pub use nominated::{ahead_of, behind};
-pub use refusal::Refusal;
+pub use fit_error::FitError;
 pub use sampling::Sampling;
-pub use select::{Tie, choose};
-pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
 
-use refusal::Say;
+use fit_error::Say;
 use run::Run;
 use shapes::{ShapeKey, Shapes};
 
@@ -55,7 +44,7 @@ pub enum Outcome {
         total: i64,
         feasible: usize,
     },
-    Rejected(Arc<Refusal>),
+    Rejected(Arc<FitError>),
     /// A rule could not judge.
     Failed(String),
 }
@@ -76,16 +65,6 @@ pub struct Watched<'a, M> {
 
 /// Nobody watches.
 pub const UNWATCHED: Watched<'static, Unmetered> = Watched { stopwatch: &Still, meter: Unmetered };
-
-/// What a decision is about, besides the snapshot.
-#[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    pub pod: &'a Arc<Pod>,
-    pub program: &'a Program,
-    /// Position of the profile that serves the pod.
-    pub profile: usize,
-    pub tie: Tie,
-}
 
 /// What extenders made of the nodes that passed the filters.
 #[derive(Debug, Clone, Default)]
@@ -133,11 +112,11 @@ impl Cycle {
         watched: Watched<'_, M>,
     ) -> Timed<Outcome> {
         let decided = self.run(question, cluster, watched, |run| {
-            let known = run.shape.refusal(question.pod, cluster);
+            let known = run.shape.fit_error(question.pod, cluster);
             // A debug build finds out whether it would be refused the same way again.
-            if let Some(refusal) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
-                run.end_known(refusal);
-                return Outcome::Rejected(Arc::clone(refusal));
+            if let Some(fit_error) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
+                run.end_known(fit_error);
+                return Outcome::Rejected(Arc::clone(fit_error));
             }
             let found = run.decide();
             let outcome = run.told(found, Say::Nothing);
@@ -145,7 +124,7 @@ impl Cycle {
                 known.is_none_or(|known| {
                     matches!(&outcome, Outcome::Rejected(new) if *new == known)
                 }),
-                "a refusal that was known does not hold any more"
+                "a fit_error that was known does not hold any more"
             );
             outcome
         });
@@ -188,7 +167,8 @@ impl Cycle {
         let chosen = self.run(question, cluster, watched, |run| {
             let found = run.choose_kept(extended)?;
             let outcome = run.told(found, trimmed.map_or(Say::Nodes, Say::Room));
-            let is_spent = matches!(&outcome, Outcome::Rejected(refusal) if refusal.room.is_spent);
+            let is_spent =
+                matches!(&outcome, Outcome::Rejected(fit_error) if fit_error.room.is_spent);
             let is_stale = trimmed.is_some_and(|trimmed| trimmed.is_stale);
             (!(is_spent && is_stale)).then_some(outcome)
         });
@@ -236,31 +216,4 @@ impl Cycle {
 
 fn vanished() -> Outcome {
     Outcome::Failed("the profile is gone".to_owned())
-}
-
-/// What the user reads where a filter could not judge.
-pub fn filter_failure(profile: &Profile, filter: usize, status: Option<&Status>) -> String {
-    let name = profile.filters.get(filter).map_or("", |filter| filter.name.as_ref());
-    let why = status.map(Status::message).unwrap_or_default();
-    format!("running {name:?} filter plugin: {why}")
-}
-
-/// What the user reads where a rule could not judge the pod before any node was looked at.
-pub fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Option<String> {
-    let (filter, status) = rejected.pre_filter.as_ref()?;
-    let name = profile.filters.get(*filter).map_or("", |filter| filter.name.as_ref());
-    (status.rejection == Rejection::Error)
-        .then(|| format!("running PreFilter plugin {name:?}: {}", status.message()))
-}
-
-/// What the user reads where a score could not be prepared.
-pub fn pre_score_failure<'a>(
-    profile: &Profile,
-    scores: impl Iterator<Item = Option<&'a dyn PreparedScore>>,
-) -> Option<String> {
-    let mut rules = profile.scores.iter().zip(scores);
-    rules.find_map(|(rule, prepared)| {
-        let why = prepared?.problem()?;
-        Some(format!("running PreScore plugin {:?}: {why}", rule.name))
-    })
 }

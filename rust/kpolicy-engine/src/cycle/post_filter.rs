@@ -7,13 +7,12 @@
 use std::sync::Arc;
 
 use crate::api::Victim;
-use crate::preemption::{self, Asked, Attempt, Candidate, Rooms, Search, Trimmed};
+use crate::judging::Rejected;
+use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Trimmed, Unplaced};
 use crate::program::Profile;
 use crate::rules::Rejection;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::StatusCode;
-
-use super::verdicts::Rejected;
 
 const NO_CLAIMS: &str = "no new claims to deallocate";
 const NOT_PREPARED: &str = "not found";
@@ -46,36 +45,36 @@ impl Room {
     }
 }
 
-/// What `DynamicResources` says before preemption is asked.
+/// What `DynamicResources` says before preemption is unplaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// The profile does not have it.
     Silent,
     /// It has nothing to do; preemption follows.
     NoClaims,
-    /// It fails, and preemption is not asked.
+    /// It fails, and preemption is not unplaced.
     Fails,
 }
 
 /// Nodes on which room can be made, for extenders to choose from.
-pub fn candidates(asked: Asked<'_>, rooms: &mut Rooms) -> Vec<Arc<Candidate>> {
-    match &asked.profile.preemption {
-        Some(own) if before_preemption(asked.profile, asked.rejected) != Before::Fails => {
-            preemption::candidates(asked, Search::Enough(own.enough), rooms)
+pub fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<Candidate>> {
+    match &unplaced.profile.preemption {
+        Some(own) if before_preemption(unplaced.profile, unplaced.rejected) != Before::Fails => {
+            preemption::candidates(unplaced, Search::Enough(own.enough), memo)
         }
         _ => Vec::new(),
     }
 }
 
 /// Tries to make room for a pod that no node will have, among what extenders left if they were
-/// asked. `rooms` is what is known of single nodes.
-pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Room {
-    let before = before_preemption(asked.profile, asked.rejected);
+/// unplaced. `memo` is what is known of single nodes.
+pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut CandidateMemo) -> Room {
+    let before = before_preemption(unplaced.profile, unplaced.rejected);
     if before == Before::Fails {
         let message = NOT_PREPARED.to_owned();
         return Room { message, is_settled: true, ..Room::default() };
     }
-    let Some(own) = &asked.profile.preemption else {
+    let Some(own) = &unplaced.profile.preemption else {
         // Clause: a nomination is given up where nobody is asked at all.
         let is_tried = before == Before::Silent;
         let message = message(before, "");
@@ -83,8 +82,8 @@ pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Ro
     };
     let left = trimmed.and_then(|trimmed| Some((trimmed.candidates.as_ref()?, &trimmed.failure)));
     let attempt = match left {
-        Some((candidates, failure)) => preemption::among(asked, candidates, failure),
-        None => preemption::attempt(asked, Search::Enough(own.enough), rooms),
+        Some((candidates, failure)) => preemption::among(unplaced, candidates, failure),
+        None => preemption::attempt(unplaced, Search::Enough(own.enough), memo),
     };
     if trimmed.is_some() && left.is_none() && attempt.chosen().is_some() {
         return Room { is_spent: true, ..Room::default() };
@@ -92,13 +91,13 @@ pub fn run(asked: Asked<'_>, trimmed: Option<&Trimmed>, rooms: &mut Rooms) -> Ro
     if let Some(chosen) = attempt.chosen() {
         return Room {
             nominated: Some(chosen.slot),
-            victims: chosen.victims.iter().map(|pod| victim(pod, asked.cluster)).collect(),
+            victims: chosen.victims.iter().map(|pod| victim(pod, unplaced.cluster)).collect(),
             message: String::new(),
             is_tried: true,
             ..Room::default()
         };
     }
-    let told = format!("{PREFIX}{}", attempt.message(asked.cluster.nodes().len()));
+    let told = format!("{PREFIX}{}", attempt.message(unplaced.cluster.nodes().len()));
     Room {
         // Clause: a failure hides what was said before.
         message: match attempt {

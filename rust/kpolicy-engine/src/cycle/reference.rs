@@ -1,11 +1,17 @@
-//! The same decision from scratch: every rule prepared anew, every node asked, nothing kept.
+//! The same decision from scratch: every rule prepared anew, every node unplaced, nothing kept.
 //!
 //! Owns the plain meaning of a decision. Slow and simple; what `explain` shows, and what the cycle is
 //! compared with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::preemption::{Asked, Rooms};
+use crate::judging::pre_filter::{self, NodesToCheck};
+use crate::judging::{
+    NodeRejection, PreparedFilters, Question, Rejected, choose, filter_failure, nominated,
+    pre_filter_failure, pre_score_failure,
+};
+use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{
     Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection,
@@ -14,15 +20,9 @@ use crate::rules::{
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Unmetered;
 
-use super::refusal::refuse;
+use super::fit_error::FitError;
 use super::sampling::Sampling;
-use super::select::choose;
-use super::stage::{self, Left};
-use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{
-    Outcome, Question, filter_failure, nominated, post_filter, pre_filter_failure,
-    pre_score_failure,
-};
+use super::{Outcome, post_filter};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +59,19 @@ pub struct Judgement {
     /// In order of names.
     pub nodes: Vec<NodeJudgement>,
     pub feasible: Vec<NodeSlot>,
+}
+
+impl Judgement {
+    /// The totals of some nodes, in their order.
+    pub fn totals(&self, slots: &[NodeSlot], cluster: &Cluster) -> Vec<i64> {
+        let mut by_slot = vec![0; cluster.nodes().slots()];
+        for node in &self.nodes {
+            if let Some(cell) = by_slot.get_mut(node.slot.index()) {
+                *cell = node.total;
+            }
+        }
+        slots.iter().map(|slot| by_slot.get(slot.index()).copied().unwrap_or(0)).collect()
+    }
 }
 
 /// The rules of a profile, prepared for one pod by themselves.
@@ -107,7 +120,7 @@ fn filter(
 ) -> Judgement {
     let prepared = fresh.prepared();
     let mut nodes: Vec<NodeJudgement> = Vec::new();
-    let left = match stage::before_nodes(profile, &prepared, cluster) {
+    let left = match pre_filter::run(profile, &prepared, cluster) {
         Ok(left) => left,
         Err(rejected) => {
             let status = rejected.pre_filter.clone();
@@ -120,9 +133,13 @@ fn filter(
         }
     };
     let mut rejected = Rejected::default();
+    let only = match &left {
+        NodesToCheck::All => None,
+        NodesToCheck::Only { slots, .. } => Some(slots.iter().copied().collect::<BTreeSet<_>>()),
+    };
     for view in views(cluster) {
         let mut judgement = NodeJudgement::feasible(view.slot);
-        if matches!(&left, Left::Only { slots, .. } if !slots.contains(&view.slot)) {
+        if only.as_ref().is_some_and(|slots| !slots.contains(&view.slot)) {
             judgement.is_outside = true;
             nodes.push(judgement);
             continue;
@@ -137,7 +154,7 @@ fn filter(
         rejected.nodes.extend(first);
         nodes.push(judgement);
     }
-    if let Left::Only { narrowed_by, .. } = left {
+    if let NodesToCheck::Only { narrowed_by, .. } = left {
         rejected.narrowed_by = narrowed_by;
     }
     let is_feasible = |node: &&NodeJudgement| node.filter.is_none() && !node.is_outside;
@@ -173,17 +190,14 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     };
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
-        let asked = Asked { question, profile, rejected, prepared, cluster };
-        return Outcome::Rejected(Arc::new(refuse(
-            asked,
-            post_filter::run(asked, None, &mut Rooms::default()),
+        let unplaced = Unplaced { question, profile, rejected, prepared, cluster };
+        return Outcome::Rejected(Arc::new(FitError::of(
+            unplaced,
+            post_filter::run(unplaced, None, &mut CandidateMemo::default()),
         )));
     }
     score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
-    let total_of = |slot: &NodeSlot| {
-        judgement.nodes.iter().find(|node| node.slot == *slot).map_or(0, |node| node.total)
-    };
-    let totals: Vec<i64> = feasible.iter().map(total_of).collect();
+    let totals = judgement.totals(&feasible, cluster);
     match choose(&feasible, &totals, question.tie, cluster) {
         Some((slot, total)) => Outcome::Chosen { slot, total, feasible: feasible.len() },
         None => Outcome::Failed(String::new()),

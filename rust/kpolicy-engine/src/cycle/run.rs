@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::preemption::{Asked, Candidate, Rooms};
+use crate::judging::pre_filter::{self, NodesToCheck};
+use crate::judging::{
+    NodeRejection, PreparedFilters, Question, Rejected, choose, filter_failure, nominated,
+    pre_filter_failure,
+};
+use crate::preemption::{Candidate, CandidateMemo, Unplaced};
 use crate::program::Profile;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Meter, Point, Stages, StatusCode};
 
-use super::nominated;
+use super::fit_error::{FitError, Say};
 use super::post_filter;
-use super::refusal::{Refusal, Say, refuse};
 use super::sampling::Sampling;
-use super::select::choose;
 use super::shape::{Shape, Stores};
-use super::stage::{self, Left};
 use super::totals::INFEASIBLE;
-use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
-use super::{Extended, Outcome, Question, filter_failure, pre_filter_failure};
+use super::{Extended, Outcome};
 
 /// What the stages came to.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl<M: Meter> Run<'_, M> {
             self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among(&[slot], &[]);
         }
-        let is_narrowed = matches!(left, Left::Only { .. });
+        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
         let passing = match self.passing(left) {
             Ok(passing) => passing,
             Err(failed) => return failed,
@@ -86,7 +87,7 @@ impl<M: Meter> Run<'_, M> {
     /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
     pub fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
         let left = self.left()?;
-        let is_narrowed = matches!(left, Left::Only { .. });
+        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
         let passing = self.passing(left)?;
         let (mut feasible, rejected) = self.listed(passing);
         if !is_narrowed {
@@ -133,10 +134,10 @@ impl<M: Meter> Run<'_, M> {
     }
 
     /// Nodes that are left to look at, or what the pod as a whole comes to.
-    fn left(&mut self) -> Result<Left, Found> {
+    fn left(&mut self) -> Result<NodesToCheck, Found> {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
         self.shape.follow_filters(profile, pod, cluster, self.stores, self.meter);
-        let left = stage::before_nodes(profile, &self.shape.prepared(self.stores), cluster);
+        let left = pre_filter::run(profile, &self.shape.prepared(self.stores), cluster);
         let rejection = left.as_ref().err().and_then(|rejected| rejected.pre_filter.as_ref());
         let status = rejection.map_or(StatusCode::Success, |(_, status)| status.rejection.into());
         self.stages.end(Point::PreFilter, status);
@@ -147,11 +148,11 @@ impl<M: Meter> Run<'_, M> {
     }
 
     /// Clause: the node that a pod is nominated to is tried first, and if it is feasible, it is it.
-    fn nominated_node(&self, left: &Left) -> Option<NodeSlot> {
+    fn nominated_node(&self, left: &NodesToCheck) -> Option<NodeSlot> {
         let nominations = self.cluster.nominations();
         let node = nominations.node_of(&self.question.pod.uid)?;
         let slot = self.cluster.nodes().find(node)?;
-        if matches!(left, Left::Only { slots, .. } if !slots.contains(&slot)) {
+        if matches!(left, NodesToCheck::Only { slots, .. } if !slots.contains(&slot)) {
             return None;
         }
         let prepared = self.shape.prepared(self.stores);
@@ -188,10 +189,10 @@ impl<M: Meter> Run<'_, M> {
     }
 
     /// Asks the nodes that are left. A failure of one is the end of it.
-    fn passing(&mut self, left: Left) -> Result<Passing, Found> {
+    fn passing(&mut self, left: NodesToCheck) -> Result<Passing, Found> {
         match left {
-            Left::All => self.passing_of_all(),
-            Left::Only { slots, narrowed_by } => {
+            NodesToCheck::All => self.passing_of_all(),
+            NodesToCheck::Only { slots, narrowed_by } => {
                 let prepared = self.shape.prepared(self.stores);
                 let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
                 rejected.narrowed_by = narrowed_by;
@@ -265,51 +266,53 @@ impl<M: Meter> Run<'_, M> {
             Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
             Found::Failed(why) => Outcome::Failed(why),
             Found::Rejected(rejected) => {
-                let refusal = Arc::new(self.refuse(&rejected, say));
+                let fit_error = Arc::new(self.fit_error(&rejected, say));
                 if matches!(say, Say::Nothing) {
-                    self.shape.know(&refusal, self.question.pod, self.cluster);
+                    self.shape.know(&fit_error, self.question.pod, self.cluster);
                 }
-                Outcome::Rejected(refusal)
+                Outcome::Rejected(fit_error)
             }
         }
     }
 
-    fn refuse(&mut self, rejected: &Rejected, say: Say<'_>) -> Refusal {
+    fn fit_error(&mut self, rejected: &Rejected, say: Say<'_>) -> FitError {
         let (meter, stopwatch) = (self.meter, self.stages.stopwatch());
         let began_ns = stopwatch.elapsed_ns();
         let mut ended_ns = began_ns;
-        let refusal = self.with_rooms(rejected, |asked, rooms| {
+        let fit_error = self.with_candidate_memo(rejected, |unplaced, memo| {
             meter.begin();
-            let room = post_filter::run(asked, say.trimmed(), rooms);
+            let room = post_filter::run(unplaced, say.trimmed(), memo);
             ended_ns = stopwatch.elapsed_ns();
-            if asked.profile.preemption.is_some() {
+            if unplaced.profile.preemption.is_some() {
                 meter.at(0).whole(Point::PostFilter, || room.status());
             }
-            refuse(asked, room)
+            FitError::of(unplaced, room)
         });
         let is_asked = self.profile.preemption.is_some();
         if is_asked || self.profile.dynamic_resources().is_some() {
             let took_ns = ended_ns.saturating_sub(began_ns);
-            self.stages.end_within(Point::PostFilter, refusal.room.status(), took_ns);
+            self.stages.end_within(Point::PostFilter, fit_error.room.status(), took_ns);
         }
-        refusal
+        fit_error
     }
 
     /// Nodes on which room can be made, if none of those that extenders kept will do.
     pub fn candidates(&mut self, extended: &Extended) -> Vec<Arc<Candidate>> {
         match self.choose_kept(extended) {
-            Some(Found::Rejected(rejected)) => self.with_rooms(&rejected, post_filter::candidates),
+            Some(Found::Rejected(rejected)) => {
+                self.with_candidate_memo(&rejected, post_filter::candidates)
+            }
             _ => Vec::new(),
         }
     }
 
-    fn with_rooms<T>(
+    fn with_candidate_memo<T>(
         &mut self,
         rejected: &Rejected,
-        work: impl FnOnce(Asked<'_>, &mut Rooms) -> T,
+        work: impl FnOnce(Unplaced<'_>, &mut CandidateMemo) -> T,
     ) -> T {
         let (question, profile) = (self.question, self.profile);
-        self.shape.with_rooms(question, profile, rejected, self.cluster, self.stores, work)
+        self.shape.with_candidate_memo(question, profile, rejected, self.cluster, self.stores, work)
     }
 
     fn failed(&mut self, failure: &NodeRejection) -> Found {
@@ -371,8 +374,8 @@ impl<M: Meter> Run<'_, M> {
 
 impl<M> Run<'_, M> {
     /// It is known what comes of the stages.
-    pub fn end_known(&mut self, refusal: &Refusal) {
-        match refusal.before_nodes {
+    pub fn end_known(&mut self, fit_error: &FitError) {
+        match fit_error.before_nodes {
             Some(rejection) => self.stages.end(Point::PreFilter, rejection.into()),
             None => {
                 self.stages.end(Point::PreFilter, StatusCode::Success);

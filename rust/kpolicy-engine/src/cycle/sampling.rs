@@ -3,9 +3,8 @@
 //! Clauses: below 100 nodes all are looked at; otherwise a share of them, at least 100; the search
 //! starts where the last one ended. Nodes go by name.
 
+use crate::judging::NodeRejection;
 use crate::snapshot::{NodeSlot, Nodes};
-
-use super::verdicts::NodeRejection;
 
 const NODES_MIN: usize = 100;
 const PERCENTAGE_MIN: usize = 5;

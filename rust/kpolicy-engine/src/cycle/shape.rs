@@ -4,20 +4,19 @@
 
 use std::sync::Arc;
 
-use crate::preemption::{Asked, Rooms};
+use crate::judging::nominated::{self, NominatedMemo};
+use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
+use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{Feasible, PreparedFilter};
 use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
 use crate::timing::Meter;
 
-use super::Question;
 use super::best::Best;
 use super::filter_column::FilterColumn;
-use super::nominated::{self, Crowds};
-use super::refusal::{Refusal, Remembered};
+use super::fit_error::{FitError, FitErrorMemo};
 use super::store::{ColumnId, Store};
-use super::totals::{Moved, ScoreStore, Totals, changes_since};
-use super::verdicts::{NodeRejection, PreparedFilters, Rejected};
+use super::totals::{Moved, ScoreStore, Totals};
 
 /// What is known of one node takes about this much.
 const KNOWN_BYTES: usize = 192;
@@ -35,15 +34,15 @@ pub struct Shape {
     /// The generation judged last; `None` before the first time.
     seen: Option<u64>,
     totals: Totals,
-    known: Recollections,
+    known: FailureMemo,
 }
 
 /// What was worked out for pods that found no room, to be found again.
 #[derive(Debug, Default)]
-struct Recollections {
-    refusal: Option<Remembered>,
-    crowds: Crowds,
-    rooms: Rooms,
+struct FailureMemo {
+    fit_error: Option<FitErrorMemo>,
+    nominated_memo: NominatedMemo,
+    memo: CandidateMemo,
 }
 
 /// The stores of shared columns.
@@ -63,7 +62,7 @@ impl Shape {
             is_recast: true,
             seen: None,
             totals,
-            known: Recollections::default(),
+            known: FailureMemo::default(),
         }
     }
 
@@ -82,13 +81,13 @@ impl Shape {
     }
 
     pub fn bytes(&self) -> usize {
-        let known = self.known.crowds.count() + self.known.rooms.count();
+        let known = self.known.nominated_memo.count() + self.known.memo.count();
         self.feasible.len() + self.totals.bytes() + known * KNOWN_BYTES
     }
 
     /// What the pod would be told, if that is known.
-    pub fn refusal(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<Refusal>> {
-        self.known.refusal.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
+    pub fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
+        self.known.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
     }
 
     /// Nodes that nominated pods close to this one.
@@ -99,41 +98,41 @@ impl Shape {
         cluster: &Cluster,
         stores: &Stores,
     ) -> Vec<NodeRejection> {
-        let mut crowds = std::mem::take(&mut self.known.crowds);
+        let mut nominated_memo = std::mem::take(&mut self.known.nominated_memo);
         let prepared = self.prepared(stores);
-        crowds.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
-        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut crowds);
-        self.known.crowds = crowds;
+        nominated_memo.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut nominated_memo);
+        self.known.nominated_memo = nominated_memo;
         closed
     }
 
     /// Does `work` for a pod that no node will have, with what is known of making room.
-    pub fn with_rooms<T>(
+    pub fn with_candidate_memo<T>(
         &mut self,
         question: Question<'_>,
         profile: &Profile,
         rejected: &Rejected,
         cluster: &Cluster,
         stores: &Stores,
-        work: impl FnOnce(Asked<'_>, &mut Rooms) -> T,
+        work: impl FnOnce(Unplaced<'_>, &mut CandidateMemo) -> T,
     ) -> T {
         let pod = question.pod;
-        let mut rooms = std::mem::take(&mut self.known.rooms);
+        let mut memo = std::mem::take(&mut self.known.memo);
         // Who may go rests on other nodes, which nothing here follows.
         if profile.victims().is_some_and(|rule| !rule.is_local()) {
-            rooms = Rooms::default();
+            memo = CandidateMemo::default();
         }
         let prepared = self.prepared(stores);
-        rooms.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
-        let asked = Asked { question, profile, rejected, prepared: &prepared, cluster };
-        let done = work(asked, &mut rooms);
-        self.known.rooms = rooms;
+        memo.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
+        let done = work(unplaced, &mut memo);
+        self.known.memo = memo;
         done
     }
 
     /// Keeps what the pod was told.
-    pub fn know(&mut self, refusal: &Arc<Refusal>, pod: &Pod, cluster: &Cluster) {
-        self.known.refusal = Remembered::of(refusal, pod, cluster);
+    pub fn know(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
+        self.known.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
     }
 
     /// Whether more than the touched nodes may have changed since a generation.
@@ -196,7 +195,7 @@ impl Shape {
         }
         let seen = self.seen.replace(cluster.generation());
         let changes =
-            changes_since(seen, cluster).filter(|(seen, _)| !self.is_rewritten(*seen, stores));
+            cluster.changes_since(seen).filter(|(seen, _)| !self.is_rewritten(*seen, stores));
         let columns = self.active(stores);
         match changes {
             None => self.judge_all(&columns, cluster),

@@ -4,13 +4,13 @@
 //! rewritten or the extremes of a normalisation moved. The outcome always equals summing up from
 //! scratch.
 
+use crate::judging::pre_score_failure;
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
-use crate::snapshot::{Change, Changes, Cluster, NodeSlot, Pod};
+use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
 use crate::timing::Meter;
 
 use super::best::Best;
-use super::pre_score_failure;
 use super::score_column::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
 use super::store::{ColumnId, Store};
@@ -135,7 +135,7 @@ impl Totals {
             let meter = meter.at(position);
             is_rewritten |= score.update(feasible, moved.feasible, seen, cluster, store, meter);
         }
-        match changes_since(seen, cluster).filter(|_| !is_rewritten) {
+        match cluster.changes_since(seen).filter(|_| !is_rewritten) {
             None => self.sum_all(feasible, store, meter),
             Some((_, changes)) => {
                 self.totals.resize(feasible.mask.len(), INFEASIBLE);
@@ -175,11 +175,4 @@ impl Totals {
             self.best.touch(slot, &self.totals);
         }
     }
-}
-
-/// The changes since a generation, if it is worth looking at them one by one.
-pub fn changes_since(seen: Option<u64>, cluster: &Cluster) -> Option<(u64, Changes<'_>)> {
-    let seen = seen?;
-    let changes = cluster.log().since(seen)?;
-    (changes.len() <= cluster.nodes().len()).then_some((seen, changes))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::api::{
     Candidates, Decision, KeptNode, LeftNode, LeftRoom, Located, RefusedNode, RoomNode, Stopwatch,
 };
-use crate::cycle::Question;
 use crate::cycle::post_filter::victim;
+use crate::judging::Question;
 use crate::preemption::{Candidate, Trimmed};
 use crate::snapshot::Pod;
 

@@ -18,9 +18,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
-use crate::cycle::{Cycle, Tie};
-use crate::evaluate::{self, Asked};
+use crate::cycle::Cycle;
+use crate::evaluate::{self, Query};
 use crate::explain::{self, Detail};
+use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
@@ -178,7 +179,7 @@ impl Engine {
     }
 
     /// What an expression gives for a pod and a node, by the facts that rules read.
-    pub fn evaluate(&self, asked: &Asked<'_>) -> Value {
+    pub fn evaluate(&self, asked: &Query<'_>) -> Value {
         evaluate::answer(asked, &self.cluster)
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{Outcome, Question, Refusal, Watched, behind, reference};
+use crate::cycle::{FitError, Outcome, Watched, reference};
+use crate::judging::{Question, behind};
 use crate::rules::{Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
@@ -101,11 +102,11 @@ impl Engine {
                 self.audit(pod, profile, *slot);
                 self.place(pod, *slot, work);
             }
-            Outcome::Rejected(refusal) => {
-                if refusal.room.is_tried {
+            Outcome::Rejected(fit_error) => {
+                if fit_error.room.is_tried {
                     self.nominate(pod, &decision);
                 }
-                self.parked.park(pod, profile, &refusal.rules, &self.program, &decision.message);
+                self.parked.park(pod, profile, &fit_error.rules, &self.program, &decision.message);
             }
             // Clause: a failure voids an earlier nomination.
             Outcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),
@@ -124,7 +125,7 @@ impl Engine {
                 decision.volumes = work.map(|work| self.told_work(work)).unwrap_or_default();
                 decision
             }
-            Outcome::Rejected(refusal) => self.told_of_refusal(pod, refusal),
+            Outcome::Rejected(fit_error) => self.rejected(pod, fit_error),
             Outcome::Failed(why) => {
                 let mut decision = self.decision(pod, Verdict::Failed);
                 decision.message = why.as_str().into();
@@ -134,13 +135,13 @@ impl Engine {
     }
 
     /// Clause: pods of lower priority lose their claim to the node that is held for this one.
-    fn told_of_refusal(&self, pod: &Arc<Pod>, refusal: &Refusal) -> Decision {
+    fn rejected(&self, pod: &Arc<Pod>, fit_error: &FitError) -> Decision {
         let mut decision = self.decision(pod, Verdict::Parked);
-        decision.message = Arc::clone(&refusal.message);
-        decision.rejected_by.clone_from(&refusal.rejected_by);
-        decision.victims.clone_from(&refusal.room.victims);
-        decision.nominated_node = self.name_of(refusal.room.nominated);
-        if refusal.room.is_tried {
+        decision.message = Arc::clone(&fit_error.message);
+        decision.rejected_by.clone_from(&fit_error.rejected_by);
+        decision.victims.clone_from(&fit_error.room.victims);
+        decision.nominated_node = self.name_of(fit_error.room.nominated);
+        if fit_error.room.is_tried {
             let node = &decision.nominated_node;
             decision.displaced = behind(pod, node, &self.program, &self.cluster);
         } else if let Some(node) = self.cluster.nominations().node_of(&pod.uid) {
@@ -234,5 +235,5 @@ pub(super) fn with_times(decision: Decision, lasted: &Lasted) -> Decision {
 }
 
 pub(super) fn no_nodes() -> Outcome {
-    Outcome::Rejected(Arc::new(Refusal::without_nodes()))
+    Outcome::Rejected(Arc::new(FitError::without_nodes()))
 }

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use crate::api::{Acted, Opinion, Verdict};
-use crate::cycle::{Outcome, Question, Tie, UNWATCHED};
+use crate::cycle::{Outcome, UNWATCHED};
+use crate::judging::{Question, Tie};
 use crate::snapshot::NodeSlot;
 
 use super::Engine;

@@ -1,6 +1,6 @@
 //! Whether all objects held were read with what the program in force reads by API path.
 //!
-//! Asked of the objects themselves, so that it is true whatever was loaded or listed in between.
+//! Unplaced of the objects themselves, so that it is true whatever was loaded or listed in between.
 
 use crate::model::{ApiPaths, ApiValues, Kind};
 use crate::snapshot::Cluster;

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Stopwatch, Verdict};
-use crate::cycle::{EXTENDER, Extended, NodeRejection, Question, Watched};
+use crate::cycle::{Extended, Watched};
+use crate::judging::{EXTENDER, NodeRejection, Question};
 use crate::preemption::Trimmed;
 use crate::rules::{Code, Rejection, Status};
 use crate::timing::Tally;

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::cycle::{self, Argued, Forks};
+use crate::judging::{self, Forks, HypotheticalNode};
 use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
 use super::victims::{Evictable, by_importance, may_go};
-use super::{Asked, Candidate};
+use super::{Candidate, Unplaced};
 
 /// Why a node is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,35 +25,35 @@ pub enum Unhelpful {
 
 /// `forks` are as they were when it is done.
 pub fn dry_run(
-    asked: Asked<'_>,
+    unplaced: Unplaced<'_>,
     evictable: &Evictable<'_>,
     node: NodeView<'_>,
     budgets: &mut Budgets<'_>,
     forks: &mut Forks,
 ) -> Result<Candidate, Unhelpful> {
-    let pod = asked.question.pod;
+    let pod = unplaced.question.pod;
     let kept = evictable.kept(node);
     let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
     if !node.load.pods.iter().any(|other| goes(other)) {
         return Err(Unhelpful::NoVictims);
     }
-    let mut emptied = Emptied::of(asked, node, goes, std::mem::take(forks));
-    let found = emptied.reprieve(asked, node, budgets);
+    let mut emptied = Emptied::of(unplaced, node, goes, std::mem::take(forks));
+    let found = emptied.reprieve(unplaced, node, budgets);
     *forks = emptied.restored();
     found
 }
 
 /// Whether the pod fits on the node once these are gone.
-pub fn makes_room(asked: Asked<'_>, node: NodeView<'_>, victims: &[Arc<Pod>]) -> bool {
+pub fn makes_room(unplaced: Unplaced<'_>, node: NodeView<'_>, victims: &[Arc<Pod>]) -> bool {
     let goes = |other: &Pod| victims.iter().any(|victim| victim.uid == other.uid);
-    Emptied::of(asked, node, goes, Forks::of(asked.prepared)).fits()
+    Emptied::of(unplaced, node, goes, Forks::of(unplaced.prepared)).fits()
 }
 
 /// A node without the pods at stake, with and without the pods nominated to it.
 struct Emptied<'a> {
-    plain: Argued<'a>,
+    plain: HypotheticalNode<'a>,
     /// `None` where no nomination counts.
-    crowded: Option<Argued<'a>>,
+    crowded: Option<HypotheticalNode<'a>>,
     /// Its own pods that are not on it.
     gone: Vec<&'a Arc<Pod>>,
 }
@@ -62,11 +62,16 @@ struct Emptied<'a> {
 type Rejection = (usize, Code, Status);
 
 impl<'a> Emptied<'a> {
-    fn of(asked: Asked<'a>, node: NodeView<'a>, goes: impl Fn(&Pod) -> bool, forks: Forks) -> Self {
-        let (pod, program) = (asked.question.pod, asked.question.program);
+    fn of(
+        unplaced: Unplaced<'a>,
+        node: NodeView<'a>,
+        goes: impl Fn(&Pod) -> bool,
+        forks: Forks,
+    ) -> Self {
+        let (pod, program) = (unplaced.question.pod, unplaced.question.program);
         let gone = node.load.pods.iter().filter(|other| goes(other)).collect();
-        let plain = Argued::without(node, goes, forks, asked.cluster);
-        let ahead = cycle::ahead_of(pod, &node.node.name, program, asked.cluster);
+        let plain = HypotheticalNode::without(node, goes, forks, unplaced.cluster);
+        let ahead = judging::ahead_of(pod, &node.node.name, program, unplaced.cluster);
         let crowded = (!ahead.is_empty()).then(|| {
             let mut crowded = plain.fork();
             for nominated in ahead {
@@ -80,12 +85,12 @@ impl<'a> Emptied<'a> {
     /// Lets as many as possible stay; the others are the victims.
     fn reprieve(
         &mut self,
-        asked: Asked<'_>,
+        unplaced: Unplaced<'_>,
         node: NodeView<'_>,
         budgets: &mut Budgets<'_>,
     ) -> Result<Candidate, Unhelpful> {
         if let Some(rejection) = self.rejection() {
-            return Err(unhelpful(asked, rejection));
+            return Err(unhelpful(unplaced, rejection));
         }
         let mut at_stake = std::mem::take(&mut self.gone);
         at_stake.sort_unstable_by(|left, right| by_importance(left, right));
@@ -104,7 +109,7 @@ impl<'a> Emptied<'a> {
     }
 
     /// With the nominated pods first, as when filtering.
-    fn both(&self) -> impl Iterator<Item = &Argued<'a>> {
+    fn both(&self) -> impl Iterator<Item = &HypotheticalNode<'a>> {
         self.crowded.iter().chain([&self.plain])
     }
 
@@ -130,7 +135,7 @@ impl<'a> Emptied<'a> {
         }
     }
 
-    fn each(&mut self, change: impl Fn(&mut Argued<'a>)) {
+    fn each(&mut self, change: impl Fn(&mut HypotheticalNode<'a>)) {
         self.crowded.iter_mut().for_each(&change);
         change(&mut self.plain);
     }
@@ -143,9 +148,9 @@ impl<'a> Emptied<'a> {
     }
 }
 
-fn unhelpful(asked: Asked<'_>, (filter, code, status): Rejection) -> Unhelpful {
+fn unhelpful(unplaced: Unplaced<'_>, (filter, code, status): Rejection) -> Unhelpful {
     if code.is_failure() {
-        Unhelpful::Failed(cycle::filter_failure(asked.profile, filter, Some(&status)))
+        Unhelpful::Failed(judging::filter_failure(unplaced.profile, filter, Some(&status)))
     } else {
         Unhelpful::Rejected(status)
     }

@@ -6,7 +6,7 @@
 use crate::rules::Rejection;
 use crate::snapshot::NodeView;
 
-use super::{Asked, potential, victims};
+use super::{Unplaced, potential, victims};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotEligible {
@@ -25,24 +25,24 @@ impl NotEligible {
     }
 }
 
-pub fn refusal(asked: Asked<'_>) -> Option<NotEligible> {
-    let pod = asked.question.pod;
+pub fn refusal(unplaced: Unplaced<'_>) -> Option<NotEligible> {
+    let pod = unplaced.question.pod;
     if pod.template.never_preempts {
         return Some(NotEligible::Never);
     }
-    let (cluster, nodes) = (asked.cluster, asked.cluster.nodes());
+    let (cluster, nodes) = (unplaced.cluster, unplaced.cluster.nodes());
     let node = nodes.view(nodes.find(cluster.nominations().node_of(&pod.uid)?)?)?;
-    if potential::rejection(asked, node.slot) == Rejection::Unresolvable {
+    if potential::rejection(unplaced, node.slot) == Rejection::Unresolvable {
         return None;
     }
-    is_awaited(asked, node).then_some(NotEligible::VictimsTerminating)
+    is_awaited(unplaced, node).then_some(NotEligible::VictimsTerminating)
 }
 
 /// Whether a pod that a scheduler evicted is still leaving, or about to: the watch may lag.
-fn is_awaited(asked: Asked<'_>, node: NodeView<'_>) -> bool {
-    let pods = node.load.pods.iter().filter(|other| victims::may_go(other, asked.question.pod));
+fn is_awaited(unplaced: Unplaced<'_>, node: NodeView<'_>) -> bool {
+    let pods = node.load.pods.iter().filter(|other| victims::may_go(other, unplaced.question.pod));
     pods.into_iter().any(|other| {
         (other.is_terminating && other.preempted_by_scheduler)
-            || asked.cluster.evictions().contains(&other.uid)
+            || unplaced.cluster.evictions().contains(&other.uid)
     })
 }

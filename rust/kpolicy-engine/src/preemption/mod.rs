@@ -19,7 +19,7 @@ mod victims;
 
 use std::sync::Arc;
 
-use crate::cycle::{ByNode, Forks, PreparedFilters, Question, Rejected};
+use crate::judging::{ByNode, Forks, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
 use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
@@ -38,7 +38,7 @@ const NO_CANDIDATE: &str = "no candidate node for preemption";
 
 /// For whom room is to be made, and why there is none.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Unplaced<'a> {
     pub question: Question<'a>,
     pub profile: &'a Profile,
     pub rejected: &'a Rejected,
@@ -46,7 +46,7 @@ pub struct Asked<'a> {
     pub cluster: &'a Cluster,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Unplaced<'a> {
     /// What decides between candidates.
     fn order(self) -> &'a [Criterion] {
         self.profile.preemption.as_ref().map_or(&CRITERIA, |own| &own.order)
@@ -84,7 +84,7 @@ impl PartialEq for Candidate {
 }
 
 /// What is known of making room on single nodes.
-pub type Rooms = ByNode<Result<Arc<Candidate>, Arc<Unhelpful>>>;
+pub type CandidateMemo = ByNode<Result<Arc<Candidate>, Arc<Unhelpful>>>;
 
 /// What came of it.
 #[derive(Debug)]
@@ -128,40 +128,44 @@ impl Attempt {
     }
 }
 
-/// Looks for a node where evicting pods makes room. `rooms` is up to date and good for the pod.
-pub fn attempt(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Attempt {
-    if let Some(why) = eligibility::refusal(asked) {
+/// Looks for a node where evicting pods makes room. `memo` is up to date and good for the pod.
+pub fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut CandidateMemo) -> Attempt {
+    if let Some(why) = eligibility::refusal(unplaced) {
         return Attempt::NotEligible(why);
     }
-    let potential = potential::nodes(asked);
-    let found = look(asked, search, &potential, rooms);
-    match pick::pick(&found.candidates, asked) {
+    let potential = potential::nodes(unplaced);
+    let found = look(unplaced, search, &potential, memo);
+    match pick::pick(&found.candidates, unplaced) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
         None if !found.failures.is_empty() => Attempt::Failed(joined(found.failures)),
         None => {
-            let reasons = found.reasons(asked.cluster.nodes().len());
+            let reasons = found.reasons(unplaced.cluster.nodes().len());
             Attempt::NotFound { potential: potential.len(), reasons }
         }
     }
 }
 
 /// The nodes among which [`attempt`] would pick one.
-pub fn candidates(asked: Asked<'_>, search: Search, rooms: &mut Rooms) -> Vec<Arc<Candidate>> {
-    if eligibility::refusal(asked).is_some() {
+pub fn candidates(
+    unplaced: Unplaced<'_>,
+    search: Search,
+    memo: &mut CandidateMemo,
+) -> Vec<Arc<Candidate>> {
+    if eligibility::refusal(unplaced).is_some() {
         return Vec::new();
     }
-    look(asked, search, &potential::nodes(asked), rooms).candidates
+    look(unplaced, search, &potential::nodes(unplaced), memo).candidates
 }
 
 /// Pods that matter less and have to stay by the policy, on nodes where evicting pods may help.
-pub fn spared(asked: Asked<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
-    if asked.profile.victims().is_none() {
+pub fn spared(unplaced: Unplaced<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
+    if unplaced.profile.victims().is_none() {
         return Vec::new();
     }
-    let evictable = Evictable::of(asked);
-    let nodes = potential::nodes(asked).into_iter();
+    let evictable = Evictable::of(unplaced);
+    let nodes = potential::nodes(unplaced).into_iter();
     let of_node = |slot: NodeSlot| {
-        let node = asked.cluster.nodes().view(slot)?;
+        let node = unplaced.cluster.nodes().view(slot)?;
         let kept = evictable.kept(node);
         let pods = node.load.pods.iter().filter(|pod| kept.contains(pod.uid.as_ref()));
         (!kept.is_empty()).then(|| (slot, pods.cloned().collect()))
@@ -189,32 +193,37 @@ impl Found {
 
 /// Clause: enough are found when there are as many candidates as wanted, one of them within all
 /// budgets; of either sort no more than that are kept.
-fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot], rooms: &mut Rooms) -> Found {
+fn look(
+    unplaced: Unplaced<'_>,
+    search: Search,
+    potential: &[NodeSlot],
+    memo: &mut CandidateMemo,
+) -> Found {
     let (start, enough) = match search {
         Search::Whole => (0, usize::MAX),
         Search::Enough(settings) => {
-            let start = asked.question.tie.start_among(potential.len());
+            let start = unplaced.question.tie.start_among(potential.len());
             (start, enough(settings, potential.len()))
         }
     };
-    let mut budgets = Budgets::of(asked.cluster);
+    let mut budgets = Budgets::of(unplaced.cluster);
     let mut found = Found::default();
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
-    let mut forks = Forks::of(asked.prepared);
-    let evictable = Evictable::of(asked);
+    let mut forks = Forks::of(unplaced.prepared);
+    let evictable = Evictable::of(unplaced);
     for slot in after.iter().chain(before) {
-        let Some(node) = asked.cluster.nodes().view(*slot) else { continue };
-        let known = rooms.get(node, asked.cluster).cloned();
+        let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
+        let known = memo.get(node, unplaced.cluster).cloned();
         let came_of_it = known.unwrap_or_else(|| {
-            let new = dry_run(asked, &evictable, node, &mut budgets, &mut forks);
+            let new = dry_run(unplaced, &evictable, node, &mut budgets, &mut forks);
             let new = new.map(Arc::new).map_err(Arc::new);
-            rooms.keep(node, asked.cluster, new.clone());
+            memo.keep(node, unplaced.cluster, new.clone());
             new
         });
         debug_assert_eq!(
             came_of_it,
-            again(asked, &evictable, node),
+            again(unplaced, &evictable, node),
             "an argument left a trace, or what was known does not hold any more"
         );
         match came_of_it {
@@ -233,13 +242,13 @@ fn look(asked: Asked<'_>, search: Search, potential: &[NodeSlot], rooms: &mut Ro
 
 /// What comes of a node when nothing is known of it.
 fn again(
-    asked: Asked<'_>,
+    unplaced: Unplaced<'_>,
     evictable: &Evictable<'_>,
     node: NodeView<'_>,
 ) -> Result<Arc<Candidate>, Arc<Unhelpful>> {
-    let mut budgets = Budgets::of(asked.cluster);
-    let mut forks = Forks::of(asked.prepared);
-    let found = dry_run(asked, evictable, node, &mut budgets, &mut forks);
+    let mut budgets = Budgets::of(unplaced.cluster);
+    let mut forks = Forks::of(unplaced.prepared);
+    let found = dry_run(unplaced, evictable, node, &mut budgets, &mut forks);
     found.map(Arc::new).map_err(Arc::new)
 }
 

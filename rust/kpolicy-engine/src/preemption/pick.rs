@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use crate::cycle::Tie;
+use crate::judging::Tie;
 use crate::program::{CRITERIA, Criterion};
 use crate::snapshot::{Cluster, NodeSlot};
 
 use super::victims::started;
-use super::{Asked, Candidate};
+use super::{Candidate, Unplaced};
 
 /// Makes the lowest priority 0.
 const PRIORITY_OFFSET: i64 = 1 << 31;
@@ -21,8 +21,8 @@ const PRIORITY_OFFSET: i64 = 1 << 31;
 type Rank = [i64; CRITERIA.len()];
 
 /// The position of the candidate to take; `None` where there is none.
-pub fn pick(candidates: &[Arc<Candidate>], asked: Asked<'_>) -> Option<usize> {
-    best(candidates, asked.order(), asked.question.tie, asked.cluster)
+pub fn pick(candidates: &[Arc<Candidate>], unplaced: Unplaced<'_>) -> Option<usize> {
+    best(candidates, unplaced.order(), unplaced.question.tie, unplaced.cluster)
 }
 
 fn best(
@@ -84,7 +84,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{Candidate, best};
-    use crate::cycle::Tie;
+    use crate::judging::Tie;
     use crate::model::{self, Meta, Node};
     use crate::program::{CRITERIA, Criterion, TieBreak};
     use crate::snapshot::Cluster;

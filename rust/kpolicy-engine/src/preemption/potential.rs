@@ -5,27 +5,27 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::cycle::NodeRejection;
+use crate::judging::NodeRejection;
 use crate::rules::{Code, PreparedFilter, Rejection};
 use crate::snapshot::NodeSlot;
 
-use super::Asked;
+use super::Unplaced;
 
 /// In order of names.
-pub fn nodes(asked: Asked<'_>) -> Vec<NodeSlot> {
-    let ranked = asked.cluster.nodes().by_rank();
-    if let Some((_, status)) = &asked.rejected.pre_filter {
+pub fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
+    let ranked = unplaced.cluster.nodes().by_rank();
+    if let Some((_, status)) = &unplaced.rejected.pre_filter {
         let any = status.rejection == Rejection::Unschedulable;
         return if any { ranked.to_vec() } else { Vec::new() };
     }
-    let mut is_potential = vec![false; asked.cluster.nodes().slots()];
+    let mut is_potential = vec![false; unplaced.cluster.nodes().slots()];
     let mut known: FxHashMap<(usize, Code), Rejection> = FxHashMap::default();
-    for node in &asked.rejected.nodes {
-        let rejection = if describes_by_code(asked, node) {
+    for node in &unplaced.rejected.nodes {
+        let rejection = if describes_by_code(unplaced, node) {
             let known = known.entry((node.filter, node.code));
-            *known.or_insert_with(|| rejection_of(asked, node))
+            *known.or_insert_with(|| rejection_of(unplaced, node))
         } else {
-            rejection_of(asked, node)
+            rejection_of(unplaced, node)
         };
         if let Some(cell) = is_potential.get_mut(node.slot.index()) {
             *cell = rejection == Rejection::Unschedulable;
@@ -36,21 +36,21 @@ pub fn nodes(asked: Asked<'_>) -> Vec<NodeSlot> {
 }
 
 /// How one node was rejected.
-pub fn rejection(asked: Asked<'_>, slot: NodeSlot) -> Rejection {
-    if let Some((_, status)) = &asked.rejected.pre_filter {
+pub fn rejection(unplaced: Unplaced<'_>, slot: NodeSlot) -> Rejection {
+    if let Some((_, status)) = &unplaced.rejected.pre_filter {
         return status.rejection;
     }
-    let node = asked.rejected.nodes.iter().find(|node| node.slot == slot);
-    node.map_or(Rejection::Unresolvable, |node| rejection_of(asked, node))
+    let node = unplaced.rejected.nodes.iter().find(|node| node.slot == slot);
+    node.map_or(Rejection::Unresolvable, |node| rejection_of(unplaced, node))
 }
 
-fn rejection_of(asked: Asked<'_>, node: &NodeRejection) -> Rejection {
-    let status = asked.rejected.status(node, asked.prepared, asked.cluster);
+fn rejection_of(unplaced: Unplaced<'_>, node: &NodeRejection) -> Rejection {
+    let status = unplaced.rejected.status(node, unplaced.prepared, unplaced.cluster);
     status.map_or(Rejection::Unresolvable, |status| status.rejection)
 }
 
 /// Whether another node with the same code is rejected in the same way.
-fn describes_by_code(asked: Asked<'_>, node: &NodeRejection) -> bool {
-    let filter = asked.prepared.get(node.filter).copied().flatten();
+fn describes_by_code(unplaced: Unplaced<'_>, node: &NodeRejection) -> bool {
+    let filter = unplaced.prepared.get(node.filter).copied().flatten();
     node.status.is_none() && filter.is_some_and(PreparedFilter::describes_by_code)
 }

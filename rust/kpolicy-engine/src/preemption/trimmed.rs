@@ -3,13 +3,13 @@
 //! Owns what is still good of it when the answers are there, and picks one. Assumes that extenders
 //! chose among candidates of [`super::candidates`], though they may name other victims on a node. A
 //! node on which the pod would not fit once the named victims are gone is left out: evicting them
-//! would be in vain. So is one with a victim that the policy does not let go. Must not know how extenders are asked.
+//! would be in vain. So is one with a victim that the policy does not let go. Must not know how extenders are unplaced.
 
 use std::sync::Arc;
 
 use super::dry_run::makes_room;
 use super::victims::Evictable;
-use super::{Asked, Attempt, Candidate, eligibility, pick};
+use super::{Attempt, Candidate, Unplaced, eligibility, pick};
 
 /// What extenders said of the candidates.
 #[derive(Debug, Clone, Default)]
@@ -24,22 +24,24 @@ pub struct Trimmed {
 }
 
 /// Picks among what is left.
-pub fn among(asked: Asked<'_>, candidates: &[Arc<Candidate>], failure: &str) -> Attempt {
-    if let Some(why) = eligibility::refusal(asked) {
+pub fn among(unplaced: Unplaced<'_>, candidates: &[Arc<Candidate>], failure: &str) -> Attempt {
+    if let Some(why) = eligibility::refusal(unplaced) {
         return Attempt::NotEligible(why);
     }
     if !failure.is_empty() {
         return Attempt::Failed(failure.to_owned());
     }
-    let nodes = asked.cluster.nodes();
-    let evictable = Evictable::of(asked);
+    let nodes = unplaced.cluster.nodes();
+    let evictable = Evictable::of(unplaced);
     let is_good = |candidate: &&Arc<Candidate>| {
         let node = nodes.view(candidate.slot);
         let victims = &candidate.victims;
-        node.is_some_and(|node| evictable.allows(victims, node) && makes_room(asked, node, victims))
+        node.is_some_and(|node| {
+            evictable.allows(victims, node) && makes_room(unplaced, node, victims)
+        })
     };
     let candidates: Vec<_> = candidates.iter().filter(is_good).cloned().collect();
-    match pick::pick(&candidates, asked) {
+    match pick::pick(&candidates, unplaced) {
         Some(chosen) => Attempt::Found { candidates, chosen },
         None => Attempt::NoneLeft,
     }

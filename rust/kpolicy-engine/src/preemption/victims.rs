@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::rules::expression::PreparedVictims;
 use crate::snapshot::{NodeView, Pod};
 
-use super::Asked;
+use super::Unplaced;
 
 /// Who may be evicted for one pod: those that matter less, and of them those that the policy lets go.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub struct Evictable<'a> {
 }
 
 impl<'a> Evictable<'a> {
-    pub fn of(asked: Asked<'a>) -> Self {
-        let pod = asked.question.pod.as_ref();
-        let policy = asked.profile.victims().map(|rule| rule.prepared(pod, asked.cluster));
+    pub fn of(unplaced: Unplaced<'a>) -> Self {
+        let pod = unplaced.question.pod.as_ref();
+        let policy = unplaced.profile.victims().map(|rule| rule.prepared(pod, unplaced.cluster));
         Self { pod, policy }
     }
 

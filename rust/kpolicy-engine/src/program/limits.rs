@@ -2,7 +2,7 @@
 
 use crate::rules::expression::{COST_PER_CYCLE_MAX, Limits};
 
-use super::reader::{CONFLICT, Fields, Refusals};
+use crate::fields::{CONFLICT, Fields, Refusals};
 
 /// One of each policy, in their order; where the program has none, no policy says anything.
 pub(super) fn read(

@@ -6,20 +6,17 @@
 mod limits;
 mod preemption;
 mod profile;
-mod reader;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::api::Refusal;
+use crate::fields::{CONFLICT, Fields, Refusals, UNKNOWN};
 use crate::model::{ApiPaths, Kind};
 
 pub use preemption::{CRITERIA, Criterion, Enough, Preemption};
 pub use profile::Profile;
-pub use reader::{
-    BAD_EXPRESSION, CONFLICT, Fields, MISSING, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE,
-};
 
 /// The version of the document that this engine reads.
 const FORMAT: i64 = 1;

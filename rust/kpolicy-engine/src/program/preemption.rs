@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::rules::expression::{self, Limits, VictimRule};
 
-use super::reader::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
+use crate::fields::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 
 /// What decides between candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::rules::volume_binding::VolumeBinding;
 use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
 
 use super::preemption::{self, Preemption};
-use super::reader::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
+use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
 const WEIGHT_MAX: i64 = 1_000_000;

@@ -4,7 +4,7 @@
 //! Plugins that neither filter nor score (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not
 //! rules: gates and order hold always.
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 use super::{
     Filter, Score, dynamic_resources, equal_priority, image_locality, inter_pod_affinity,

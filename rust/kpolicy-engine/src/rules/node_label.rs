@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::fields::{Fields, Refusals};
 use crate::model::Labels;
-use crate::program::{Fields, Refusals};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Score, Status};
@@ -130,7 +130,7 @@ mod tests {
 
     use super::{NodeLabel, from_args};
     use crate::event::{Event, Occurrence};
-    use crate::program::{Fields, Refusals};
+    use crate::fields::{Fields, Refusals};
     use crate::rules::pod_topology_spread::testing::{cluster, pod, row, scores, verdicts};
     use crate::rules::{Filter, Score};
     use crate::snapshot::NodeParts;

@@ -4,8 +4,8 @@
 //! standard deviation of the used shares; requests count without defaults; pods that ask for none of
 //! the resources are not scored.
 
+use crate::fields::{Fields, Refusals};
 use crate::intern::Name;
-use crate::program::{Fields, Refusals};
 use crate::resources::names;
 use crate::snapshot::columns::{self, Columns, approximate};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::intern::{Name, Shared};
-use crate::program::{Fields, Refusals, UNKNOWN};
 use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::columns::{self, Columns};
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};

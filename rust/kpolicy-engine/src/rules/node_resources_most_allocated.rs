@@ -3,7 +3,7 @@
 //! Clause: `MostRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit` scores so as
 //! well, but for resources that a node lacks.
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 use super::resource_args::resources;
 use super::resource_mean::{Form, ResourceMean};

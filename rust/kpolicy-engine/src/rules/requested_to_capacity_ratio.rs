@@ -2,7 +2,7 @@
 //!
 //! Clause: `requestedToCapacityRatioArguments` of kube-scheduler up to 1.22.
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 use super::resource_args::{resources, shape};
 use super::resource_mean::{Form, ResourceMean};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{Fields, OUT_OF_RANGE, Refusals};
+use crate::fields::{Fields, OUT_OF_RANGE, Refusals};
 use crate::resources::names;
 
 use super::resource_scoring::WeightedResource;

@@ -4,8 +4,8 @@
 //! most on any feasible node; in a zone that counts a third, and the zone's pods two thirds. A pod
 //! with topology spread constraints of its own is left to them.
 
+use crate::fields::{Fields, OUT_OF_RANGE, Refusals};
 use crate::model::{Kind, Selector};
-use crate::program::{Fields, OUT_OF_RANGE, Refusals};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::default_selector::{self, DefaultSelector, Sources};
@@ -140,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     use super::{SelectorSpread, Sources, from_args, score, share_left};
-    use crate::program::{Fields, Refusals};
+    use crate::fields::{Fields, Refusals};
     use crate::rules::Score;
     use crate::rules::pod_topology_spread::testing::{
         cluster, constraint, follows_score, pod, row, scores, service, spread_pod,

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::event::Occurrence;
 use crate::model::{self, Kind, Object};
 
 use super::Cluster;
 use super::log::Change;
 use super::node::{NodeParts, NodeSlot};
 use super::objects::Replaced;
+use super::occurrence::Occurrence;
 use super::pod::Pod;
 use super::pods::{Place, PodEntry};
 use super::promises::{key_of, object_of};

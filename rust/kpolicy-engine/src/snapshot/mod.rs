@@ -14,6 +14,7 @@ pub mod log;
 pub mod node;
 pub mod nodes;
 pub mod objects;
+pub mod occurrence;
 pub mod pod;
 pub mod pods;
 pub mod promises;
@@ -32,6 +33,7 @@ pub use log::{Change, Changes, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
 pub use nodes::Nodes;
 pub use objects::Objects;
+pub use occurrence::Occurrence;
 pub use pod::Pod;
 pub use pods::{Nominations, Place, PodEntry, Pods};
 
@@ -90,6 +92,13 @@ impl Cluster {
 
     pub fn generation(&self) -> u64 {
         self.log.generation()
+    }
+
+    /// The changes since a generation, if there are few enough to be looked at one by one.
+    pub fn changes_since(&self, seen: Option<u64>) -> Option<(u64, Changes<'_>)> {
+        let seen = seen?;
+        let changes = self.log.since(seen)?;
+        (changes.len() <= self.nodes.len()).then_some((seen, changes))
     }
 
     /// A name as pods and nodes hold it, if any does.

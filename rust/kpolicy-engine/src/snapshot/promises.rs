@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::Occurrence;
 use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim};
 
 use super::Cluster;
 use super::objects::{Kept, Replaced};
+use super::occurrence::Occurrence;
 
 /// Kind, namespace and name.
 pub(super) type ObjectKey = (Kind, Box<str>, Box<str>);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kpolicy_cel::{Expression, Type};
 use serde_json::Value;
 
+use crate::fields::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 use crate::model::ApiPaths;
-use crate::program::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 use crate::rules::{Normalization, Rejection};
 
 use super::allowance::{Allowance, Ledger, Limits};

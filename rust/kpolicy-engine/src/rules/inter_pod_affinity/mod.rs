@@ -11,7 +11,7 @@ mod hints;
 mod score;
 mod terms;
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 pub const NAME: &str = "InterPodAffinity";
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::fields::{Fields, Refusals};
 use crate::model::{NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator};
-use crate::program::{Fields, Refusals};
 
 use super::{AddedAffinity, NodeAffinity};
 

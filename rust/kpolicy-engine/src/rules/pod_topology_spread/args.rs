@@ -1,7 +1,7 @@
 //! The plugin's arguments: which constraints pods have that state none.
 
+use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals};
 use crate::model::SpreadConstraint;
-use crate::program::{CONFLICT, Fields, OUT_OF_RANGE, Refusals};
 
 use super::PodTopologySpread;
 
@@ -101,7 +101,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{PodTopologySpread, from_args};
-    use crate::program::{Fields, Refusals};
+    use crate::fields::{Fields, Refusals};
 
     fn read(args: &Value) -> Result<PodTopologySpread, Vec<String>> {
         let mut refusals = Refusals::default();

@@ -10,7 +10,7 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 pub const NAME: &str = "ServiceAffinity";
 

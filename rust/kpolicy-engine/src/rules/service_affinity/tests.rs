@@ -1,8 +1,8 @@
 //! Verdicts and scores on small clusters, worked out by hand.
 
 use super::{ServiceAffinity, from_args};
+use crate::fields::{Fields, Refusals};
 use crate::model;
-use crate::program::{Fields, Refusals};
 use crate::rules::pod_topology_spread::testing::{
     cluster, follows_filter, follows_score, labels, node, pod, row, scores, service, verdicts,
 };

@@ -18,11 +18,11 @@ mod needs;
 mod progress;
 mod provisioning;
 
-use crate::program::{Fields, Refusals};
+use crate::fields::{Fields, Refusals};
 
 pub use decide::{Binding, Bindings, decide, is_to_mark, names};
 pub use needs::selected_node;
-pub use progress::{AwaitedVolume, VolumeProgress, progress};
+pub use progress::progress;
 
 pub const NAME: &str = "VolumeBinding";
 

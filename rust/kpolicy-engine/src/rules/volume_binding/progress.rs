@@ -4,37 +4,12 @@
 //! than what was written for the pod says nothing yet; a volume must still name a claim, a claim its
 //! node, and both be within the node's reach, or the pod is placed anew.
 
-use std::sync::Arc;
-
+use crate::api::{AwaitedVolume, VolumeProgress};
 use crate::model::{Kind, PersistentVolume, PersistentVolumeClaim};
 use crate::snapshot::{Cluster, Node, PodEntry};
 
 use super::bound::{Bound, Reach};
 use super::needs::{is_bound, selected_node};
-
-/// A claim whose binding is waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AwaitedVolume {
-    /// Of the pod.
-    pub uid: Arc<str>,
-    /// Where the pod was placed.
-    pub node: Arc<str>,
-    pub claim: Box<str>,
-    /// Empty: it is being provisioned.
-    pub volume: Box<str>,
-    /// That the API server gave to what was written; empty if nothing was.
-    pub version: Box<str>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum VolumeProgress {
-    Waiting,
-    Bound,
-    /// It will not be bound so: the pod is to be placed anew.
-    Failed(String),
-    /// The pod is gone, or is on another node.
-    Gone,
-}
 
 /// Why it goes no further: not yet, or not at all.
 type Stop = VolumeProgress;

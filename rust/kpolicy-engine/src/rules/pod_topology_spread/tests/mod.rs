@@ -8,8 +8,8 @@ mod scores;
 
 use super::testing::{cluster, row};
 use super::{PodTopologySpread, from_args};
+use crate::fields::{Fields, Refusals};
 use crate::model;
-use crate::program::{Fields, Refusals};
 use crate::rules::{Filter, PreparedFilter};
 use crate::snapshot::Cluster;
 

@@ -14,7 +14,7 @@ use super::verdicts::{PreparedFilters, Rejected, conflicting};
 
 /// Which nodes are left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
+pub enum NodesToCheck {
     All,
     /// In order of names; names of no node are left out.
     Only {
@@ -23,11 +23,11 @@ pub enum Left {
     },
 }
 
-pub fn before_nodes(
+pub fn run(
     profile: &Profile,
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
-) -> Result<Left, Rejected> {
+) -> Result<NodesToCheck, Rejected> {
     let mut last: Option<(usize, Status)> = None;
     let mut only: Option<NodeNames> = None;
     let mut narrowed_by: Vec<usize> = Vec::new();
@@ -60,8 +60,8 @@ pub fn before_nodes(
         return Err(Rejected::by_pre_filter(position, status));
     }
     Ok(match only {
-        None => Left::All,
-        Some(names) => Left::Only {
+        None => NodesToCheck::All,
+        Some(names) => NodesToCheck::Only {
             slots: names.iter().filter_map(|name| cluster.nodes().find(name)).collect(),
             narrowed_by,
         },

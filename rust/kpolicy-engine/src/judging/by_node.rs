@@ -9,7 +9,6 @@ use rustc_hash::FxHashMap;
 
 use crate::snapshot::{Change, Cluster, NodeSlot, NodeView, Pod};
 
-use super::totals::changes_since;
 use super::verdicts::PreparedFilters;
 
 #[derive(Debug)]
@@ -66,7 +65,8 @@ impl<T> ByNode<T> {
             is_local: prepared.iter().flatten().all(|filter| filter.is_local()),
         };
         let seen = self.seen.replace(cluster.generation());
-        let changes = changes_since(seen, cluster)
+        let changes = cluster
+            .changes_since(seen)
             .filter(|(seen, _)| !is_rewritten(*seen) && self.rests_on == rests_on);
         self.rests_on = rests_on;
         let Some((_, changes)) = changes else {

@@ -1,25 +1,25 @@
 //! Why no node will have a pod, in full: the text, the rules, and what came of making room.
 //!
-//! Owns [`Refusal`], and when one is as good as new: for a pod of the same shape that matters as much,
+//! Owns [`FitError`], and when one is as good as new: for a pod of the same shape that matters as much,
 //! as long as nothing moved at all. What rests on a lot that was drawn, or on who asks, is not kept.
 
 use std::sync::Arc;
 
 use crate::message::{self, Histogram, NO_NODES};
-use crate::preemption::{Asked, Trimmed};
+use crate::preemption::{Trimmed, Unplaced};
 use crate::rules::Rejection;
 use crate::snapshot::{Cluster, Pod};
 
 use super::post_filter::Room;
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FitError {
     pub message: Arc<str>,
     /// Names of the rejecting rules, sorted.
     pub rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
     pub rules: Vec<usize>,
-    /// By what the pod was rejected as a whole, if no node was asked.
+    /// By what the pod was rejected as a whole, if no node was unplaced.
     pub before_nodes: Option<Rejection>,
     pub room: Room,
 }
@@ -33,7 +33,30 @@ pub enum Say<'a> {
     Room(&'a Trimmed),
 }
 
-impl Refusal {
+impl FitError {
+    /// What the user reads of a pod that fits nowhere, and for which this came of making room.
+    pub fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
+        let Unplaced { profile, rejected, prepared, cluster, .. } = unplaced;
+        let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
+        let histogram = match before {
+            Some(_) => Histogram::default(),
+            None => rejected.histogram(profile, prepared, cluster),
+        };
+        let text = message::fit_error(
+            cluster.nodes().len(),
+            before.as_deref().unwrap_or_default(),
+            &histogram,
+            &room.message,
+        );
+        Self {
+            message: text.into(),
+            rejected_by: rejected.rejected_by(profile),
+            rules: rejected.rules(),
+            before_nodes: rejected.pre_filter.as_ref().map(|(_, status)| status.rejection),
+            room,
+        }
+    }
+
     /// Clause: where there are no nodes, an earlier nomination is void.
     pub fn without_nodes() -> Self {
         let room = Room { is_tried: true, ..Room::default() };
@@ -47,11 +70,11 @@ impl Refusal {
     }
 }
 
-/// A refusal and all that it rests on besides the shape.
+/// A fit_error and all that it rests on besides the shape.
 #[derive(Debug)]
-pub struct Remembered {
+pub struct FitErrorMemo {
     rests_on: RestsOn,
-    refusal: Arc<Refusal>,
+    fit_error: Arc<FitError>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -75,16 +98,16 @@ impl RestsOn {
     }
 }
 
-impl Remembered {
+impl FitErrorMemo {
     /// Of one worked out just now. `None` where it may be another for the next pod alike.
-    pub fn of(refusal: &Arc<Refusal>, pod: &Pod, cluster: &Cluster) -> Option<Self> {
-        let rests_on = RestsOn::of(pod, cluster).filter(|_| refusal.room.is_settled)?;
-        Some(Self { rests_on, refusal: Arc::clone(refusal) })
+    pub fn of(fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) -> Option<Self> {
+        let rests_on = RestsOn::of(pod, cluster).filter(|_| fit_error.room.is_settled)?;
+        Some(Self { rests_on, fit_error: Arc::clone(fit_error) })
     }
 
-    /// The refusal, if it is what the pod would get.
-    pub fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<Refusal>> {
-        (RestsOn::of(pod, cluster)? == self.rests_on).then_some(&self.refusal)
+    /// The fit_error, if it is what the pod would get.
+    pub fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<FitError>> {
+        (RestsOn::of(pod, cluster)? == self.rests_on).then_some(&self.fit_error)
     }
 }
 
@@ -95,28 +118,5 @@ impl<'a> Say<'a> {
             Say::Room(trimmed) => Some(trimmed),
             Say::Nothing | Say::Nodes => None,
         }
-    }
-}
-
-/// Works out what the user reads of a pod that fits nowhere, and for which this came of making room.
-pub fn refuse(asked: Asked<'_>, room: Room) -> Refusal {
-    let Asked { profile, rejected, prepared, cluster, .. } = asked;
-    let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
-    let histogram = match before {
-        Some(_) => Histogram::default(),
-        None => rejected.histogram(profile, prepared, cluster),
-    };
-    let text = message::fit_error(
-        cluster.nodes().len(),
-        before.as_deref().unwrap_or_default(),
-        &histogram,
-        &room.message,
-    );
-    Refusal {
-        message: text.into(),
-        rejected_by: rejected.rejected_by(profile),
-        rules: rejected.rules(),
-        before_nodes: rejected.pre_filter.as_ref().map(|(_, status)| status.rejection),
-        room,
     }
 }

@@ -10,33 +10,33 @@ use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Meter;
 
-use super::argued::{Argued, Forks};
 use super::by_node::ByNode;
+use super::hypothetical::{Forks, HypotheticalNode};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 /// What is known of nodes with their nominated pods on them: how each rejects a pod, if it does.
-pub type Crowds = ByNode<Option<NodeRejection>>;
+pub type NominatedMemo = ByNode<Option<NodeRejection>>;
 
-/// Nodes that a nominated pod closes to this one. `crowds` is up to date and good for the pod.
+/// Nodes that a nominated pod closes to this one. `nominated_memo` is up to date and good for the pod.
 pub fn rejections(
     pod: &Pod,
     program: &Program,
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
-    crowds: &mut Crowds,
+    nominated_memo: &mut NominatedMemo,
 ) -> Vec<NodeRejection> {
     let mut rejections = Vec::new();
     for name in cluster.nominations().nodes() {
         let slot = cluster.nodes().find(name);
         let Some(node) = slot.and_then(|slot| cluster.nodes().view(slot)) else { continue };
-        if let Some(known) = crowds.get(node, cluster) {
+        if let Some(known) = nominated_memo.get(node, cluster) {
             rejections.extend(known.clone());
             continue;
         }
         let pods = ahead_of(pod, name, program, cluster);
         let found = with_pods(node.slot, &pods, prepared, cluster);
         rejections.extend(found.clone());
-        crowds.keep(node, cluster, found);
+        nominated_memo.keep(node, cluster, found);
     }
     rejections
 }
@@ -75,7 +75,8 @@ pub fn with_pods(
     if pods.is_empty() {
         return None;
     }
-    let mut crowded = Argued::of(cluster.nodes().view(slot)?, Forks::of(prepared), cluster);
+    let mut crowded =
+        HypotheticalNode::of(cluster.nodes().view(slot)?, Forks::of(prepared), cluster);
     for pod in pods {
         crowded.put(pod);
     }

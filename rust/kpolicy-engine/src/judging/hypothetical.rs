@@ -23,13 +23,13 @@ impl Forks {
 }
 
 #[derive(Debug)]
-pub struct Argued<'a> {
+pub struct HypotheticalNode<'a> {
     cluster: &'a Cluster,
     node: Imagined<'a>,
     filters: Forks,
 }
 
-impl<'a> Argued<'a> {
+impl<'a> HypotheticalNode<'a> {
     /// The node as it is.
     pub fn of(node: NodeView<'a>, filters: Forks, cluster: &'a Cluster) -> Self {
         let node = Imagined { slot: node.slot, node: node.node, load: node.load.clone() };
@@ -48,11 +48,11 @@ impl<'a> Argued<'a> {
             load.put(Arc::clone(pod));
         }
         let imagined = Imagined { slot: node.slot, node: node.node, load };
-        let mut argued = Self { cluster, node: imagined, filters };
+        let mut hypothetical = Self { cluster, node: imagined, filters };
         for pod in node.load.pods.iter().filter(|pod| is_taken(pod)) {
-            argued.tell_taken(pod);
+            hypothetical.tell_taken(pod);
         }
-        argued
+        hypothetical
     }
 
     /// The same assumption, to be carried further.
@@ -94,7 +94,7 @@ impl<'a> Argued<'a> {
         })
     }
 
-    /// What a verdict of [`Argued::rejection`] means, as long as nothing was put or taken since.
+    /// What a verdict of [`HypotheticalNode::rejection`] means, as long as nothing was put or taken since.
     pub fn describe(&self, filter: usize, code: Code) -> Option<Status> {
         let filter = self.filters.0.get(filter)?.as_ref()?;
         Some(filter.describe(self.cluster, self.node.view(), code))

@@ -1,0 +1,22 @@
+//! The judging of nodes for one pod: prepared filters, what they say, and what they would say of a
+//! node with other pods on it.
+//!
+//! Knows the snapshot, the rules and the program. Must not know preemption or the cycle, which both
+//! build on it, nor keep anything between decisions except what its caller holds for it.
+
+mod by_node;
+mod failure;
+mod hypothetical;
+pub mod nominated;
+pub mod pre_filter;
+mod question;
+mod tie;
+pub mod verdicts;
+
+pub use by_node::ByNode;
+pub use failure::{filter_failure, pre_filter_failure, pre_score_failure};
+pub use hypothetical::{Forks, HypotheticalNode};
+pub use nominated::{ahead_of, behind};
+pub use question::Question;
+pub use tie::{Tie, choose};
+pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};

@@ -1,0 +1,18 @@
+//! What a decision is about, besides the snapshot.
+
+use std::sync::Arc;
+
+use crate::program::Program;
+use crate::snapshot::Pod;
+
+use super::Tie;
+
+/// One pod to be placed, by which program, and how ties are broken.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    pub pod: &'a Arc<Pod>,
+    pub program: &'a Program,
+    /// Position of the profile that serves the pod.
+    pub profile: usize,
+    pub tie: Tie,
+}
