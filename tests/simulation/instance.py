@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from kpolicy.clock import SystemClock
+from kpolicy.clock import SystemClock, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
@@ -79,16 +79,10 @@ class VirtualElectorThread:
 
     async def _run(self) -> None:
         async with self._client:
-            running = asyncio.ensure_future(self._elector.run())
-            stopping = asyncio.ensure_future(self._stop.wait())
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if running.done():
-                running.result()
+            if await first_of(self._elector.run(), self._stop.wait()):
+                await self._elector.release()
+            else:
                 self._on_lost()
-                return
-            running.cancel()
-            await self._elector.release()
 
 
 @dataclass(slots=True)

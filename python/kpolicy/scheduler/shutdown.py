@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.problem_codes import FINDINGS, TASK_DIED, Problem
@@ -44,14 +44,7 @@ class Stopping:
 
     async def or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
         """What the work gives, or None when the end was sooner."""
-        working = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._event.wait())
-        try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            return working.result() if working.done() else None
-        finally:
-            working.cancel()
-            stopping.cancel()
+        return await first_of(work, self.wait())
 
 
 _log = logging.getLogger(__name__)

@@ -206,7 +206,7 @@ def wire(given: Given, group: asyncio.TaskGroup) -> Parts:
     observe_preemptions(metrics, preemptions)
     observe_engine(metrics, statistics)
     observe_extenders(metrics, in_force, extended)
-    comparer = Comparer(client, thread, queue, sink, clock)
+    comparer = Comparer(client, thread, queue, sink, clock, group=group)
     observe_comparer(metrics, comparer)
     return Parts(
         queue,

@@ -11,9 +11,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
@@ -146,20 +146,11 @@ class Binds:
     async def drain(self, seconds: float) -> bool:
         """Wait for binds under way, at most so long; `run` must be running. Pods that wait for
         volumes are left to whoever leads next: what was written for them stands."""
-
-        async def none_open() -> None:
+        async with self._clock.move_on_after(seconds):
             while self._open > self._waiting:
                 self._settled.clear()
                 await self._settled.wait()
-
-        ended = asyncio.ensure_future(none_open())
-        deadline = asyncio.ensure_future(self._clock.sleep(seconds))
-        try:
-            await asyncio.wait({ended, deadline}, return_when=asyncio.FIRST_COMPLETED)
-            return self._open <= self._waiting
-        finally:
-            ended.cancel()
-            deadline.cancel()
+        return self._open <= self._waiting
 
     async def _bind(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
         about(pod_try)
@@ -235,13 +226,13 @@ class Binds:
         the time when it is withdrawn stands, as by kube-scheduler."""
         self._waiting += 1
         self._on_work()
-        work = asyncio.ensure_future(self._pre_binder.pre_bind(pod, decision))
-        waits: tuple[asyncio.Future[Any], ...] = (work, taken_back)
+
+        async def withdrawn() -> BindEnd:
+            return await asyncio.shield(taken_back)
+
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return work.result() if work.done() else taken_back.result()
+            return await first_of(self._pre_binder.pre_bind(pod, decision), withdrawn())
         finally:
-            work.cancel()
             self._waiting -= 1
 
     async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
@@ -282,13 +273,8 @@ class Binds:
 
     async def _linger(self) -> None:
         """Let good news gather; bad news cuts it short."""
-        timer = asyncio.ensure_future(self._clock.sleep(limits.SETTLE_LINGER_S))
-        urgent = asyncio.ensure_future(self._urgent.wait())
-        try:
-            await asyncio.wait({timer, urgent}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            urgent.cancel()
+        async with self._clock.move_on_after(limits.SETTLE_LINGER_S):
+            await self._urgent.wait()
         self._urgent.clear()
 
     async def _settle(self) -> None:

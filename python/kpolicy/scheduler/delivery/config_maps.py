@@ -133,14 +133,10 @@ class ConfigMapWatches:
         self._moved = asyncio.Event()
 
     async def _within_time(self, work: Coroutine[Any, Any, None]) -> bool:
-        waiting = asyncio.ensure_future(work)
-        timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
-        try:
-            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
-            return bool(waiting.done())
-        finally:
-            waiting.cancel()
-            timer.cancel()
+        async with self._clock.move_on_after(limits.ADDED_RESOURCE_SYNC_S):
+            await work
+            return True
+        return False
 
 
 def _task_name(name: ConfigMapName) -> str:

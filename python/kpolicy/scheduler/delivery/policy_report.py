@@ -92,14 +92,9 @@ class PolicyReport:
             if written:
                 await self._clock.sleep(limits.STATUS_PERIOD_S)
                 continue
-            timer = asyncio.ensure_future(self._clock.sleep(limits.POLICY_RETRY_S))
-            news = asyncio.ensure_future(self._news.wait())
             pulse.beat()
-            try:
-                await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                timer.cancel()
-                news.cancel()
+            async with self._clock.move_on_after(limits.POLICY_RETRY_S):
+                await self._news.wait()
             self._news.set()
 
     def _tell(self, last: Reloaded) -> None:

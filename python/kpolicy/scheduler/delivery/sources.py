@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kpolicy.clock import Clock
+from kpolicy.clock import Clock, first_of
 from kpolicy.policy.assembly.params import wanted_config_maps
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
@@ -287,14 +287,7 @@ class WithConfigMaps:
             works.append(self._watches.differ(self._seen))
         if self._is_unread:  # nothing else would tell that it can be read by now
             works.append(self._clock.sleep(limits.POLICY_RETRY_S))
-        tasks = [asyncio.ensure_future(work) for work in works]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
+        await first_of(*works)
 
     def of(self, sources: Sequence[Source]) -> WithConfigMaps:
         """The same of other policies."""

@@ -122,15 +122,9 @@ class WholeNodes:
             self._running = True
             pulse = self._heartbeats.of(_TASK, INFORMER_SILENT_S_MAX)
             self._group.create_task(self._informer.run(pulse), name=_TASK)
-        synced = asyncio.ensure_future(self._informer.wait_synced())
-        deadline = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
-        try:
-            await asyncio.wait({synced, deadline}, return_when=asyncio.FIRST_COMPLETED)
-            if synced.done():
-                return self._nodes.by_name
-        finally:
-            synced.cancel()
-            deadline.cancel()
+        async with self._clock.move_on_after(limits.ADDED_RESOURCE_SYNC_S):
+            await self._informer.wait_synced()
+            return self._nodes.by_name
         return "the list of nodes for extenders is not whole yet"
 
 

@@ -142,10 +142,5 @@ class Cycle:
             await self._work.wait()
             return
         left_s = (ends_ns - self._clock.monotonic_ns()) / NANOSECONDS
-        timer = asyncio.ensure_future(self._clock.sleep(max(0.0, left_s)))
-        poked = asyncio.ensure_future(self._work.wait())
-        try:
-            await asyncio.wait({timer, poked}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            poked.cancel()
+        async with self._clock.move_on_after(left_s):
+            await self._work.wait()

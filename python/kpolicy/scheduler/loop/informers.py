@@ -94,15 +94,9 @@ class Informers:
         started = [self._start(resource) for resource in readable]
         if not self.synced or not (started or again):
             return None
-        waiting = asyncio.ensure_future(_all_whole(started, again))
-        timer = asyncio.ensure_future(self._clock.sleep(limits.ADDED_RESOURCE_SYNC_S))
-        try:
-            await asyncio.wait({waiting, timer}, return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                return None
-        finally:
-            waiting.cancel()
-            timer.cancel()
+        async with self._clock.move_on_after(limits.ADDED_RESOURCE_SYNC_S):
+            await _all_whole(started, again)
+            return None
         late = ", ".join([*(resource.name for resource in readable), *anew])
         text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
         return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")

@@ -59,7 +59,7 @@ class Preemptions:
         self._on_work = on_work
         self._window = asyncio.Semaphore(in_flight_max)
         # By uid: two pods may have a victim in common, which goes once.
-        self._evicting: dict[str, asyncio.Task[EvictionOutcome]] = {}
+        self._evicting: dict[str, asyncio.Future[EvictionOutcome]] = {}
         self._open = 0
         self._ended = asyncio.Event()
         self.outcomes: Counter[str] = Counter()
@@ -78,20 +78,11 @@ class Preemptions:
 
     async def drain(self, seconds: float) -> bool:
         """Wait for those under way, at most so long."""
-
-        async def none_open() -> None:
+        async with self._clock.move_on_after(seconds):
             while self._open:
                 self._ended.clear()
                 await self._ended.wait()
-
-        ended = asyncio.ensure_future(none_open())
-        deadline = asyncio.ensure_future(self._clock.sleep(seconds))
-        try:
-            await asyncio.wait({ended, deadline}, return_when=asyncio.FIRST_COMPLETED)
-            return not self._open
-        finally:
-            ended.cancel()
-            deadline.cancel()
+        return not self._open
 
     def _displace(self, wanted: Plan) -> None:
         """Clause: pods whose claims give way look for another place at once."""
@@ -110,7 +101,9 @@ class Preemptions:
             room.give_up(f"the nomination to {wanted.node} could not be written")
         room.spent("write nomination", started_ns, self._clock.now_ns(), failure=room.trouble)
         for evictions in (wanted.together, wanted.last):
-            await asyncio.gather(*(self._evict(eviction, room) for eviction in evictions))
+            async with asyncio.TaskGroup() as group:
+                for eviction in evictions:
+                    group.create_task(self._evict(eviction, room))
         wakes = await self._thread.call(
             self._thread.engine.settle_room,
             wanted.pod.uid,
@@ -126,14 +119,9 @@ class Preemptions:
     async def _is_claimed(self, uid: str) -> bool:
         """Whether the API server has the claim. One that never takes it must not hold the pod for
         ever: there may be room for it by now."""
-        writing = asyncio.ensure_future(self._reporter.status.written(uid))
-        deadline = asyncio.ensure_future(self._clock.sleep(limits.ROOM_CLAIM_S_MAX))
-        try:
-            await asyncio.wait({writing, deadline}, return_when=asyncio.FIRST_COMPLETED)
-            return writing.done() and writing.result()
-        finally:
-            writing.cancel()
-            deadline.cancel()
+        async with self._clock.move_on_after(limits.ROOM_CLAIM_S_MAX):
+            return await self._reporter.status.written(uid)
+        return False
 
     def _end(self, room: Room, seconds: float) -> None:
         pod, now_ns = room.plan.pod, self._clock.monotonic_ns()
@@ -160,20 +148,25 @@ class Preemptions:
             shared = self._evicting.get(eviction.uid)
             if shared is not None:
                 outcome = await asyncio.shield(shared)
-                room.take(eviction, outcome)
-                room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
-                return
-            task = asyncio.ensure_future(self._evictor.evict(eviction))
-            self._evicting[eviction.uid] = task
-            try:
-                outcome = await task
-            finally:
-                del self._evicting[eviction.uid]
-        self.outcomes[type(outcome).__name__] += 1
+            else:
+                outcome = await self._evict_once(eviction)
         room.take(eviction, outcome)
         room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
-        if isinstance(outcome, Evicted):
+        if shared is None and isinstance(outcome, Evicted):
             self._reporter.preempted(room.plan, eviction)
+
+    async def _evict_once(self, eviction: Eviction) -> EvictionOutcome:
+        """Whoever wants the same victim meanwhile waits for this request."""
+        answered: asyncio.Future[EvictionOutcome] = asyncio.get_running_loop().create_future()
+        self._evicting[eviction.uid] = answered
+        try:
+            outcome = await self._evictor.evict(eviction)
+            answered.set_result(outcome)
+        finally:
+            answered.cancel()  # only where there is no answer
+            del self._evicting[eviction.uid]
+        self.outcomes[type(outcome).__name__] += 1
+        return outcome
 
     def _is_wanted(self, uid: str) -> bool:
         """Whether the pod still waits for the room: it may be deleted, or bound by someone else."""

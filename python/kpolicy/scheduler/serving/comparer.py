@@ -60,8 +60,16 @@ class _Numbers:
 
 class Comparer:
     def __init__(
-        self, client: ApiClient, thread: EngineThread, queue: Queue, sink: EngineSink, clock: Clock
+        self,
+        client: ApiClient,
+        thread: EngineThread,
+        queue: Queue,
+        sink: EngineSink,
+        clock: Clock,
+        *,
+        group: asyncio.TaskGroup,
     ) -> None:
+        self._group = group
         self._client = client
         self._thread = thread
         self._queue = queue
@@ -74,13 +82,13 @@ class Comparer:
     async def compare(self) -> Compared:
         """Compare and log. Who asks while a comparison runs gets that one's answer."""
         if self._under_way is None or self._under_way.done():
-            self._under_way = asyncio.create_task(self._run(), name="comparer")
+            self._under_way = self._group.create_task(self._run(), name="comparer")
         return await asyncio.shield(self._under_way)
 
     def begin_dump(self) -> None:
         """Compare, and write the queue to the log; one at a time."""
         if self._dumping is None or self._dumping.done():
-            self._dumping = asyncio.create_task(self._dump(), name="dump")
+            self._dumping = self._group.create_task(self._dump(), name="dump")
 
     # --- for metrics -----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.writes.volume_writer import (
@@ -71,12 +71,12 @@ class PreBinds:
         self._thread = thread
         self._clock = clock
         self._waiting: list[_Waiting] = []
-        self._begun = asyncio.Event()
+        # Set when there may be something to ask the engine about.
         self._news = asyncio.Event()
 
     def heard(self, resource: str) -> None:
         """Something of this resource came."""
-        if resource in _READ:
+        if resource in _READ and self._waiting:
             self._news.set()
 
     async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
@@ -108,10 +108,10 @@ class PreBinds:
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Ask about all that wait, as often as there is news of them."""
         while True:
-            self._begun.clear()
             if not self._waiting:
-                pulse.rest(self._begun.is_set)
-                await self._begun.wait()
+                self._news.clear()
+                pulse.rest(self._news.is_set)
+                await self._news.wait()
             pulse.beat()
             self._news.clear()
             asked = list(self._waiting)
@@ -124,36 +124,23 @@ class PreBinds:
                 progress = _first([next(left) for _ in one.volumes])
                 if progress.state != VolumeState.WAITING and not one.progress.done():
                     one.progress.set_result(progress)
-            await self._rest()
+            await self._clock.sleep(limits.VOLUMES_LOOK_S_MIN)
+            async with self._clock.move_on_after(limits.VOLUMES_LOOK_S_MAX):
+                await self._news.wait()
 
     async def _wait(
         self, volumes: tuple[AwaitedVolume, ...], seconds_max: int
     ) -> VolumeProgress | None:
         """None when it took too long."""
-        one = _Waiting(volumes, asyncio.get_running_loop().create_future())
-        self._waiting.append(one)
-        self._begun.set()
-        deadline = asyncio.ensure_future(self._clock.sleep(seconds_max))
+        waiting = _Waiting(volumes, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._news.set()
         try:
-            waits: tuple[asyncio.Future[Any], ...] = (one.progress, deadline)
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return one.progress.result() if one.progress.done() else None
+            async with self._clock.move_on_after(seconds_max):
+                return await waiting.progress
+            return None
         finally:
-            deadline.cancel()
-            one.progress.cancel()
-            self._waiting.remove(one)
-
-    async def _rest(self) -> None:
-        await self._clock.sleep(limits.VOLUMES_LOOK_S_MIN)
-        timer = asyncio.ensure_future(self._clock.sleep(limits.VOLUMES_LOOK_S_MAX))
-        news = asyncio.ensure_future(self._news.wait())
-        begun = asyncio.ensure_future(self._begun.wait())
-        waits: tuple[asyncio.Future[Any], ...] = (timer, news, begun)
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+            self._waiting.remove(waiting)
 
 
 def _patch(pod: QueuedPod, node: str, work: VolumeWork) -> VolumePatch:
@@ -190,16 +177,7 @@ class Nominations:
 
     async def tell(self, pod: QueuedPod, node: str) -> None:
         """Returns once it is written or given up, and in any case before long."""
-        writing = asyncio.ensure_future(self._write(pod, node))
-        deadline = asyncio.ensure_future(self._clock.sleep(limits.NOMINATION_S_MAX))
-        try:
-            await asyncio.wait({writing, deadline}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            writing.cancel()
-            deadline.cancel()
-
-    async def _write(self, pod: QueuedPod, node: str) -> None:
-        async with self._window:
+        async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
             if self._fence():
                 self._status.nominate(pod.namespace, pod.name, pod.uid, node)
                 await self._status.at_rest(pod.uid)

@@ -7,10 +7,15 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from kpolicy.clock import SystemClock
+from kpolicy.cluster.watch.informer import Informer
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.config_maps import HeldConfigMap
 from kpolicy.scheduler.delivery.sources import FixedSource, WithConfigMaps
+from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
@@ -109,3 +114,18 @@ async def test_a_change_in_the_cluster_is_told_and_read() -> None:
     assert isinstance(before, tuple)
     assert len(before) == 1
     assert priority_below(after) == literal(6)
+
+
+async def test_a_list_that_fails_by_a_mistake_of_ours_is_not_taken_for_one_that_came(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(_: Informer) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    name = ConfigMapName("kube-system", "numbers")
+    async with ControlPlane() as control_plane, watching(control_plane) as watches:
+        control_plane.add(config_map("7"))
+        assert isinstance(await watches.held(name), HeldConfigMap)
+        monkeypatch.setattr(Informer, "wait_synced", broken)
+        with pytest.raises(ZeroDivisionError, match="a mistake of ours"):
+            await watches.held(name)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from kpolicy.cluster.watch.informer import Informer
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
@@ -51,3 +54,19 @@ async def test_a_policy_that_comes_back_within_a_moment_costs_no_list() -> None:
             await until(lambda: informers._retiring is None)
             assert {one.resource for one in informers.statistics()} == READ_BY_DEFAULT
             assert {one.lists for one in informers.statistics()} == {1}
+
+
+async def test_a_list_that_fails_by_a_mistake_of_ours_is_not_taken_for_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(_: Informer) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n1"))
+        async with running(control_plane, DEFAULT) as (scheduler, _):
+            assert scheduler._parts is not None
+            monkeypatch.setattr(Informer, "list_anew", broken)
+            with pytest.raises(ExceptionGroup) as failed:
+                await scheduler._parts.informers.ensure([*READ_BY_DEFAULT], ["pods"])
+            assert failed.group_contains(ZeroDivisionError, match="a mistake of ours")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from kpolicy.clock import ManualClock
 from kpolicy.scheduler.limits import NOMINATION_S_MAX, NOMINATIONS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.queue import Queue
@@ -63,3 +65,13 @@ async def test_a_burst_has_a_budget_and_an_end() -> None:
     status.answered.set()
     await nominations.tell(queued("later"), "n2")
     assert status.told[-1] == ("default", "later", "later", "n2")
+
+
+async def test_a_write_that_raises_is_not_taken_for_one_that_was_written() -> None:
+    class BrokenStatus(SlowStatus):
+        async def at_rest(self, uid: str) -> None:
+            raise ZeroDivisionError("a mistake of ours")
+
+    nominations = Nominations(BrokenStatus(), ManualClock(), lambda: True)
+    with pytest.raises(ZeroDivisionError, match="a mistake of ours"):
+        await nominations.tell(queued("a"), "n1")
