@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kpolicy.policy.cel.lower import double_text
 from kpolicy.policy.cel.types import DYN, Type, list_of, map_of, optional_of
-from kpolicy.policy.cel.values import double_text
 
 from .textproto import Message, read
 

@@ -4,9 +4,9 @@
 environment gives the same bytes.
 """
 
-from .compile import compile_expression
-from .environment import CompiledExpression, Environment, Parameter
-from .types import Type, parse_type
+from kpolicy.policy.cel.compile import compile_expression
+from kpolicy.policy.cel.environment import CompiledExpression, Environment, Parameter
+from kpolicy.policy.cel.types import Type, parse_type
 
 __all__ = [
     "CompiledExpression",

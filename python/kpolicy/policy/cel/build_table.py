@@ -12,14 +12,12 @@ import importlib.util
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import lark
 from lark import Lark
 from lark.grammar import Rule
 from lark.lexer import TerminalDef
-
-from .grammar import OPTIONS, patched
 
 TABLE = Path(__file__).with_name("parser_table.py")
 _LINE = 90
@@ -66,3 +64,66 @@ def rendered() -> str:
 
 if __name__ == "__main__":
     TABLE.write_text(rendered(), encoding="utf-8")
+
+
+OPTIONS: Final[dict[str, Any]] = {
+    "parser": "lalr",
+    "lexer": "contextual",
+    "start": "expr",
+    "keep_all_tokens": True,
+    "maybe_placeholders": False,
+}
+
+# (what cel.lark has, what stands there instead). `true` and `false` are identifiers here, and so
+# keep positions.
+_MEMBER: Final = (
+    "member         : member_dot | member_dot_arg | member_index | member_object | primary"
+)
+_PATCH: Final[tuple[tuple[str, str], ...]] = (
+    (
+        f"{_MEMBER}\n",
+        (
+            f"{_MEMBER} | member_opt_dot | member_opt_index\n"
+            'member_opt_dot : member ".?" sel\n'
+            'member_opt_index : member "[" "?" expr "]"\n'
+            "sel            : IDENT | ESC_IDENT\n"
+            "ESC_IDENT      : /`[A-Za-z0-9_.\\-\\/ ]+`/\n"
+        ),
+    ),
+    ('member_dot     : member "." IDENT\n', 'member_dot     : member "." sel\n'),
+    (
+        'list_lit       : "[" [exprlist] "]"\n',
+        (
+            'list_lit       : "[" [listinits] "]"\n'
+            'listinits      : listitem ("," listitem)* ","?\n'
+            'listitem       : "?"? expr\n'
+        ),
+    ),
+    (
+        'mapinits       : expr ":" expr ("," expr ":" expr)*\n',
+        'mapinits       : mapitem ("," mapitem)* ","?\nmapitem        : "?"? expr ":" expr\n',
+    ),
+    ("               | BOOL_LIT | NULL_LIT\n", "               | NULL_LIT\n"),
+    ('BOOL_LIT       : "true" | "false"\n', ""),
+)
+
+# Strings in one way each: an open string takes exponential time with the shipped terminals.
+_STRINGS: Final[str] = r"""
+STRING_LIT.2   : /[rR]"[^"\r\n]*"/ | /[rR]'[^'\r\n]*'/
+               | /"(?:\\.|[^"\\\r\n])*"/ | /'(?:\\.|[^'\\\r\n])*'/
+MLSTRING_LIT.3 : /[rR]\"{3}(?:(?!\"{3})(?:.|\n|\r))*\"{3}/ | /[rR]'{3}(?:(?!'{3})(?:.|\n|\r))*'{3}/
+               | /\"{3}(?:\\(?:.|\n|\r)|(?!\"{3})(?:[^\\]))*\"{3}/
+               | /'{3}(?:\\(?:.|\n|\r)|(?!'{3})(?:[^\\]))*'{3}/
+BYTES_LIT.4    : /[bB]/ MLSTRING_LIT | /[bB]/ STRING_LIT
+"""
+
+
+def patched(original: str) -> str:
+    """The grammar that is used, from the grammar that cel-python ships."""
+    text = original
+    for old, new in _PATCH:
+        if text.count(old) != 1:
+            raise ValueError(f"cel.lark has changed, the patch does not find: {old!r}")
+        text = text.replace(old, new)
+    start, end = text.index("STRING_LIT     :"), text.index("// Moved into STRING_LIT")
+    return text[:start] + _STRINGS + text[end:]

@@ -9,15 +9,24 @@ from __future__ import annotations
 from typing import Final
 
 from kpolicy.diagnostics import Hint, Note
+from kpolicy.policy.cel import cost, functions, syntax
+from kpolicy.policy.cel.constants import check_constant
+from kpolicy.policy.cel.facts import resource_unit
+from kpolicy.policy.cel.overloads import Overload
+from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.tree import Call, Reported, Tree, latest, text_of
+from kpolicy.policy.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    NULL,
+    NUMBERS,
+    Type,
+    fits,
+    joined,
+    substituted,
+)
 from kpolicy.policy.nearest import suggestion
-
-from . import ast, cost, functions
-from .catalogue import resource_unit
-from .constants import check_constant
-from .functions import Overload
-from .scope import Scope, no_clock
-from .tree import Call, Reported, Tree, latest, text_of
-from .types import BOOL, DYN, ERROR, NULL, NUMBERS, Type, fits, joined, substituted
 
 _SYMBOLS: Final = {
     "_==_": "==",
@@ -38,7 +47,7 @@ _SYMBOLS: Final = {
 _SAME_UNITS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "ratio")
 
 
-def resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
+def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], member: bool) -> Tree:
     candidates = functions.candidates(name, member)
     if not candidates:
         return _unknown(scope, node, name, args, member)
@@ -73,7 +82,7 @@ def resolved(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: 
     return check_constant(scope, overload.family, call)
 
 
-def _error(node: ast.Call, candidates: tuple[Overload, ...]) -> Tree:
+def _error(node: syntax.Call, candidates: tuple[Overload, ...]) -> Tree:
     """Part of it was reported; what is sure of the result helps to find more."""
     results = {one.result for one in candidates}
     only = results.pop() if len(results) == 1 else ERROR
@@ -107,7 +116,7 @@ def _with_unit(result: Type, name: str, args: list[Tree]) -> Type:
     return result
 
 
-def _compare_units(scope: Scope, node: ast.Call, name: str, args: list[Tree]) -> None:
+def _compare_units(scope: Scope, node: syntax.Call, name: str, args: list[Tree]) -> None:
     if name not in _SAME_UNITS or len(args) != 2:
         return
     a, b = args[0].type.unit, args[1].type.unit
@@ -120,7 +129,7 @@ def _compare_units(scope: Scope, node: ast.Call, name: str, args: list[Tree]) ->
         )
 
 
-def _never_equal(scope: Scope, node: ast.Call, args: list[Tree], name: str) -> None:
+def _never_equal(scope: Scope, node: syntax.Call, args: list[Tree], name: str) -> None:
     a, b = args[0].type, args[1].type
     if NULL in (a, b) or (a in NUMBERS and b in NUMBERS):
         return
@@ -129,7 +138,7 @@ def _never_equal(scope: Scope, node: ast.Call, args: list[Tree], name: str) -> N
         scope.warn("KP206", f"{a} never equals {b}: this is always {always}", node.span)
 
 
-def _unknown(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: bool) -> Tree:
+def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], member: bool) -> Tree:
     if functions.candidates(name, not member):
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
@@ -139,7 +148,7 @@ def _unknown(scope: Scope, node: ast.Call, name: str, args: list[Tree], member: 
 
 
 def _wrong_count(
-    scope: Scope, node: ast.Call, candidates: tuple[Overload, ...], count: int, member: bool
+    scope: Scope, node: syntax.Call, candidates: tuple[Overload, ...], count: int, member: bool
 ) -> Tree:
     own = 1 if member else 0
     counts = sorted({len(one.params) - own for one in candidates})
@@ -151,7 +160,7 @@ def _wrong_count(
 
 
 def _no_overload(
-    scope: Scope, node: ast.Call, args: list[Tree], candidates: list[Overload]
+    scope: Scope, node: syntax.Call, args: list[Tree], candidates: list[Overload]
 ) -> Tree:
     shown = _SYMBOLS.get(node.name, node.name)
     notes = tuple(Note(str(arg.type), arg.span) for arg in args)
@@ -174,7 +183,7 @@ def _sides(args: list[Tree]) -> str:
     return f"left is {args[0].type}, right is {args[1].type}"
 
 
-def _overload_hint(args: list[Tree], node: ast.Call) -> Hint | str:
+def _overload_hint(args: list[Tree], node: syntax.Call) -> Hint | str:
     if len(args) != 2:
         return ""
     a, b = args

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from . import ast, calls, functions, macros, members, names, special
-from .scope import Scope, untyped
-from .tree import (
+from kpolicy.policy.cel import calls, functions, macros, members, syntax
+from kpolicy.policy.cel.scope import Scope, identifier, namespaced, qualified, untyped
+from kpolicy.policy.cel.tree import (
     And,
     Bind,
     Conditional,
@@ -29,7 +29,7 @@ from .tree import (
     Tree,
     latest,
 )
-from .types import (
+from kpolicy.policy.cel.types import (
     BOOL,
     DYN,
     ERROR,
@@ -51,33 +51,33 @@ class Checker:
 
     scope: Scope
 
-    def check(self, node: ast.Expression) -> Tree:
+    def check(self, node: syntax.Expression) -> Tree:
         match node:
-            case ast.Literal():
+            case syntax.Literal():
                 return _literal(node)
-            case ast.Identifier():
-                return names.identifier(self.scope, node)
-            case ast.Select():
-                named = names.qualified(self.scope, node)
+            case syntax.Identifier():
+                return identifier(self.scope, node)
+            case syntax.Select():
+                named = qualified(self.scope, node)
                 return named or members.field_of(self.scope, self.check(node.operand), node)
-            case ast.Index():
+            case syntax.Index():
                 operand, key = self.check(node.operand), self.check(node.index)
                 return members.index(self.scope, operand, key, node)
-            case ast.ListLiteral():
+            case syntax.ListLiteral():
                 return self._list(node)
-            case ast.MapLiteral():
+            case syntax.MapLiteral():
                 return self._map(node)
-            case ast.Call():
+            case syntax.Call():
                 return self._operation(node)
             case _:
                 assert_never(node)
 
-    def _all(self, nodes: Sequence[ast.Expression]) -> list[Tree]:
+    def _all(self, nodes: Sequence[syntax.Expression]) -> list[Tree]:
         return [self.check(node) for node in nodes]
 
     # Literals and operators.
 
-    def _list(self, node: ast.ListLiteral) -> Tree:
+    def _list(self, node: syntax.ListLiteral) -> Tree:
         items = self._all(node.items)
         kinds = self._item_types(items, node.optional)
         return NewList(
@@ -90,7 +90,7 @@ class Checker:
             cost=10,
         )
 
-    def _map(self, node: ast.MapLiteral) -> Tree:
+    def _map(self, node: syntax.MapLiteral) -> Tree:
         keys = self._all([entry.key for entry in node.entries])
         values = self._all([entry.value for entry in node.entries])
         flags = [entry.optional for entry in node.entries]
@@ -122,19 +122,19 @@ class Checker:
             self.scope.report("KP204", message, tree.span, "leave out the `?`")
         return DYN
 
-    def _operation(self, node: ast.Call) -> Tree:
+    def _operation(self, node: syntax.Call) -> Tree:
         match node.name:
-            case ast.AND:
+            case syntax.AND:
                 args = tuple(self._bool(arg, "`&&`") for arg in node.args)
                 return And(args, type=BOOL, span=node.span, time=latest(args))
-            case ast.OR:
+            case syntax.OR:
                 args = tuple(self._bool(arg, "`||`") for arg in node.args)
                 return Or(args, type=BOOL, span=node.span, time=latest(args))
-            case ast.CONDITIONAL:
+            case syntax.CONDITIONAL:
                 return self._conditional(node)
         return self._macro(node) or self._call(node)
 
-    def _bool(self, node: ast.Expression, user: str) -> Tree:
+    def _bool(self, node: syntax.Expression, user: str) -> Tree:
         return self._as_bool(self.check(node), user)
 
     def _as_bool(self, tree: Tree, user: str) -> Tree:
@@ -144,7 +144,7 @@ class Checker:
         self.scope.report("KP204", f"{user} needs bool, this is {tree.type}", tree.span, hint)
         return untyped(tree)
 
-    def _conditional(self, node: ast.Call) -> Tree:
+    def _conditional(self, node: syntax.Call) -> Tree:
         test, yes, no = self._all(node.args)
         test = self._as_bool(test, "the condition before `?`")
         kind = joined([yes.type, no.type])
@@ -171,7 +171,7 @@ class Checker:
 
     # Macros.
 
-    def _macro(self, node: ast.Call) -> Tree | None:
+    def _macro(self, node: syntax.Call) -> Tree | None:
         """What a macro stands for; None when the call is not one."""
         count = len(node.args)
         if node.target is None:
@@ -181,9 +181,9 @@ class Checker:
         shape = macros.LOOPS.get((node.name, count))
         return None if shape is None else self._loop(node, node.target, shape)
 
-    def _has(self, node: ast.Call) -> Tree:
+    def _has(self, node: syntax.Call) -> Tree:
         (arg,) = node.args
-        if not isinstance(arg, ast.Select):
+        if not isinstance(arg, syntax.Select):
             return self.scope.report(
                 "KP204", "`has` needs a field: `has(a.b)`", arg.span, "for a key: `'k' in m`"
             )
@@ -199,7 +199,7 @@ class Checker:
         there = members.present(tree, node.span)
         return there or self.scope.report("KP204", "`has` cannot be asked of this", arg.span)
 
-    def _bind(self, node: ast.Call) -> Tree:
+    def _bind(self, node: syntax.Call) -> Tree:
         name = self._variable_name(node.args[0])
         value = self.check(node.args[1])
         fact = members.as_fact(value)
@@ -220,7 +220,7 @@ class Checker:
             size=body.size,
         )
 
-    def _loop(self, node: ast.Call, target: ast.Expression, shape: macros.Shape) -> Tree:
+    def _loop(self, node: syntax.Call, target: syntax.Expression, shape: macros.Shape) -> Tree:
         over = self.check(target)
         kinds = macros.variable_types(over.type, shape)
         if kinds is None:
@@ -253,17 +253,17 @@ class Checker:
             size=over.size,
         )
 
-    def _variable_name(self, node: ast.Expression) -> str:
-        if isinstance(node, ast.Identifier) and not node.absolute:
+    def _variable_name(self, node: syntax.Expression) -> str:
+        if isinstance(node, syntax.Identifier) and not node.absolute:
             return node.name
         self.scope.report("KP204", "the name of a variable is expected here", node.span)
         return ""
 
-    def _within(self, bound: Mapping[str, Slot | Fact], body: ast.Expression) -> Tree:
+    def _within(self, bound: Mapping[str, Slot | Fact], body: syntax.Expression) -> Tree:
         with self.scope.binding(bound):
             return self.check(body)
 
-    def _as_test(self, node: ast.Call, operand: Tree) -> Tree:
+    def _as_test(self, node: syntax.Call, operand: Tree) -> Tree:
         if fits(operand.type, BOOL, {}):
             return operand
         message = f"`{node.name}` needs a bool here, this is {operand.type}"
@@ -272,28 +272,28 @@ class Checker:
 
     # Calls.
 
-    def _call(self, node: ast.Call) -> Tree:
+    def _call(self, node: syntax.Call) -> Tree:
         if node.target is None:
             return self._global_call(node)
         is_math = _is_named(node.target, "math") and "math" not in self.scope.bound
         if is_math and node.name in ("greatest", "least"):
-            return special.extreme(self.scope, node, tuple(self._all(node.args)))
-        namespaced = names.namespaced(self.scope, node)
-        if functions.candidates(namespaced, False):
-            return calls.resolved(self.scope, node, namespaced, self._all(node.args), False)
+            return macros.extreme(self.scope, node, tuple(self._all(node.args)))
+        name = namespaced(self.scope, node)
+        if functions.candidates(name, False):
+            return calls.resolved(self.scope, node, name, self._all(node.args), False)
         return self._method_call(node, self.check(node.target))
 
-    def _global_call(self, node: ast.Call) -> Tree:
+    def _global_call(self, node: syntax.Call) -> Tree:
         if node.name == "label":
             if len(node.args) != 2:
                 return self._wrong_count(node, "2 arguments")
             owner, key = self._all(node.args)
-            return special.label(self.scope, node.span, owner, key)
+            return macros.label(self.scope, node.span, owner, key)
         args = self._all(node.args)
-        there = special.contained(self.scope, node.span, *args) if node.name == "_in_" else None
+        there = macros.contained(self.scope, node.span, *args) if node.name == "_in_" else None
         return there or calls.resolved(self.scope, node, node.name, args, False)
 
-    def _method_call(self, node: ast.Call, receiver: Tree) -> Tree:
+    def _method_call(self, node: syntax.Call, receiver: Tree) -> Tree:
         if receiver.type == ERROR:
             self._all(node.args)
             return Reported(type=ERROR, span=node.span)
@@ -304,18 +304,18 @@ class Checker:
         if node.name in ("or", "orValue") and receiver.type.name in ("optional", "dyn"):
             if len(node.args) != 1:
                 return self._wrong_count(node, "1 argument")
-            return special.fallback(self.scope, receiver, node, self.check(node.args[0]))
+            return macros.fallback(self.scope, receiver, node, self.check(node.args[0]))
         operands = [receiver, *self._all(node.args)]
         if described is not None and not functions.candidates(node.name, True):
             return members.no_member(self.scope, described, node.name, node.name_span)
         return calls.resolved(self.scope, node, node.name, operands, True)
 
-    def _wrong_count(self, node: ast.Call, wanted: str) -> Tree:
+    def _wrong_count(self, node: syntax.Call, wanted: str) -> Tree:
         message = f"`{node.name}` takes {wanted}, not {len(node.args)}"
         return self.scope.report("KP202", message, node.span)
 
 
-def _literal(node: ast.Literal) -> Tree:
+def _literal(node: syntax.Literal) -> Tree:
     size = len(node.value) if isinstance(node.value, str | bytes) else 1
     kind = NULL if node.kind == "null" else Type(node.kind)
     return Constant(node.value, type=kind, span=node.span, size=size, cost=0)
@@ -325,5 +325,5 @@ def _indices(flags: Sequence[bool]) -> tuple[int, ...]:
     return tuple(at for at, flag in enumerate(flags) if flag)
 
 
-def _is_named(node: ast.Expression, name: str) -> bool:
-    return isinstance(node, ast.Identifier) and node.name == name
+def _is_named(node: syntax.Expression, name: str) -> bool:
+    return isinstance(node, syntax.Identifier) and node.name == name

@@ -1,6 +1,6 @@
-"""Text to IR: the steps of the front end, in order.
+"""Text to IR: the steps of the front end, in order, and the checks of a whole expression.
 
-Owns `compile_expression`. Never raises on any text: what is wrong comes back as diagnostics.
+Never raises on any text: what is wrong comes back as diagnostics.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
-
-from . import cost
-from .check import Checker
-from .environment import COST_MAX, CompiledExpression, Environment
-from .lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
-from .parse import parse
-from .scope import Scope
-from .steps import report_steps
-from .tree import Loop, Tree, Variable, own_operands
-from .types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
+from kpolicy.policy.cel import cost
+from kpolicy.policy.cel.check import Checker
+from kpolicy.policy.cel.environment import COST_MAX, CompiledExpression, Environment
+from kpolicy.policy.cel.facts import PATHS_ONLY
+from kpolicy.policy.cel.lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
+from kpolicy.policy.cel.parse import parse
+from kpolicy.policy.cel.scope import Scope
+from kpolicy.policy.cel.tree import Fact, Loop, Present, Tree, Variable, own_operands
+from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
 # Of one expression; whoever has more than these repairs the first.
 DIAGNOSTICS_MAX: Final = 50
@@ -64,7 +63,7 @@ def _compiled(
         message = f"the result is nested deeper than {TYPE_DEPTH_MAX} levels"
         return CompiledExpression(text, ERROR, (_beyond(message, text),))
     _check_result(scope, tree, expected)
-    report_steps(scope, tree, is_variable=is_variable)
+    _report_objects(scope, tree, is_variable=is_variable)
     bound = cost.of_tree(tree)
     if bound > environment.cost_max:
         _too_costly(scope, tree, bound, text)
@@ -174,3 +173,53 @@ def _has_nested_loop(tree: Tree) -> bool:
         below = (is_inside or is_loop) and not isinstance(node, Variable)
         waiting.extend((operand, below) for operand in node.operands)
     return False
+
+
+_MEMBERS_SHOWN_MAX: Final = 4
+
+
+def _report_objects(scope: Scope, tree: Tree, *, is_variable: bool) -> None:
+    """Reports objects that stand where a value is wanted, such as `node.pods` by itself.
+
+    A policy variable may hold one: its users go on from there. The values of the variables used
+    here were looked at where they are defined.
+    """
+    waiting, seen = [tree], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        held = _held(node)
+        if _is_object(scope, held) and not (is_variable and node is tree):
+            _report_object(scope, node, held)
+        waiting.extend(own_operands(node))
+
+
+def _held(tree: Tree) -> Tree:
+    while isinstance(tree, Variable):
+        tree = tree.value
+    return tree
+
+
+def _is_object(scope: Scope, tree: Tree) -> bool:
+    read = tree.read if isinstance(tree, Present) else tree
+    if not isinstance(read, Fact):
+        return False
+    return read.name in PATHS_ONLY or read.name in scope.environment.catalogue.roots
+
+
+def _report_object(scope: Scope, node: Tree, held: Tree) -> None:
+    described = scope.environment.catalogue.object_type(held.type)
+    members = described.members if described is not None else {}
+    shown = [
+        f"`{name}(…)`" if member.method else f"`{name}`"
+        for name, member in list(members.items())[:_MEMBERS_SHOWN_MAX]
+    ]
+    more = ", …" if len(members) > len(shown) else ""
+    scope.report(
+        "KP209",
+        f"a {held.type} is no value by itself",
+        node.span,
+        f"ask for what it holds: {', '.join(shown)}{more}",
+    )

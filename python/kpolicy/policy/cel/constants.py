@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from . import pattern
-from .catalogue_rows import Time
-from .rows import Family
-from .scope import Scope
-from .tree import Call, Tree, text_of
+from kpolicy.policy.cel import pattern
+from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.overloads import Family
+from kpolicy.policy.cel.scope import Scope
+from kpolicy.policy.cel.tree import Call, Tree, text_of
 
 _QUANTITY: Final = re.compile(
     r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII

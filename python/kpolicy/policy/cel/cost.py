@@ -6,8 +6,8 @@ The sizes are those of the catalogue; the engine counts what is really spent.
 
 from __future__ import annotations
 
-from .rows import Family
-from .tree import Conditional, Loop, Tree, Variable
+from kpolicy.policy.cel.overloads import Family
+from kpolicy.policy.cel.tree import Conditional, Loop, Tree, Variable
 
 _COST_MAX = 2**62
 

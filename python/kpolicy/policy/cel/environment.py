@@ -13,11 +13,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic
-
-from .catalogue import CATALOGUE, Catalogue
-from .catalogue_rows import Time
-from .tree import Tree
-from .types import Type
+from kpolicy.policy.cel.facts import CATALOGUE, Catalogue
+from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.tree import Tree
+from kpolicy.policy.cel.types import Type
 
 COST_MAX: Final = 10_000
 

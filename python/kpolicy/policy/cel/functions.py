@@ -1,58 +1,27 @@
-"""The overloads of every function, as data.
+"""The overloads of every function: the joined table and its look-ups.
 
-Owns the joined table and its look-ups; the rows are in `functions_*.py`, a family of functions a
-file. Assumes that the engine has the same ids (a conformance test compares the two tables). Must
-not know how a function is evaluated.
+The rows are in `functions_*.py`. The engine has the same ids; a conformance test compares the two
+tables.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from . import functions_extended, functions_kubernetes, functions_named, functions_standard
-from .rows import Family
-from .types import Type, parse_type
-
-
-@dataclass(frozen=True, slots=True)
-class Overload:
-    """One signature. `params` include the receiver of a method."""
-
-    id: str
-    function: str
-    member: bool
-    params: tuple[Type, ...]
-    result: Type
-    family: Family
-
-
-def _parsed(text: str) -> Type:
-    kind = parse_type(text)
-    assert kind is not None, text
-    return kind
-
-
-def _overloads(family: Family) -> list[Overload]:
-    def made(suffix: str, params: str, result: str, member: bool) -> Overload:
-        types = tuple(_parsed(param) for param in params.split())
-        identity = f"{family.id}_{suffix}"
-        return Overload(identity, family.function, member, types, _parsed(result), family)
-
-    return [made(*row, member) for row in family.rows for member in family.styles]
-
+from kpolicy.policy.cel import functions_extended, functions_kubernetes, functions_standard
+from kpolicy.policy.cel.overloads import Family, Overload, overloads_of
+from kpolicy.policy.cel.types import Type
 
 FAMILIES: Final[tuple[Family, ...]] = (
     *functions_standard.FAMILIES,
     *functions_extended.FAMILIES,
     *functions_kubernetes.FAMILIES,
-    *functions_named.FAMILIES,
 )
 
 _BY_NAME: Final[dict[tuple[str, bool], list[Overload]]] = {}
 for _family in FAMILIES:
-    for _overload in _overloads(_family):
+    for _overload in overloads_of(_family):
         _BY_NAME.setdefault((_overload.function, _overload.member), []).append(_overload)
 
 BY_NAME: Final = MappingProxyType({key: tuple(value) for key, value in _BY_NAME.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .rows import GLOBAL, MEMBER, Family
+from kpolicy.policy.cel.overloads import GLOBAL, MEMBER, Family
 
 _SETS: Final = (("list", "list(A) list(A)", "bool"),)
 _ONE: Final = (("string", "string", "string"),)

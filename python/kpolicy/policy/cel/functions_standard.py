@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .rows import BOTH, MEMBER, Family
+from kpolicy.policy.cel.overloads import BOTH, MEMBER, Family
 
 _ORDERED: Final = (
     ("int64", "int int", "bool"),

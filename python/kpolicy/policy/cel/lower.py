@@ -6,11 +6,13 @@ variable is laid out once however often it is used. The tree has no errors.
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
-from .tree import (
+from kpolicy.policy.cel.tree import (
     And,
     Bind,
     Call,
@@ -35,8 +37,7 @@ from .tree import (
     Tree,
     Variable,
 )
-from .types import DYN, ERROR, Type
-from .values import constant_json
+from kpolicy.policy.cel.types import DYN, ERROR, Type
 
 FORMAT: Final = 1
 # Less than the engine's bound of 200: lint walks the same trees, with some calls a level.
@@ -204,3 +205,48 @@ class _Layout:
         if fact.column:
             read["column"] = fact.column
         self.reads[json.dumps([fact.name, args], sort_keys=True)] = read
+
+
+def constant_json(value: Any, kind: Type) -> Any:
+    """The JSON form of a literal, or of a parameter's value, of the given type."""
+    if value is None:
+        return None
+    if kind.name == "list":
+        return [constant_json(item, kind.parameters[0]) for item in value]
+    if kind.name == "map":
+        key_type, value_type = kind.parameters
+        pairs = [
+            [constant_json(key, key_type), constant_json(item, value_type)]
+            for key, item in value.items()
+        ]
+        return {"map": pairs}
+    if kind.name in ("uint", "type", "quantity", "selector", "timestamp", "duration"):
+        return {kind.name: value}
+    if kind.name == "double":
+        return {"double": double_text(float(value))}
+    if kind.name == "bytes":
+        return {"bytes": base64.b64encode(value).decode()}
+    if kind == DYN:
+        return constant_json(value, _kind_of(value))
+    return value
+
+
+def _kind_of(value: Any) -> Type:
+    if isinstance(value, float):
+        return Type("double")
+    if isinstance(value, bytes):
+        return Type("bytes")
+    if isinstance(value, dict):
+        return Type("map", (DYN, DYN))
+    if isinstance(value, list | tuple):
+        return Type("list", (DYN,))
+    return Type("string")
+
+
+def double_text(value: float) -> str:
+    """The shortest text that reads back as the same double."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kpolicy.diagnostics import Span
-from kpolicy.policy.nearest import suggestion
-
-from . import ast
-from .catalogue import API_ROOTS, resource_unit
-from .catalogue_rows import Member, ObjectType
-from .scope import Scope, no_clock
-from .tree import (
+from kpolicy.policy.cel import syntax
+from kpolicy.policy.cel.facts import API_ROOTS, resource_unit
+from kpolicy.policy.cel.object_types import Member, ObjectType
+from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.tree import (
     Bind,
     Call,
     Conditional,
@@ -37,7 +35,8 @@ from .tree import (
     latest,
     text_of,
 )
-from .types import BOOL, DYN, ERROR, NUMBERS, STRING, Type, fits, optional_of
+from kpolicy.policy.cel.types import BOOL, DYN, ERROR, NUMBERS, STRING, Type, fits, optional_of
+from kpolicy.policy.nearest import suggestion
 
 
 def as_fact(tree: Tree) -> Tree:
@@ -70,7 +69,7 @@ def entries_of(tree: Tree) -> Read | None:
     return tree if isinstance(tree, Read) and tree.has_entries else None
 
 
-def field_of(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
+def field_of(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
     """`operand.name` and `operand.?name`."""
     kind = operand.type
     if kind == ERROR:
@@ -92,11 +91,11 @@ def _text(value: str, span: Span) -> Tree:
     return Constant(value, type=STRING, span=span, size=len(value), cost=0)
 
 
-def _field(operand: Tree, node: ast.Select, kind: Type, size: int) -> Tree:
+def _field(operand: Tree, node: syntax.Select, kind: Type, size: int) -> Tree:
     return Field(operand, node.name, type=kind, span=node.span, time=operand.time, size=size)
 
 
-def _optional_field(scope: Scope, operand: Tree, node: ast.Select) -> Tree:
+def _optional_field(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
     operand = as_map_fact(operand)
     inner = _inside_optional(operand.type)
     if inner.name == "map":
@@ -121,7 +120,7 @@ def _inside_optional(kind: Type) -> Type:
     return kind.parameters[0] if kind.name == "optional" else kind
 
 
-def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: ast.Select) -> Tree:
+def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: syntax.Select) -> Tree:
     member = described.members.get(node.name)
     if member is None:
         return no_member(scope, described, node.name, node.name_span)
@@ -183,7 +182,7 @@ def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) 
 
 
 def method(
-    scope: Scope, operand: Tree, described: ObjectType, node: ast.Call, args: tuple[Tree, ...]
+    scope: Scope, operand: Tree, described: ObjectType, node: syntax.Call, args: tuple[Tree, ...]
 ) -> Tree:
     """`operand.name(args)` of the catalogue."""
     member = described.members[node.name]
@@ -275,7 +274,7 @@ def _as_optional(read: Read, span: Span) -> Tree:
     )
 
 
-def index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
+def index(scope: Scope, operand: Tree, key: Tree, node: syntax.Index) -> Tree:
     """`operand[key]` and `operand[?key]`."""
     kind = operand.type
     if kind == ERROR:
@@ -295,7 +294,7 @@ def index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
     return scope.report("KP204", f"{kind} cannot be indexed", node.span, hint)
 
 
-def _optional_index(scope: Scope, operand: Tree, key: Tree, node: ast.Index) -> Tree:
+def _optional_index(scope: Scope, operand: Tree, key: Tree, node: syntax.Index) -> Tree:
     operand = as_map_fact(operand)
     inner = _inside_optional(operand.type)
     if inner.name == "map":

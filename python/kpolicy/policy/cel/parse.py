@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
-
-from . import parser_table, scan
-from .ast import Expression
-from .syntax_tree import SyntaxRefused, TreeMaker
+from kpolicy.policy.cel import parser_table
+from kpolicy.policy.cel.reductions import SyntaxRefused, TreeMaker, beyond_limit
+from kpolicy.policy.cel.syntax import Expression
 
 if TYPE_CHECKING:
     from lark import Lark
 
+EXPRESSION_BYTES_MAX: Final = 10 * 1024
+NESTING_MAX: Final = 64
+
+_TOKEN: Final = re.compile(
+    r"""[rR](?:\"{3}(?:(?!\"{3})[\s\S])*\"{3}|'{3}(?:(?!'{3})[\s\S])*'{3}|"[^"\n]*"|'[^'\n]*')"""
+    r"""|\"{3}(?:\\[\s\S]|(?!\"{3})[^\\])*\"{3}|'{3}(?:\\[\s\S]|(?!'{3})[^\\])*'{3}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*|`[^`\n]*`|[()\[\]{}]|[A-Za-z_0-9]+|[\s\S]"""
+)
 _VALUES: Final = frozenset(
     {
         "IDENT",
@@ -56,7 +64,7 @@ _OPERATORS: Final = frozenset(
 
 def parse(text: str) -> Expression | Diagnostic:
     """The syntax tree, or the first thing that is wrong."""
-    refused = scan.refused(text)
+    refused = _beyond_limits(text)
     if refused is not None:
         return refused
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken  # noqa: PLC0415
@@ -73,6 +81,32 @@ def parse(text: str) -> Expression | Diagnostic:
         at = error.pos_in_stream or 0
         return _syntax("this is not an expression", Span(at, min(at + 1, len(text))))
     return tree
+
+
+def _beyond_limits(text: str) -> Diagnostic | None:
+    """Why the text is not even parsed, if so: one scan of any text, without recursion."""
+    length = len(text.encode("utf-8", "surrogatepass"))
+    if length > EXPRESSION_BYTES_MAX:
+        return beyond_limit(
+            f"the expression has {length:,} bytes, the limit is {EXPRESSION_BYTES_MAX:,}",
+            Span(0, len(text)),
+        )
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "([{":
+            depth += 1
+            if depth > NESTING_MAX:
+                return beyond_limit(
+                    f"more than {NESTING_MAX} brackets are open here", Span(*token.span())
+                )
+        elif mark in ")]}":
+            depth = max(0, depth - 1)
+        elif mark in "'\"":
+            # A string that is never closed: the parser gets no further, and looking for its end
+            # from each of its characters would take the square of its length.
+            return None
+    return None
 
 
 def _pairs(value: list[tuple[str, Any]]) -> Any:

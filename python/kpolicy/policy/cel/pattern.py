@@ -1,29 +1,15 @@
-"""Regular expressions: the part of RE2's syntax that the engine reads, and what one comes to.
+"""Regular expressions: the part of RE2 that the engine reads, and how large a pattern gets there.
 
-Owns both: whatever has no refusal here, the engine compiles. So an estimate is never below what a
-pattern takes there, and what RE2 and the engine read differently (`[a&&b]`, `[[a]`) is refused.
-Must not know CEL.
+The engine compiles every pattern that is not refused here: the size estimate is never below what
+the pattern takes, and syntax that RE2 and the engine read differently (`[a&&b]`, `[[a]`) is
+refused. The figures are somewhat above what was measured, by repeating a part until the engine
+refused the whole.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Final
-
-from .pattern_size import (
-    ALTERNATIVE,
-    ANY,
-    BYTES_MAX,
-    CLASS,
-    GROUP,
-    LOOK,
-    PERL,
-    UNICODE_CLASS,
-    literal,
-    member,
-    negated,
-    repeated,
-)
 
 _CHARACTERS_MAX: Final = 1024
 # The engine's bound is 64; a group is up to four there: repeated, of alternatives, of a row.
@@ -244,3 +230,54 @@ class _Reader:
         if mark == "]" and not is_first:
             raise _RefusedError("a range in a class has no end")
         return 0, mark
+
+
+# The engine's limit, without what any pattern takes.
+BYTES_MAX: Final = (1 << 20) - 4096
+
+LOOK: Final = 40
+GROUP: Final = 200
+ALTERNATIVE: Final = 80
+ANY: Final = 1_100
+CLASS: Final = 100
+# Letters, categories and scripts of all the world.
+UNICODE_CLASS: Final = 60_000
+PERL: Final = {
+    "d": 5_500,
+    "D": 13_500,
+    "s": 800,
+    "S": 2_200,
+    "w": UNICODE_CLASS,
+    "W": UNICODE_CLASS,
+}
+
+_BYTE: Final = 34
+_REPETITION: Final = 120
+
+
+def literal(character: str, is_folded: bool) -> int:
+    """A character; folded it is all that differ from it in case."""
+    if is_folded:
+        return 250 if character.isascii() else 700
+    return _BYTE * len(character.encode("utf-8", "replace"))
+
+
+def member(low: str, high: str, is_folded: bool) -> int:
+    """A range of characters in a class."""
+    if high.isascii():
+        return 350 if is_folded else 40
+    if low == high:
+        return 700
+    return UNICODE_CLASS if is_folded else ANY
+
+
+def negated() -> int:
+    """What all that a class does not name takes more than what it names."""
+    return ANY
+
+
+def repeated(size: int, least: int, most: int | None) -> int:
+    """`most` None: as often as there is."""
+    if most is None:
+        return max(least, 1) * size + _REPETITION
+    return most * size + (most - least + 1) * _REPETITION

@@ -12,9 +12,8 @@ from enum import StrEnum
 from typing import Any, TypeAlias, assert_never
 
 from kpolicy.diagnostics import Span
-
-from .catalogue_rows import Time
-from .types import Type
+from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.types import Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

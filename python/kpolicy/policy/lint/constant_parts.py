@@ -1,18 +1,37 @@
 """KP303 and KP305: conditions that never change, and parts that are always an error.
 
-Owns what is told of them, once each and at the smallest part. Must not know how values are found.
+`Folding` computes the values of parts made of literals, as the engine does or not at all.
+Parameters and variables count as unknown: a policy switches on and off by them. Each finding is
+reported once, at the smallest part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.tree import And, Conditional, Or, Tree, own_nodes
-from kpolicy.policy.lint.folding import Folding, Known
+from kpolicy.policy.cel.tree import (
+    And,
+    Call,
+    Conditional,
+    Constant,
+    Failing,
+    Field,
+    Has,
+    NewList,
+    NewMap,
+    Or,
+    Tree,
+    Variable,
+    own_nodes,
+)
 from kpolicy.policy.lint.lookups import unguarded
+from kpolicy.policy.lint.terms import is_literal, literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
 _WORDS: Final = {True: "true", False: "false"}
@@ -100,3 +119,231 @@ def _formulas(tree: Tree) -> Iterator[Tree]:
     for part in islice(own_nodes(tree), 1, None):
         if isinstance(part, And | Or):
             yield part
+
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+_FOLDED: Final = frozenset({"bool", "int", "uint", "double", "string"})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """Always an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Varies:
+    """It depends on what is not known here."""
+
+
+Folded: TypeAlias = Known | Fails | Varies
+_FAILS: Final = Fails()
+_VARIES: Final = Varies()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A part that always fails, though its operands do not."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A bool that steers something and is always `value`; `user` is the node that it steers."""
+
+    tree: Tree
+    value: bool
+    user: And | Or | Conditional
+
+
+@dataclass(slots=True)
+class Folding:
+    """Folds one expression; what it finds is of its own text."""
+
+    failures: list[Failure] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+
+    def fold(self, tree: Tree) -> Folded:
+        match tree:
+            case Constant():
+                return _literal(tree)
+            case Variable():
+                return _VARIES
+        values = [self.fold(operand) for operand in tree.operands]
+        match tree:
+            case And() | Or():
+                return self._logic(tree, values)
+            case Conditional():
+                return self._conditional(tree, values)
+            case Failing():
+                return _FAILS
+            case Field():
+                return self._entry(tree, values)
+            case Call():
+                return self._call(tree, values)
+            case Has() | NewList() | NewMap() if _FAILS in values:
+                return _FAILS
+        return _VARIES
+
+    def _logic(self, tree: And | Or, args: list[Folded]) -> Folded:
+        settles = isinstance(tree, Or)
+        for arg, value in zip(tree.args, args, strict=True):
+            if isinstance(value, Known):
+                self.conditions.append(Condition(arg, value.value, tree))
+        if Known(settles) in args:
+            return Known(settles)
+        if all(isinstance(value, Known) for value in args):
+            return Known(not settles)
+        return _FAILS if all(isinstance(value, Fails) for value in args) else _VARIES
+
+    def _conditional(self, tree: Conditional, args: list[Folded]) -> Folded:
+        test, yes, no = args
+        if isinstance(test, Fails):
+            return test
+        if isinstance(test, Known):
+            self.conditions.append(Condition(tree.test, test.value, tree))
+            return yes if test.value else no
+        return yes if yes == no else _VARIES
+
+    def _entry(self, tree: Field, args: list[Folded]) -> Folded:
+        """`{'a': 1}.b`: the keys are written there."""
+        holder = tree.operand
+        if isinstance(holder, NewMap) and not holder.optional:
+            keys = [literal_text(key) for key in holder.args[::2]]
+            if None not in keys and tree.name not in keys:
+                return self._failed(tree.span, f"this map never has the key `{tree.name}`")
+        return _FAILS if isinstance(args[0], Fails) else _VARIES
+
+    def _call(self, tree: Call, args: list[Folded]) -> Folded:
+        if any(isinstance(value, Fails) for value in args):
+            return _FAILS
+        if tree.name in _DIVISIONS and isinstance(args[1], Known) and args[1].value == 0:
+            what = "division by" if tree.name.startswith("divide") else "a remainder of"
+            span = Span(_after(tree.args[0], tree), tree.args[1].span.end)
+            return self._failed(span, f"{what} a constant zero is always an error")
+        if tree.name == "index_list":
+            return self._item(tree, args)
+        if not all(isinstance(value, Known) for value in args):
+            return _VARIES
+        return self._computed(tree, [value.value for value in args if isinstance(value, Known)])
+
+    def _item(self, tree: Call, args: list[Folded]) -> Folded:
+        holder, index = tree.args[0], args[1]
+        if isinstance(holder, NewList) and not holder.optional and isinstance(index, Known):
+            count = len(holder.args)
+            if not 0 <= index.value < count:
+                items = f"{count} item{'' if count == 1 else 's'}"
+                return self._failed(tree.span, f"this list has {items}, none at {index.value}")
+        return _VARIES
+
+    def _computed(self, tree: Call, values: list[Any]) -> Folded:
+        compute = _COMPUTED.get(tree.name)
+        if compute is None:
+            return _VARIES
+        try:
+            value = compute(*values)
+        except (ValueError, OverflowError):
+            return self._failed(tree.span, "this can never be converted")
+        except (ZeroDivisionError, TypeError):
+            return _VARIES
+        kind = tree.type.name
+        if (kind == "int" and not INT_MIN <= value <= INT_MAX) or (
+            kind == "uint" and not 0 <= value <= UINT_MAX
+        ):
+            return self._failed(tree.span, f"{kind} overflows here, which is always an error")
+        return _VARIES if isinstance(value, float) and math.isnan(value) else Known(value)
+
+    def _failed(self, span: Span, message: str) -> Folded:
+        self.failures.append(Failure(span, message))
+        return _FAILS
+
+
+def _after(left: Tree, tree: Call) -> int:
+    """Where the operator begins, one space behind its left operand; parentheses aside."""
+    return min(left.span.end + 1, tree.args[1].span.start)
+
+
+def _literal(tree: Constant) -> Folded:
+    if not is_literal(tree) or tree.type.name not in _FOLDED:
+        return _VARIES
+    return Known(tree.value)
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: int, b: int) -> int:
+    return a - b * _quotient(a, b)
+
+
+def _alike(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Values of one kind, or two numbers."""
+
+    def compared(a: Any, b: Any) -> bool:
+        numbers = [isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b)]
+        if type(a) is not type(b) and not all(numbers):
+            raise TypeError
+        return compare(a, b)
+
+    return compared
+
+
+def _to_int(text: str) -> int:
+    if text.startswith("+"):
+        raise TypeError  # the engine knows
+    if text[:1] == "-":
+        return -_to_int(text[1:]) if text[1:2] != "-" else int("-")
+    if not (text.isascii() and text.isdigit() and len(text) < 25):
+        raise ValueError
+    return int(text)
+
+
+_DIVISIONS: Final = frozenset({"divide_int64", "divide_uint64", "modulo_int64", "modulo_uint64"})
+_COMPUTED: Final[dict[str, Callable[..., Any]]] = {
+    "not_bool": operator.not_,
+    "negate_int64": operator.neg,
+    "negate_double": operator.neg,
+    "equals_any": _alike(operator.eq),
+    "not_equals_any": _alike(operator.ne),
+    "to_int_string": _to_int,
+    "to_int_int64": int,
+    "to_double_int64": float,
+    "contains_string": lambda a, b: b in a,
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
+    "add_string": operator.add,
+    "size_string": len,
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (
+            ("add", operator.add),
+            ("subtract", operator.sub),
+            ("multiply", operator.mul),
+        )
+        for kind in ("int64", "uint64", "double")
+    },
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (("divide", _quotient), ("modulo", _remainder))
+        for kind in ("int64", "uint64")
+    },
+    **{
+        f"{name}_{kind}": compute
+        for name, compute in (
+            ("less", operator.lt),
+            ("less_equals", operator.le),
+            ("greater", operator.gt),
+            ("greater_equals", operator.ge),
+        )
+        for kind in ("int64", "uint64", "double", "number", "string")
+    },
+}

@@ -1,15 +1,16 @@
 """Bool expressions as cases, to prove that two of them cannot both hold.
 
-Owns turning a tree into a disjunction of cases, each a set of constraints on terms that all hold;
-a case that contradicts itself is dropped. No case left means: never true. What is not understood is
-a term of its own. Beyond a bound of cases nothing is proved. Must not know rules.
+A tree becomes a disjunction of cases, each a set of constraints on terms that all hold: intervals,
+sets of texts, or the order of a pair. A case that contradicts itself is dropped; no case left means
+never true. What is not understood is a term of its own; beyond a bound of cases nothing is proved.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kpolicy.policy.cel.tree import (
     And,
@@ -26,9 +27,64 @@ from kpolicy.policy.cel.tree import (
     Tree,
     Variable,
 )
-from kpolicy.policy.lint import domains
-from kpolicy.policy.lint.domains import Domain, Interval, Values
 from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Numbers from `low` to `high`, the ends included or not, but for `without`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_low_open: bool = False
+    is_high_open: bool = False
+    without: frozenset[float] = frozenset()
+
+    def meet(self, other: Interval) -> Interval | None:
+        low = max((self.low, self.is_low_open), (other.low, other.is_low_open))
+        high = min((self.high, not self.is_high_open), (other.high, not other.is_high_open))
+        met = Interval(low[0], high[0], low[1], not high[1], self.without | other.without)
+        is_point = met.low == met.high
+        if met.low > met.high or (is_point and (met.is_low_open or met.is_high_open)):
+            return None
+        return None if is_point and met.low in met.without else met
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One of these, or none of these."""
+
+    values: frozenset[Any]
+    is_one_of: bool = True
+
+    def meet(self, other: Values) -> Values | None:
+        if self.is_one_of and other.is_one_of:
+            met = Values(self.values & other.values)
+        elif self.is_one_of:
+            met = Values(self.values - other.values)
+        elif other.is_one_of:
+            met = Values(other.values - self.values)
+        else:
+            return Values(self.values | other.values, is_one_of=False)
+        return met if met.values else None
+
+
+Domain: TypeAlias = Interval | Values
+
+# How two terms may stand to each other.
+LESS: Final = frozenset({"<"})
+EQUAL: Final = frozenset({"="})
+GREATER: Final = frozenset({">"})
+ORDERS: Final = LESS | EQUAL | GREATER
+
+
+def _meet(a: Domain, b: Domain) -> Domain | None:
+    if isinstance(a, Interval) and isinstance(b, Interval):
+        return a.meet(b)
+    if isinstance(a, Values) and isinstance(b, Values):
+        return a.meet(b)
+    return a  # of different kinds: nothing follows
+
 
 Case: TypeAlias = dict[object, Domain]
 # None: too many to tell.
@@ -38,12 +94,12 @@ CASES_MAX: Final = 48
 STEPS_MAX: Final = 20_000
 _TRUE: Final = Values(frozenset({True}))
 _ORDER: Final = {
-    "less": domains.LESS,
-    "less_equals": domains.LESS | domains.EQUAL,
-    "greater": domains.GREATER,
-    "greater_equals": domains.GREATER | domains.EQUAL,
-    "equals": domains.EQUAL,
-    "not_equals": domains.LESS | domains.GREATER,
+    "less": LESS,
+    "less_equals": LESS | EQUAL,
+    "greater": GREATER,
+    "greater_equals": GREATER | EQUAL,
+    "equals": EQUAL,
+    "not_equals": LESS | GREATER,
 }
 _TURNED: Final = {"<": ">", ">": "<", "=": "="}
 _NUMBERS: Final = frozenset({"int", "uint"})
@@ -124,7 +180,7 @@ class Formulas:
         family = tree.name.rpartition("_")[0]
         if family not in _ORDER or not _is_steady(tree):
             return self._opaque(tree, value, within)
-        orders = _ORDER[family] if value else domains.ORDERS - _ORDER[family]
+        orders = _ORDER[family] if value else ORDERS - _ORDER[family]
         if is_literal(left) and is_literal(right):
             return self._opaque(tree, value, within)
         if is_literal(left):
@@ -209,7 +265,7 @@ def contradict(a: Cases, b: Cases) -> bool:
 def _goes_with(a: Case, b: Case) -> bool:
     if len(a) > len(b):
         a, b = b, a
-    return all(term not in b or domains.meet(domain, b[term]) for term, domain in a.items())
+    return all(term not in b or _meet(domain, b[term]) for term, domain in a.items())
 
 
 def disjunction(parts: Iterable[Cases]) -> Cases:
@@ -225,7 +281,7 @@ def _met(a: Case, b: Case) -> Case | None:
     met = dict(a)
     for term, domain in b.items():
         before = met.get(term)
-        found = domain if before is None else domains.meet(before, domain)
+        found = domain if before is None else _meet(before, domain)
         if found is None:
             return None
         met[term] = found
@@ -249,18 +305,18 @@ def _domain(orders: frozenset[str], left: Tree, right: Constant) -> list[Domain]
     """The constraint on `left`, as alternatives."""
     value = right.value
     if right.type.name == "string" and left.type.name == "string":
-        if orders == domains.EQUAL:
+        if orders == EQUAL:
             return [Values(frozenset({value}))]
-        if orders == domains.ORDERS - domains.EQUAL:
+        if orders == ORDERS - EQUAL:
             return [Values(frozenset({value}), is_one_of=False)]
         return None
     if right.type.name not in (*_NUMBERS, "double") or left.type.name not in (*_NUMBERS, "double"):
         return None
     if abs(value) > 2**53:
         return None  # beyond what a double holds exactly
-    if orders == domains.EQUAL:
+    if orders == EQUAL:
         return [Interval(value, value)]
-    if orders == domains.ORDERS - domains.EQUAL:
+    if orders == ORDERS - EQUAL:
         return [Interval(without=frozenset({value}))]
     return [_half_line(orders, value, is_whole=left.type.name in _NUMBERS)]
 

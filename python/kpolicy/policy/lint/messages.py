@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.cel.catalogue import ANNOTATION_BYTES_MAX
+from kpolicy.policy.cel.facts import ANNOTATION_BYTES_MAX
 from kpolicy.policy.cel.tree import Call, Read, Tree
 from kpolicy.policy.limits import MESSAGE_CHARACTERS_MAX
 from kpolicy.policy.lint.terms import literal_text

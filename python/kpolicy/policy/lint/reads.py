@@ -1,8 +1,8 @@
-"""KP351, KP361, KP403 and KP404: what an expression reads, and what follows from it.
+"""KP130, KP351, KP361, KP403 and KP404: what an expression reads, and what follows from it.
 
-Owns which facts change by evictions, and which parts leave the columns, by the engine's rules
-(docs/internals/expressions.md, "Evaluating"). Each is told once an expression, at its first place.
-Must not know values.
+Which facts evictions change, which parts leave the columns by the engine's rules
+(docs/internals/expressions.md, "Evaluating"), and which labels and built-ins are deprecated. Each
+is reported once an expression, at its first place.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.catalogue_rows import Time
+from kpolicy.policy.cel.object_types import Time
 from kpolicy.policy.cel.tree import (
     And,
     Call,
     Conditional,
+    Constant,
     Fact,
     Loop,
     Or,
@@ -24,6 +25,7 @@ from kpolicy.policy.cel.tree import (
     own_nodes,
     read_of,
 )
+from kpolicy.policy.lint.terms import is_literal
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 
@@ -182,3 +184,56 @@ def _blocking(tree: Tree) -> Fact | None:
     if fact is None or tree.time <= Time.POD or fact.name.partition(".")[0] not in _OF_NODES:
         return None
     return None if _is_read(fact) and fact.column in _CLASSED else fact
+
+
+_LABELS: Final = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane",
+}
+_STRATEGY: Final = "`builtin: NodeResourcesFit` with `args: {{strategy: {}}}`"
+_BUILTINS: Final = {
+    **dict.fromkeys(
+        ("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"),
+        "`NodeVolumeLimits`: volumes of this kind are those of a CSI driver now",
+    ),
+    "NodeResourcesLeastAllocated": _STRATEGY.format("LeastAllocated"),
+    "NodeResourcesMostAllocated": _STRATEGY.format("MostAllocated"),
+    "RequestedToCapacityRatio": _STRATEGY.format("RequestedToCapacityRatio"),
+    "NodePreferAvoidPods": "a taint with the effect `PreferNoSchedule`, and `TaintToleration`",
+}
+
+
+def deprecated(policy: WrittenPolicy) -> Iterator[Diagnostic]:
+    if policy.policy.kind != "SchedulingPolicy":
+        return
+    spec = policy.policy.model.spec
+    for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
+        for index, rule in enumerate(rules):
+            instead = _BUILTINS.get(rule.builtin or "")
+            if instead is not None:
+                at = ("spec", side, index, "builtin")
+                message = f"kube-scheduler has given up `{rule.builtin}`"
+                yield policy.policy.remark("KP130", message, at, hint=f"use {instead}")
+    for one in policy.all():
+        told: set[str] = set()
+        for key in _keys(one.tree):
+            if key.value not in told:
+                told.add(str(key.value))
+                message = f"Kubernetes has given up the label `{key.value}`"
+                hint = f"use `{_LABELS[str(key.value)]}`"
+                yield policy.say(one, "KP130", message, key.span, hint)
+
+
+def _keys(tree: Tree) -> Iterator[Constant]:
+    for part in own_nodes(tree):
+        fact = read_of(part)
+        if not isinstance(fact, Fact):
+            continue
+        names = fact.name.split(".")
+        of_domain = "domain" in names or names[-1] == "domains"
+        keys = fact.args[:1] if of_domain else fact.args[-1:] if names[-1] == "labels[]" else ()
+        yield from (key for key in keys if is_literal(key) and key.value in _LABELS)

@@ -14,10 +14,9 @@ from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution
 from kpolicy.policy.lint.constant_parts import constant_parts
-from kpolicy.policy.lint.deprecated import deprecated
 from kpolicy.policy.lint.messages import messages
 from kpolicy.policy.lint.missing_keys import missing_keys
-from kpolicy.policy.lint.reads import reads
+from kpolicy.policy.lint.reads import deprecated, reads
 from kpolicy.policy.lint.redundancy import redundancy
 from kpolicy.policy.lint.scores import scores
 from kpolicy.policy.lint.written import WrittenPolicy

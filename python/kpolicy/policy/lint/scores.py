@@ -1,18 +1,31 @@
 """KP322 and what KP323 can say without a snapshot: scores that are clamped, or equal everywhere.
 
-Owns what is told of them. A rule that says `normalize`, be it `none`, has thought of its range.
-Must not know how ranges are found.
+`Bounds` finds the range of a score by what is known of facts: amounts are never negative and have
+no upper bound, a share is about one. Where nothing is known there is no range, and no warning. A
+rule that says `normalize`, be it `none`, has thought of its range.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.cel.catalogue_rows import Time
-from kpolicy.policy.lint.bounds import Bounds
-from kpolicy.policy.lint.folding import Folding
+from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.tree import (
+    Bind,
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    MemberRead,
+    NewList,
+    Tree,
+    Variable,
+)
+from kpolicy.policy.lint.constant_parts import Folding
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Priority
 
@@ -57,3 +70,141 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         message = f"every value of this score is clamped to {clamped}: it is between "
         message += f"{found.low:,g} and {found.high:,g}"
         yield policy.say(at, "KP322", message, span, "scores are between 0 and 100")
+
+
+_INF: Final = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    low: float
+    high: float
+
+    def joined(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+
+_AMOUNT: Final = Range(0, _INF)
+_SHARE: Final = Range(0, 1)
+# Last parts of the names of facts and members.
+_FACTS: Final = {
+    **dict.fromkeys(
+        (
+            "free",
+            "allocatable",
+            "capacity",
+            "requested",
+            "podCount",
+            "podLimit",
+            "nodeCount",
+            "request",
+            "limit",
+            "domains",
+            "count",
+            "sum",
+            "size",
+        ),
+        _AMOUNT,
+    ),
+    "utilization": _SHARE,
+    "priority": Range(-_INF, _INF),
+}
+_NUMBERS: Final = frozenset({"int", "uint", "double"})
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Of the trees of one policy; a variable is looked at once."""
+
+    _known: dict[int, tuple[Tree, Range | None]] = field(default_factory=dict)
+
+    def of(self, tree: Tree) -> Range | None:
+        known = self._known.get(id(tree))
+        if known is None:
+            known = (tree, self._range(tree))
+            self._known[id(tree)] = known
+        return known[1]
+
+    def _range(self, tree: Tree) -> Range | None:
+        if tree.type.name not in _NUMBERS:
+            return None
+        match tree:
+            case Constant(value=value):
+                is_number = isinstance(value, (int, float)) and not math.isnan(value)
+                return Range(value, value) if is_number else None
+            case Fact(name=name) | MemberRead(name=name):
+                return _FACTS.get(name.rpartition(".")[2])
+            case Variable(value=value):
+                return self.of(value)
+            case Bind(body=body):
+                return self.of(body)
+            case Conditional(yes=yes, no=no):
+                return self._either(yes, no)
+            case Call():
+                return self._call(tree)
+        return None
+
+    def _either(self, yes: Tree, no: Tree) -> Range | None:
+        """One branch without a bound is enough; one that is not understood hides nothing else."""
+        ranges = [found for found in (self.of(yes), self.of(no)) if found is not None]
+        if len(ranges) == 2:
+            return ranges[0].joined(ranges[1])
+        return ranges[0] if ranges and math.isinf(ranges[0].high) else None
+
+    def _call(self, tree: Call) -> Range | None:
+        name, args = tree.name, tree.args
+        if name.startswith("ratio"):
+            return _SHARE
+        if name.startswith("linear"):
+            ends = self.of(args[3]), self.of(args[4])
+            return ends[0].joined(ends[1]) if ends[0] and ends[1] else None
+        if name in ("math_least_list", "math_greatest_list"):
+            items = args[0].args if isinstance(args[0], NewList) else ()
+            return self._extreme(items, min if name == "math_least_list" else max)
+        ranges = [self.of(arg) for arg in args]
+        if name.startswith("clamp"):
+            _, low, high = ranges
+            return Range(low.low, high.high) if low and high else None
+        sound = [found for found in ranges if found is not None]
+        if len(sound) < len(ranges) or not sound:
+            return None
+        return _combined(name.partition("_")[0], sound)
+
+    def _extreme(
+        self, items: tuple[Tree, ...], pick: Callable[[list[float]], float]
+    ) -> Range | None:
+        """The smallest bound of all that have one."""
+        ranges = [found for item in items if (found := self.of(item)) is not None]
+        if not ranges or len(ranges) < len(items):
+            return None
+        return Range(pick([found.low for found in ranges]), pick([found.high for found in ranges]))
+
+
+def _combined(family: str, ranges: list[Range]) -> Range | None:
+    if family == "to":
+        return ranges[0]
+    first = ranges[0]
+    if family == "negate":
+        return Range(-first.high, -first.low)
+    if len(ranges) != 2:
+        return None
+    second = ranges[1]
+    if family == "add":
+        return Range(first.low + second.low, first.high + second.high)
+    if family == "subtract":
+        return Range(first.low - second.high, first.high - second.low)
+    if family == "multiply":
+        ends = [_product(a, b) for a in (first.low, first.high) for b in (second.low, second.high)]
+        return Range(min(ends), max(ends))
+    if family == "divide" and second.low == second.high and second.low != 0:
+        ends = [first.low / second.low, first.high / second.low]
+        return Range(min(ends), max(ends))
+    if family == "modulo" and second.low == second.high:
+        most = abs(second.low)
+        return Range(-most if first.low < 0 else 0, most)
+    # One amount by another is a share, of which nothing is said.
+    return None
+
+
+def _product(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b

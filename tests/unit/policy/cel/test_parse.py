@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel import ast
+from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.parse import parse
 
 _TOKENS = [
@@ -38,7 +38,7 @@ _TOKENS = [
 ]
 
 
-def parsed(text: str) -> ast.Expression:
+def parsed(text: str) -> syntax.Expression:
     tree = parse(text)
     assert not isinstance(tree, Diagnostic), tree
     return tree
@@ -57,48 +57,48 @@ def sliced(text: str, span: Span) -> str:
 def test_precedence_and_spans() -> None:
     text = "a + b * -c == d[0].e"
     tree = parsed(text)
-    assert isinstance(tree, ast.Call)
+    assert isinstance(tree, syntax.Call)
     assert tree.name == "_==_"
     assert sliced(text, tree.name_span) == "=="
     left, right = tree.args
     assert sliced(text, left.span) == "a + b * -c"
-    assert isinstance(right, ast.Select)
+    assert isinstance(right, syntax.Select)
     assert sliced(text, right.name_span) == "e"
-    assert isinstance(right.operand, ast.Index)
+    assert isinstance(right.operand, syntax.Index)
 
 
 def test_a_chain_is_one_node_and_parentheses_are_kept_apart() -> None:
     chain = parsed("a || b || c || d")
-    assert isinstance(chain, ast.Call)
+    assert isinstance(chain, syntax.Call)
     assert len(chain.args) == 4
     grouped = parsed("(a || b) || c")
-    assert isinstance(grouped, ast.Call)
+    assert isinstance(grouped, syntax.Call)
     assert len(grouped.args) == 2
     assert grouped.args[0].span == Span(0, 8)
     long = parsed(" && ".join(["x"] * 1000))
-    assert isinstance(long, ast.Call)
+    assert isinstance(long, syntax.Call)
     assert len(long.args) == 1000
     assert long.depth == 2
 
 
 def test_booleans_have_positions() -> None:
     tree = parsed("a ? true : false")
-    assert isinstance(tree, ast.Call)
+    assert isinstance(tree, syntax.Call)
     assert [arg.span for arg in tree.args] == [Span(0, 1), Span(4, 8), Span(11, 16)]
-    assert [arg.value for arg in tree.args if isinstance(arg, ast.Literal)] == [True, False]
+    assert [arg.value for arg in tree.args if isinstance(arg, syntax.Literal)] == [True, False]
 
 
 def test_optional_syntax_trailing_commas_and_backticks() -> None:
     tree = parsed("a.?b[?1].`c-d/e.f`")
-    assert isinstance(tree, ast.Select)
+    assert isinstance(tree, syntax.Select)
     assert (tree.name, tree.optional) == ("c-d/e.f", False)
-    assert isinstance(tree.operand, ast.Index)
+    assert isinstance(tree.operand, syntax.Index)
     assert tree.operand.optional
     items = parsed("[?a, b,]")
-    assert isinstance(items, ast.ListLiteral)
+    assert isinstance(items, syntax.ListLiteral)
     assert items.optional == (True, False)
     entries = parsed("{?'a': b, 'c': d,}")
-    assert isinstance(entries, ast.MapLiteral)
+    assert isinstance(entries, syntax.MapLiteral)
     assert [entry.optional for entry in entries.entries] == [True, False]
 
 

@@ -1,9 +1,11 @@
-"""What a row of the function table holds."""
+"""What a row of the function tables holds, and the overloads that it stands for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from kpolicy.policy.cel.types import Type, parse_type
 
 # Suffix of the overload id, types of the operands, type of the result. Types have no spaces.
 Row: TypeAlias = tuple[str, str, str]
@@ -31,3 +33,30 @@ class Family:
     cost: str = "unit"
     pattern: int | None = None
     checked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature. `params` include the receiver of a method."""
+
+    id: str
+    function: str
+    member: bool
+    params: tuple[Type, ...]
+    result: Type
+    family: Family
+
+
+def _parsed(text: str) -> Type:
+    kind = parse_type(text)
+    assert kind is not None, text
+    return kind
+
+
+def overloads_of(family: Family) -> list[Overload]:
+    def made(suffix: str, params: str, result: str, member: bool) -> Overload:
+        types = tuple(_parsed(param) for param in params.split())
+        identity = f"{family.id}_{suffix}"
+        return Overload(identity, family.function, member, types, _parsed(result), family)
+
+    return [made(*row, member) for row in family.rows for member in family.styles]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kpolicy.policy.cel import api_schema
 from kpolicy.policy.cel.build_api_schema import LEFT_OUT
-from kpolicy.policy.cel.catalogue import API_ROOTS, CATALOGUE
+from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE
 from kpolicy.policy.cel.types import Type
 
 CODEC = Path(__file__).parents[4] / "rust" / "kpolicy-codec" / "src" / "kept.rs"

@@ -1,9 +1,7 @@
-"""What expressions may see: the facts, as data.
+"""The facts that expressions may read, as data: roots, types of objects, and their members.
 
-Owns the roots, the types of objects and their members: type, arguments, binding time, unit, column,
-how large a value may be. Assumes that the engine answers the paths that follow from it (`node.free`
-with `["cpu"]`). Must not know how an answer is found. The objects by API path are rows of
-`api_types`.
+A row gives type, arguments, binding time, unit, column and how large a value may be. The engine
+answers the paths that follow from it (`node.free` with `["cpu"]`).
 """
 
 from __future__ import annotations
@@ -13,10 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from .api_types import RECORDS as _API_RECORDS
-from .api_types import parts_of
-from .catalogue_rows import Member, ObjectType, Time
-from .types import BOOL, DOUBLE, INT, SELECTOR, STRING, Type, list_of, map_of
+from kpolicy.policy.cel.object_types import API_RECORDS, Member, ObjectType, Time, parts_of
+from kpolicy.policy.cel.types import BOOL, DOUBLE, INT, SELECTOR, STRING, Type, list_of, map_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +226,7 @@ CATALOGUE: Final = Catalogue(
             kind.name: kind
             for kind in (
                 *_RECORDS,
-                *_API_RECORDS,
+                *API_RECORDS,
                 _POD,
                 _NODE,
                 _POD_SET,

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
-
-from . import literals, scan
-from .ast import (
+from kpolicy.policy.cel import literals
+from kpolicy.policy.cel.syntax import (
     AND,
     CONDITIONAL,
     OR,
@@ -28,6 +27,8 @@ from .ast import (
     Select,
 )
 
+# The depth of the tree also counts operators: `1+1+1` is deeper than `1+1`.
+TREE_DEPTH_MAX: Final = 96
 RESERVED: Final = frozenset(
     {
         "as",
@@ -68,6 +69,11 @@ class SyntaxRefused(Exception):  # noqa: N818
         self.diagnostic = diagnostic
 
 
+def beyond_limit(message: str, span: Span) -> Diagnostic:
+    hint = "split it: name parts of it in `variables`"
+    return Diagnostic("KP112", Severity.ERROR, message, hint, span)
+
+
 def _refuse(code: str, message: str, span: Span, hint: str = "") -> SyntaxRefused:
     return SyntaxRefused(Diagnostic(code, Severity.ERROR, message, hint, span))
 
@@ -84,8 +90,9 @@ def _over(first: Any, last: Any) -> Span:
 
 def _deep(span: Span, *children: Expression) -> int:
     depth = 1 + max((child.depth for child in children), default=0)
-    if depth > scan.TREE_DEPTH_MAX:
-        raise SyntaxRefused(scan.too_deep(span))
+    if depth > TREE_DEPTH_MAX:
+        message = f"more than {TREE_DEPTH_MAX} operators are nested here"
+        raise SyntaxRefused(beyond_limit(message, span))
     return depth
 
 
