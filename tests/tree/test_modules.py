@@ -42,3 +42,12 @@ def test_nothing_is_left_over() -> None:
         (named(path), word) for path in paths for word in words if word in path.read_text("utf-8")
     ]
     assert left == []
+
+
+def test_a_package_has_one_place_for_its_limits() -> None:
+    packages = ROOT / "python" / "kpolicy"
+    limits = sorted(path for path in with_suffix(".py") if path.name == "limits.py")
+    product = [path.relative_to(packages) for path in limits if path.is_relative_to(packages)]
+    assert len(product) >= 4
+    tops = [path.parts[0] for path in product]
+    assert sorted(set(tops)) == sorted(tops), product
