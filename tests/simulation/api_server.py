@@ -7,15 +7,24 @@ is the embedded server's. Must not decide what goes wrong.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, Final
 
 from kpolicy.clock import Clock
-from kpolicy.testing.apiserver.api_calls import WRITES, AuditLog, Call, target_of, verb_of
+from kpolicy.testing.apiserver.api_calls import (
+    TEXT,
+    WRITES,
+    Answer,
+    AuditLog,
+    Call,
+    Request,
+    target_of,
+    verb_of,
+)
 from kpolicy.testing.apiserver.api_server import Serving
-from kpolicy.testing.apiserver.client_connection import Connection
-from kpolicy.testing.apiserver.wire import TEXT, Answer, Request
+from kpolicy.testing.apiserver.http_server import HttpServer, Reply
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.object_views import list_json
@@ -57,7 +66,7 @@ class SimulatedApi:
         self._network = network
         self._troubles = troubles
         self._kill = kill
-        self._connections: set[Connection] = set()
+        self._http = HttpServer(self._handle)
         self.store = Store(clock, seed=seed)
         self._serving = Serving(
             self.store,
@@ -81,7 +90,7 @@ class SimulatedApi:
         """A request without a network: users, controllers and other schedulers."""
         headers = {"authorization": f"Bearer {user}", "content-type": content_type or JSON}
         content = b"" if body is None else json.dumps(body).encode()
-        request = Request(method, path, {}, headers, content, True)
+        request = Request(method, path, {}, headers, content)
         call = self._call(request)
         answer = self._commit(call, request, None, self._clock.monotonic_ns())
         assert answer is not None, "a watch needs a connection"
@@ -89,26 +98,26 @@ class SimulatedApi:
 
     # --- requests --------------------------------------------------------------------------------
 
-    def _accept(self, end: End) -> Connection:
+    def _accept(self, end: End) -> asyncio.Protocol:
         del end
-        return Connection(self._handle, self._connections)
+        return self._http.protocol()
 
-    def _handle(self, request: Request, connection: Connection) -> Answer | None:
+    def _handle(self, request: Request, reply: Reply) -> Answer | None:
         self.requests += 1
         call = self._call(request)
         trouble = NO_TROUBLE if call is None else self._troubles.of_request(call)
         received_ns = self._clock.monotonic_ns()
         match trouble.kind:
             case Kind.NONE:
-                return self._commit(call, request, connection, received_ns)
+                return self._commit(call, request, reply, received_ns)
             case Kind.LOST:
-                connection.cut()
+                reply.cut()
                 return None
             case Kind.UNHEARD:
                 return None
             case Kind.LATE:
-                connection.loop.call_later(
-                    trouble.seconds, self._late, call, request, connection, received_ns
+                reply.loop.call_later(
+                    trouble.seconds, self._late, call, request, reply, received_ns
                 )
                 return None
             case Kind.BUSY | Kind.FAILING | Kind.GONE:
@@ -118,24 +127,22 @@ class SimulatedApi:
             case Kind.NOT_A_LIST:
                 return Answer(200, b"<html>sign in first</html>", TEXT)
             case Kind.GONE_EVENT:
-                stream = connection.stream(JSON)
+                stream = reply.stream(JSON)
                 gone = failures.expired("too old resource version").status()
                 stream.send(b'{"type":"ERROR","object":' + encode(gone) + b"}\n")
                 stream.end()
                 return None
             case Kind.STALE_LIST:
                 assert call is not None
-                return self._stale(call, request) or self._commit(
-                    call, request, connection, received_ns
-                )
+                return self._stale(call, request) or self._commit(call, request, reply, received_ns)
             case Kind.KILL_BEFORE:
                 assert call is not None
                 self._kill(call.user)
                 return None
-        self._commit(call, request, connection, received_ns)
+        self._commit(call, request, reply, received_ns)
         match trouble.kind:
             case Kind.ANSWER_LOST:
-                connection.cut()
+                reply.cut()
             case Kind.KILL_AFTER:
                 assert call is not None
                 self._kill(call.user)
@@ -143,20 +150,18 @@ class SimulatedApi:
                 return _refusal(trouble)
         return None
 
-    def _late(
-        self, call: Call | None, request: Request, connection: Connection, received_ns: int
-    ) -> None:
+    def _late(self, call: Call | None, request: Request, reply: Reply, received_ns: int) -> None:
         # The client may have given up: a request that is under way is carried out all the same.
-        if call is not None and call.verb == "watch" and connection.closed:
+        if call is not None and call.verb == "watch" and reply.closed:
             return
-        answer = self._commit(call, request, connection, received_ns)
-        if answer is not None and not connection.closed:
-            connection.answer(answer)
+        answer = self._commit(call, request, reply, received_ns)
+        if answer is not None and not reply.closed:
+            reply.answer(answer)
 
     def _commit(
-        self, call: Call | None, request: Request, connection: Connection | None, received_ns: int
+        self, call: Call | None, request: Request, reply: Reply | None, received_ns: int
     ) -> Answer | None:
-        answer = self._serving.handle(request, connection)  # type: ignore[arg-type]
+        answer = self._serving.handle(request, reply)  # type: ignore[arg-type]
         if answer is not None:
             self._note(call, request, answer, received_ns)
         return answer

@@ -15,8 +15,8 @@ from enum import Enum
 from random import Random
 from typing import Any, Final
 
-from kpolicy.testing.apiserver.client_connection import Connection
-from kpolicy.testing.apiserver.wire import TEXT, Answer, Request
+from kpolicy.testing.apiserver.api_calls import TEXT, Answer, Request
+from kpolicy.testing.apiserver.http_server import HttpServer, Reply
 from tests.simulation.network import End
 from tests.simulation.policies import PolicyText, policy_text
 
@@ -75,7 +75,7 @@ class Fault(Enum):
 class SimulatedExtender:
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._connections: set[Connection] = set()
+        self._http = HttpServer(self._handle)
         self.fault = Fault.NONE
         self.asked: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -87,11 +87,11 @@ class SimulatedExtender:
         await asyncio.sleep(self._random.choice((1.0, 5.0, 20.0)))
         self.fault = before
 
-    def accept(self, end: End) -> Connection:
+    def accept(self, end: End) -> asyncio.Protocol:
         del end
-        return Connection(self._handle, self._connections)
+        return self._http.protocol()
 
-    def _handle(self, request: Request, connection: Connection) -> Answer | None:
+    def _handle(self, request: Request, reply: Reply) -> Answer | None:
         verb = request.path.rpartition("/")[2]
         self.asked[verb] += 1
         match self.fault:
@@ -102,20 +102,20 @@ class SimulatedExtender:
             case Fault.ERROR if verb == "filter":
                 return _json({"Error": "the extender is out of order"})
             case Fault.CUT:
-                connection.cut()
+                reply.cut()
                 return None
             case Fault.SILENT:
                 return None
             case Fault.SLOW:
                 answer = self._answer(verb, json.loads(request.body))
                 after_s = self._random.choice(SLOW_S)
-                connection.loop.call_later(after_s, self._late, connection, answer)
+                reply.loop.call_later(after_s, self._late, reply, answer)
                 return None
         return self._answer(verb, json.loads(request.body))
 
-    def _late(self, connection: Connection, answer: Answer) -> None:
-        if not connection.closed:
-            connection.answer(answer)
+    def _late(self, reply: Reply, answer: Answer) -> None:
+        if not reply.closed:
+            reply.answer(answer)
 
     def _answer(self, verb: str, args: dict[str, Any]) -> Answer:
         if verb == "preempt":

@@ -18,7 +18,7 @@ from kpolicy.clock import Clock, SystemClock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import AuditEntry, AuditLog, Target
 from kpolicy.testing.apiserver.api_server import Serving
-from kpolicy.testing.apiserver.client_connection import Connection
+from kpolicy.testing.apiserver.http_server import HttpServer
 from kpolicy.testing.faults import FaultPolicy
 from kpolicy.testing.kubelet import Kubelet, KubeletTimes
 from kpolicy.testing.objects.failures import Failure
@@ -95,7 +95,7 @@ class ControlPlane:
         if kubelet is not None:
             self._kubelet = Kubelet(self.store, self._clock, kubelet)
         self._server: asyncio.Server | None = None
-        self._connections: set[Connection] = set()
+        self._http = HttpServer(self._serving.handle)
         self.add(*_FIRST_OBJECTS)
 
     async def __aenter__(self) -> Self:
@@ -113,7 +113,7 @@ class ControlPlane:
     async def start(self) -> None:
         """Serve; after `stop`, again at the same port."""
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._serving.handle, self._connections),
+            self._http.protocol,
             HOST,
             self._port,
             backlog=limits.BACKLOG_CONNECTIONS_MAX,
@@ -130,7 +130,7 @@ class ControlPlane:
         if server is not None:
             server.close()
         self._serving.stop()
-        self.cut_connections()
+        await self._http.stop()
         if server is not None:
             await server.wait_closed()
 
@@ -156,8 +156,7 @@ class ControlPlane:
         return self._serving.watches()
 
     def cut_connections(self) -> None:
-        for connection in tuple(self._connections):
-            connection.cut()
+        self._http.cut_connections()
 
     def write_kubeconfig(self, path: Path | str) -> Path:
         """With the first of the tokens, if there are any."""

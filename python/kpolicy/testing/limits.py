@@ -15,8 +15,7 @@ MIB: Final = 1024 * KIB
 HEADER_BYTES_MAX: Final = 64 * KIB
 HEADERS_MAX: Final = 100
 BODY_BYTES_MAX: Final = 3 * MIB  # the API server's own limit for a request
-# Requests sent ahead on one connection while an earlier one is being held up by a fault.
-AHEAD_BYTES_MAX: Final = 256 * KIB
+STOP_S: Final = 1.0  # for handlers to end once their connections are cut
 CONNECTIONS_MAX: Final = 4096
 BACKLOG_CONNECTIONS_MAX: Final = 1024
 

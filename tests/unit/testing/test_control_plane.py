@@ -248,13 +248,13 @@ def test_requests_share_a_connection_and_come_in_any_pieces(plane: Embedded) -> 
     ("sent", "code"),
     [
         (b"nonsense\r\n\r\n", b"400"),
-        (b"GET / HTTP/2.0\r\n\r\n", b"400"),
+        (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", b"505"),
         (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"400"),
-        (b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", b"501"),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nA: " + b"x" * 70_000 + b"\r\n\r\n", b"431"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * 70_000 + b"\r\n\r\n", b"400"),
     ],
 )
 def test_what_is_not_http_is_answered_and_cut_off(
@@ -272,5 +272,5 @@ def test_what_is_not_http_is_answered_and_cut_off(
     except ConnectionResetError:
         pass
     connection.close()
-    assert received.startswith(b"HTTP/1.1 " + code)
+    assert received.split(b" ", 2)[1] == code
     assert plane.client.get(PODS).code == 200

@@ -113,21 +113,25 @@ async def read_watch(
 
         async def close_early() -> NoReturn:
             """The stream is closed and `read` ends by that: the sink's work is not cut short."""
-            is_stopped = await first_of(stop.wait(), _silence(progress, clock))
-            progress.ended_by_us = End.STOPPED if is_stopped else End.SILENT
+            progress.ended_by_us = await _stopped_or_silent(progress, clock, stop)
             stream.close()
             await asyncio.Future[NoReturn]()
 
         return await first_of(read(), close_early())
 
 
-async def _silence(progress: _Progress, clock: Clock) -> None:
-    """Return when the server has sent nothing for too long. Costs nothing for each chunk."""
+async def _stopped_or_silent(progress: _Progress, clock: Clock, stop: asyncio.Event) -> End:
+    """Wait until the watch is stopped, or the server was silent for too long. Costs nothing for
+    each chunk."""
     left_s = WATCH_SILENCE_S
     while left_s > 0:
-        await clock.sleep(left_s)
+        async with clock.move_on_after(left_s) as quiet:
+            await stop.wait()
+        if not quiet.expired:
+            return End.STOPPED
         since_ns = clock.monotonic_ns() - progress.last_byte_ns if progress.is_reading else 0
         left_s = WATCH_SILENCE_S - since_ns / NANOSECONDS
+    return End.SILENT
 
 
 class LineSplitter:

@@ -1,4 +1,4 @@
-"""What a request asks for (user, verb, resource, subresource, namespace, name), and the audit log.
+"""Requests and answers: what a request asks for (user, verb, resource, name), and the audit log.
 
 Authorization, faults and the audit log all talk about a `Call`. The log keeps a bounded number of
 writes; the oldest are dropped first.
@@ -7,12 +7,32 @@ writes; the oldest are dropped first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.testing import limits
 from kpolicy.testing.objects.resource_types import BY_PATH, NAMESPACES, Resource
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]  # found by their names in lower case
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    body: bytes
+    content_type: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

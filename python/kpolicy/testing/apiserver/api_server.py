@@ -12,13 +12,22 @@ from typing import Final
 
 from kpolicy.clock import Clock
 from kpolicy.testing.apiserver import discovery, tables
-from kpolicy.testing.apiserver.api_calls import AuditLog, Call, Target, target_of, verb_of
-from kpolicy.testing.apiserver.client_connection import Connection
+from kpolicy.testing.apiserver.api_calls import (
+    JSON,
+    TEXT,
+    Answer,
+    AuditLog,
+    Call,
+    Request,
+    Target,
+    target_of,
+    verb_of,
+)
+from kpolicy.testing.apiserver.http_server import Reply
 from kpolicy.testing.apiserver.list_parameters import watch_parameters
 from kpolicy.testing.apiserver.object_reads import Reads, refused
 from kpolicy.testing.apiserver.object_writes import Writes
 from kpolicy.testing.apiserver.watches import Hub
-from kpolicy.testing.apiserver.wire import JSON, TEXT, Answer, Request
 from kpolicy.testing.faults import Drop, FaultPolicy, RequestFault
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.encoding import encode
@@ -61,7 +70,7 @@ class Serving:
             "deletecollection": self.writes.delete_collection,
         }
 
-    def handle(self, request: Request, connection: Connection) -> Answer | None:
+    def handle(self, request: Request, reply: Reply) -> Answer | None:
         user = self._user(request)
         if user is None:
             return refused(failures.unauthorized())
@@ -74,10 +83,10 @@ class Serving:
         call = Call(user, verb, target, request.path)
         fault = None if self.faults is None else self.faults.on_request(call)
         if fault is None:
-            return self._answer(call, request, connection)
+            return self._answer(call, request, reply)
         if fault.delay_s <= 0:
-            return self._faulty(fault, call, request, connection)
-        task = asyncio.create_task(self._later(fault, call, request, connection))
+            return self._faulty(fault, call, request, reply)
+        task = asyncio.create_task(self._later(fault, call, request, reply))
         self._delayed.add(task)
         task.add_done_callback(self._delayed.discard)
         return None
@@ -105,39 +114,37 @@ class Serving:
             return Answer(404, b"404 page not found\n", TEXT)
         return found if request.method == "GET" else refused(failures.method_not_allowed())
 
-    def _answer(self, call: Call, request: Request, connection: Connection) -> Answer | None:
+    def _answer(self, call: Call, request: Request, reply: Reply) -> Answer | None:
         if call.verb == "watch":
-            return self._watch(call, request, connection)
+            return self._watch(call, request, reply)
         answer = self._verbs[call.verb](call.target, request)
         if call.is_write:
             self._audit.add(call, answer.code, self._clock.now_ns())
         return answer
 
     def _faulty(
-        self, fault: RequestFault, call: Call, request: Request, connection: Connection
+        self, fault: RequestFault, call: Call, request: Request, reply: Reply
     ) -> Answer | None:
         if fault.drop is Drop.BEFORE_COMMIT:
-            connection.cut()
+            reply.cut()
             return None
         if fault.status is not None:
             if call.is_write:
                 self._audit.add(call, fault.status, self._clock.now_ns())
             return _refused_by(fault, fault.status)
-        answer = self._answer(call, request, connection)
+        answer = self._answer(call, request, reply)
         if fault.drop is Drop.AFTER_COMMIT:
-            connection.cut()
+            reply.cut()
             return None
         return answer
 
-    async def _later(
-        self, fault: RequestFault, call: Call, request: Request, connection: Connection
-    ) -> None:
+    async def _later(self, fault: RequestFault, call: Call, request: Request, reply: Reply) -> None:
         await self._clock.sleep(fault.delay_s)
-        answer = self._faulty(fault, call, request, connection)
+        answer = self._faulty(fault, call, request, reply)
         if answer is not None:
-            connection.answer(answer)
+            reply.answer(answer)
 
-    def _watch(self, call: Call, request: Request, connection: Connection) -> Answer | None:
+    def _watch(self, call: Call, request: Request, reply: Reply) -> Answer | None:
         resource = call.target.resource
         asked = watch_parameters(resource, request.query)
         if isinstance(asked, Failure):
@@ -152,7 +159,7 @@ class Serving:
             hub = self._hubs[resource] = Hub(resource, self._store, self._clock)
         faults = self.faults
         hub.open(
-            connection.stream(JSON),
+            reply.stream(JSON),
             asked,
             namespace=call.target.namespace,
             include_object=include,

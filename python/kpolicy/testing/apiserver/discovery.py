@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from kpolicy.testing.apiserver.wire import TEXT, Answer
+from kpolicy.testing.apiserver.api_calls import TEXT, Answer
 from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.resource_types import OBJECT_VERBS, RESOURCES, Resource
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from kpolicy.clock import Clock
 from kpolicy.testing.apiserver import tables
-from kpolicy.testing.apiserver.api_calls import Target
+from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import (
     ListParameters,
     continue_token,
     list_parameters,
 )
-from kpolicy.testing.apiserver.wire import Answer, Request
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.failures import Failure

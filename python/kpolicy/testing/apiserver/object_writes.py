@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from kpolicy.clock import Clock
 from kpolicy.testing import limits
-from kpolicy.testing.apiserver.api_calls import Target
+from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import is_dry_run, list_parameters
 from kpolicy.testing.apiserver.object_reads import refused
 from kpolicy.testing.apiserver.request_bodies import body_of, media_type, patch_body
-from kpolicy.testing.apiserver.wire import Answer, Request
 from kpolicy.testing.objects import failures, patches
 from kpolicy.testing.objects.admission import (
     admit_create,

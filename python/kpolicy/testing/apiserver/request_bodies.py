@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from kpolicy.testing.apiserver.wire import Request
+from kpolicy.testing.apiserver.api_calls import Request
 from kpolicy.testing.objects import failures, patches
 from kpolicy.testing.objects.encoding import Json, decode, encode
 from kpolicy.testing.objects.failures import Failure

@@ -14,7 +14,7 @@ from typing import Any, Final
 from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver import tables
-from kpolicy.testing.apiserver.client_connection import Stream
+from kpolicy.testing.apiserver.http_server import Stream
 from kpolicy.testing.apiserver.list_parameters import WatchParameters
 from kpolicy.testing.faults import WatchFault
 from kpolicy.testing.objects import failures

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kpolicy.testing import builders
 from kpolicy.testing.apiserver.list_parameters import Selector, parse
 from kpolicy.testing.apiserver.request_bodies import from_protobuf
-from kpolicy.testing.apiserver.wire import Head, Malformed, parse_chunked, parse_head
 from kpolicy.testing.objects.admission import check_shape
 from kpolicy.testing.objects.encoding import age, decode, duration, encode, timestamp
 from kpolicy.testing.objects.failures import Failure
@@ -195,11 +194,9 @@ def test_selectors_that_cannot_be_read(text: str) -> None:
 
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
-def test_arbitrary_bytes_are_no_protobuf_json_or_http(data: bytes) -> None:
+def test_arbitrary_bytes_are_no_protobuf_or_json(data: bytes) -> None:
     assert isinstance(from_protobuf(b"k8s\x00" + data), dict | None)
     decode(data)
-    parse_head(data + b"\r\n\r\n")
-    parse_chunked(data)
 
 
 def test_protobuf_of_a_config_map() -> None:
@@ -221,25 +218,6 @@ def test_protobuf_of_a_config_map() -> None:
 
 def test_deep_nesting_is_refused_not_followed() -> None:
     assert isinstance(decode(b"[" * 100_000), ValueError)
-
-
-@settings(max_examples=100)
-@given(st.lists(st.binary(min_size=1, max_size=20), max_size=5), st.data())
-def test_a_chunked_body_is_whole_or_not_yet(parts: list[bytes], data: st.DataObject) -> None:
-    body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-    assert parse_chunked(body + b"next") == (b"".join(parts), len(body))
-    cut = data.draw(st.integers(0, len(body) - 1))
-    assert parse_chunked(body[:cut]) is None
-
-
-def test_a_head_is_read_with_its_query() -> None:
-    parsed = parse_head(b"GET /api/v1/pods?a=b%20c&d= HTTP/1.1\r\nAccept: x\r\n\r\nrest")
-    assert parsed is not None
-    assert not isinstance(parsed, Malformed)
-    head, size = parsed
-    assert isinstance(head, Head)
-    assert (head.request.path, head.request.query) == ("/api/v1/pods", {"a": "b c", "d": ""})
-    assert size == len(b"GET /api/v1/pods?a=b%20c&d= HTTP/1.1\r\nAccept: x\r\n\r\n")
 
 
 def test_builders_share_nothing_and_say_what_they_are_told() -> None:
