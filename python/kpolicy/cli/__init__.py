@@ -1,8 +1,7 @@
 """The command line: `kpolicy VERB …`, also `kubectl kpolicy VERB …`.
 
-Owns the frame: finding the verb, loading only its module, exit codes, what is said when we fail.
-Assumes that a verb's module has `add_parser(subparsers)` and `main(args) -> int`. Must not know
-what a verb does.
+Finds the verb, loads only its module (`kpolicy.cli.verbs.NAME`, with a `VERB`), and turns what goes
+wrong into messages and exit codes.
 """
 
 from __future__ import annotations
@@ -13,20 +12,16 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
 from kpolicy.version import VERSION
 
-FINE: Final = 0
-FINDINGS: Final = 1
-CANNOT_WORK: Final = 2
 OUR_BUG: Final = 101
 INTERRUPTED: Final = 130
 
-# What each verb is for, in the order of the overview. A verb is offered when its module is there.
+# What each verb is for, in the order of the overview.
 VERBS: Final = {
     "run": "schedule the pods of a cluster",
     "demo": "watch a policy place pods, without a cluster",
@@ -58,10 +53,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CannotWorkError as failure:
         print(f"{program_name()}: {failure}", file=sys.stderr)
         return CANNOT_WORK
+    except PolicyErrorsError:
+        return FINDINGS
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader left; what is still buffered must not complain at exit.
+        # The reader left. Python must not complain at exit about output that is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except Exception as error:
@@ -74,60 +71,54 @@ def program_name() -> str:
     return "kubectl kpolicy" if called.startswith("kubectl-kpolicy") else "kpolicy"
 
 
-def offered_verbs() -> dict[str, str]:
-    return {
-        verb: summary for verb, summary in VERBS.items() if find_spec(module_of(verb)) is not None
-    }
-
-
-def module_of(verb: str) -> str:
-    return f"kpolicy.cli.verbs.{verb}"
+def load_verb(name: str) -> Verb:
+    verb: Verb = import_module(f"kpolicy.cli.verbs.{name}").VERB
+    return verb
 
 
 def _run(arguments: list[str]) -> int:
-    verb = next((one for one in arguments if not one.startswith("-")), None)
-    if verb not in VERBS or find_spec(module_of(verb)) is None:
-        return _without_verb(arguments, verb)
-    module: Any = import_module(module_of(verb))
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    if name not in VERBS:
+        return _without_verb(arguments, name)
     parser = _Parser(prog=program_name(), allow_abbrev=False)
-    _common(parser)
-    module.add_parser(parser.add_subparsers(dest="verb", required=True, parser_class=_Parser))
-    return int(module.main(parser.parse_args(arguments)))
+    _add_version(parser)
+    load_verb(name).add_to(parser.add_subparsers(required=True, parser_class=_Parser))
+    args = parser.parse_args(arguments)
+    return int(args.run(args))
 
 
-def _without_verb(arguments: list[str], verb: str | None) -> int:
-    verbs = offered_verbs()
+def _without_verb(arguments: list[str], name: str | None) -> int:
     parser = _Parser(
         prog=program_name(),
         usage="%(prog)s VERB [OPTIONS]",
         description="A policy-driven scheduler for Kubernetes.",
-        epilog=_overview(verbs),
+        epilog=_overview(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _common(parser)
-    if verb is not None:
-        near = get_close_matches(verb, verbs, n=1)
-        hint = f"; did you mean `{near[0]}`?" if near else f"; one of {', '.join(verbs)}"
-        parser.error(f"there is no verb `{verb}`{hint}")
+    _add_version(parser)
+    if name is not None:
+        near = get_close_matches(name, VERBS, n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else f"; one of {', '.join(VERBS)}"
+        parser.error(f"there is no verb `{name}`{hint}")
     parser.parse_args(arguments)
     parser.print_help(sys.stderr)
     return CANNOT_WORK
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
+def _add_version(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"kpolicy {VERSION}")
 
 
-def _overview(verbs: dict[str, str]) -> str:
-    width = max(map(len, verbs), default=0)
-    lines = [f"  {verb:<{width}}  {summary}" for verb, summary in verbs.items()]
+def _overview() -> str:
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()]
     exits = "exit: 0 fine, 1 findings, 2 could not work, 101 our bug"
     return "\n".join(["verbs:", *lines, "", exits])
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and where the help is."""
+    """Says in one line what is wrong, and names the help."""
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {message}", file=sys.stderr)

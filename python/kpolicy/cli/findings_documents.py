@@ -169,3 +169,7 @@ def _lines(listed: list[Diagnostic]) -> str:
         f"{place_of(one).line}:{place_of(one).column}: {one.severity}[{one.code}] {one.message}"
         for one in listed
     )
+
+
+# By the name of the format.
+DOCUMENTS: Final = {"json": json_array, "jsonl": json_lines, "sarif": sarif, "junit": junit}

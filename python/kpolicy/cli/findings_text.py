@@ -1,7 +1,6 @@
-"""Findings to be shown: diagnostics with the texts they are about, and how they are counted.
+"""Findings as text: in full with carets, concise, and as annotations of GitHub.
 
-Owns `Findings`. Assumes diagnostics that are placed. Must not know where they come from, nor how
-they are laid out.
+Colour never carries meaning.
 """
 
 from __future__ import annotations
@@ -27,11 +26,7 @@ class Findings:
 
     @staticmethod
     def of(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> Findings:
-        texts = {}
-        for source in sources:
-            text = source.text
-            shown = text if isinstance(text, str) else text.decode("utf-8", "replace")
-            texts[source.name] = SourceText(source.name, shown)
+        texts = {source.name: SourceText(source.name, source.decoded) for source in sources}
         return Findings(tuple(diagnostics), texts)
 
     def count(self, severity: Severity) -> int:
@@ -69,8 +64,8 @@ def fix_word(diagnostic: Diagnostic) -> str:
     return "fixable" if diagnostic.fix.is_safe else "fixable, unsafe"
 
 
-def say_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
-    """On standard error, with their number."""
+def print_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+    """Prints findings and their number on standard error."""
     findings = Findings.of(diagnostics, sources)
     print(full(findings) + summary(findings), file=sys.stderr)
 

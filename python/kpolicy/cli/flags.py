@@ -1,36 +1,18 @@
-"""`--param NAME=JSON`: values for params of policies, on every verb that takes a policy.
-
-Owns the flag and how its argument is read. Must not know which params there are.
-"""
+"""Arguments that several verbs share, and how their values are read."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.verb import Argument, CannotWorkError, argument, repeatable
 
-
-def add_param_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=JSON",
-        type=_param,
-        help="the value of a param of the policies, before all others; what is no JSON is text; "
-        "repeatable",
-    )
-
-
-def params_of(lines: str) -> dict[str, Any]:
-    """Of a variable with an argument on each line."""
-    try:
-        return dict(_param(line) for line in lines.splitlines() if line.strip())
-    except argparse.ArgumentTypeError as error:
-        raise CannotWorkError(f"KPOLICY_PARAM: {error}, one on a line") from error
+SNAPSHOT_HELP: Final = (
+    "what `kpolicy snapshot record` wrote, or objects as `kubectl get … -o json` or `-o yaml` "
+    "prints them: files, folders, or - for stdin; gzip is read too"
+)
 
 
 def _param(written: str) -> tuple[str, Any]:
@@ -43,23 +25,90 @@ def _param(written: str) -> tuple[str, Any]:
         return name, value
 
 
-def add_outputs_flag(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """The first format is what a verb does without the flag. Gives pairs of format and file, which
-    is empty for standard output."""
-    named = ", ".join(formats)
+def params_of(lines: str) -> dict[str, Any]:
+    """The params of `KPOLICY_PARAM`, which has one on each line."""
+    try:
+        return dict(_param(line) for line in lines.splitlines() if line.strip())
+    except argparse.ArgumentTypeError as error:
+        raise CannotWorkError(f"KPOLICY_PARAM: {error}, one on a line") from error
+
+
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Reads a number between two bounds, both included."""
+    bounds = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            raise argparse.ArgumentTypeError(bounds)
+        return value
+
+    return number
+
+
+def every_pod(profile: str) -> Argument:
+    """`profile` says whose profile is meant."""
+    what = f"{profile} serves all pods, whatever scheduler they name"
+    return argument("--every-pod", action="store_true", help=what)
+
+
+def formats(*names: str) -> Argument:
+    """`--output FORMAT[=FILE]`, which may be repeated. The first name is the default."""
+    listed = ", ".join(names)
 
     def output(written: str) -> tuple[str, str]:
         name, _, file = written.partition("=")
-        if name not in formats:
-            raise argparse.ArgumentTypeError(f"`{name}` is none of {named}")
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"`{name}` is none of {listed}")
         return name, file
 
-    parser.add_argument(
-        "--output",
-        "-o",
-        action="append",
-        metavar="FORMAT[=FILE]",
-        type=output,
-        default=None,
-        help=f"one of {named} (default: {formats[0]}); may be repeated",
-    )
+    what = f"one of {listed} (default: {names[0]}); may be repeated"
+    metavar = "FORMAT[=FILE]"
+    return argument("--output", "-o", action="append", metavar=metavar, type=output, help=what)
+
+
+def destination(more: str, *, required: bool = False) -> Argument:
+    what = f"where to, - for standard output; readable by its owner alone ({more})"
+    return argument("--output", "-o", metavar="FILE", required=required, help=what)
+
+
+PATHS: Final = argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
+PARAM: Final = repeatable(
+    "--param",
+    metavar="NAME=JSON",
+    type=_param,
+    help="the value of a param of the policies, before all others; what is no JSON is text; "
+    "repeatable",
+)
+RELEASE: Final = argument(
+    "--release", default="", metavar="1.N", help="read legacy files as this release did"
+)
+SEED: Final = argument(
+    "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
+)
+OUTPUT: Final = argument(
+    "--output", "-o", choices=("table", "json"), default="table", help="(default: %(default)s)"
+)
+SNAPSHOT: Final = argument(
+    "--snapshot",
+    "-s",
+    action="extend",
+    nargs="+",
+    required=True,
+    metavar="FILE|DIR|-",
+    help=SNAPSHOT_HELP,
+)
+SNAPSHOT_FILES: Final = argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
+# What `explain` and `simulate` ask: a snapshot, and the policy that decides.
+DECISION: Final = (
+    SNAPSHOT,
+    repeatable(
+        "--policy",
+        metavar="FILE|DIR|-",
+        help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
+        "(default: kube-scheduler-default, for every pending pod)",
+    ),
+    every_pod("the policy's one profile"),
+    SEED,
+    PARAM,
+)

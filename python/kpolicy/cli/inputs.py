@@ -1,6 +1,6 @@
-"""Policy arguments: a file, a folder, `-`, or the name of a policy that is shipped, as sources.
+"""The inputs that arguments name: policies, snapshots and programs.
 
-Owns reading them. Assumes paths given by the user. Must not know what is in the files.
+Problems of an input are printed on standard error. Input that cannot be used at all ends the verb.
 """
 
 from __future__ import annotations
@@ -8,18 +8,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from kpolicy.cli.flags import add_param_flag
-from kpolicy.cli.verb import CannotWorkError
-from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.cli.findings_text import print_findings
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
 
 if TYPE_CHECKING:
-    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
+    from kpolicy.offline.snapshots.snapshot import Snapshot
     from kpolicy.policy.assembly.program import Program
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
@@ -28,9 +29,11 @@ FILES_MAX: Final = 2_000
 
 
 def policy_sources(argument: str) -> list[Source]:
-    """The sources of one policy argument, in the order of names."""
+    """The sources of a file, of a folder in the order of names, of `-`, or of a shipped policy."""
+    from kpolicy.policy.library import shipped_names, shipped_source
+
     if argument == "-":
-        return [Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))]
+        return [read_stdin()]
     path = Path(argument)
     if not path.exists() and argument in shipped_names():
         return [shipped_source(argument)]
@@ -39,8 +42,16 @@ def policy_sources(argument: str) -> list[Source]:
     return [Source(argument, _read(path))]
 
 
+def all_sources(arguments: Sequence[str]) -> list[Source]:
+    return [source for argument in arguments for source in policy_sources(argument)]
+
+
+def read_stdin() -> Source:
+    return Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))
+
+
 def _files(folder: Path) -> list[Path]:
-    """Names that begin with a dot are a volume's own (`..data`), or hidden."""
+    """Skips names that begin with a dot: they are hidden, or a volume's own (`..data`)."""
     found = sorted(
         path
         for path in folder.rglob("*")
@@ -63,59 +74,8 @@ def _read(path: Path) -> bytes:
         raise CannotWorkError(f"{path} cannot be read: {error.strerror}") from error
 
 
-FORMATS: Final = ("table", "json")
-SNAPSHOT_HELP: Final = (
-    "what `kpolicy snapshot record` wrote, or objects as `kubectl get … -o json` or `-o yaml` "
-    "prints them: files, folders, or - for stdin; gzip is read too"
-)
-
-
-def add_snapshot_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--snapshot",
-        "-s",
-        action="extend",
-        nargs="+",
-        required=True,
-        metavar="FILE|DIR|-",
-        help=SNAPSHOT_HELP,
-    )
-
-
-def add_policy_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--policy",
-        action="append",
-        default=[],
-        metavar="FILE|DIR|-",
-        help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
-        "(default: kube-scheduler-default, for every pending pod)",
-    )
-    add_deciding_flags(parser, "the policy's one profile")
-    add_param_flag(parser)
-
-
-def add_deciding_flags(parser: argparse.ArgumentParser, profile: str) -> None:
-    """How a program decides beyond what it says. `profile`: whose may serve every pod."""
-    parser.add_argument(
-        "--every-pod",
-        action="store_true",
-        help=f"{profile} serves all pods, whatever scheduler they name",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
-    )
-
-
-def add_output_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output", "-o", choices=FORMATS, default="table", help="(default: %(default)s)"
-    )
-
-
 def load_snapshot(arguments: Sequence[str]) -> Snapshot:
-    """Says what could not be read, and ends if that is an argument as a whole."""
-    from kpolicy.cli.outputs import progress_bar
+    """Raises `CannotWorkError` if an argument as a whole cannot be read."""
     from kpolicy.offline.snapshots.snapshot import Snapshot
 
     with progress_bar("reading the snapshot") as progress:
@@ -132,40 +92,71 @@ def load_program(
     every_pod: bool,
     params: Mapping[str, Any] | None = None,
     beside: Sequence[str] = (),
-) -> Program | None:
-    """The program, or None when the policy has errors, which are said on standard error. Policies
-    `beside` it may be extended, and declare params that this one does not have."""
-    from kpolicy.cli.findings_text import say_findings
-    from kpolicy.cli.inputs import policy_sources
+) -> Program:
+    """The compiled policy. Policies `beside` it may be extended, and may declare params that it
+    does not have itself. Raises `PolicyErrorsError`."""
     from kpolicy.policy.compile import compile_policy
 
-    sources = [source for argument in arguments for source in policy_sources(argument)]
-    library = [source for argument in beside for source in policy_sources(argument)]
+    sources = all_sources(arguments)
     compiled = compile_policy(
-        sources, every_pod=every_pod or not sources, params=params, library=library
+        sources, every_pod=every_pod or not sources, params=params, library=all_sources(beside)
     )
-    if compiled.program is None:
-        say_findings(compiled.diagnostics, sources)
-        return None
-    if every_pod and len(compiled.program.profiles) != 1:
-        names = ", ".join(compiled.program.scheduler_names)
+    program = compiled.program
+    if program is None:
+        print_findings(compiled.diagnostics, sources)
+        raise PolicyErrorsError
+    if every_pod and len(program.profiles) != 1:
+        names = ", ".join(program.scheduler_names)
         raise CannotWorkError(f"every pod needs a policy of one profile; this one has {names}")
-    if any(profile.extenders for profile in compiled.program.profiles):
+    if any(profile.extenders for profile in program.profiles):
         print("note: extenders of the policy are not asked offline", file=sys.stderr)
-    return compiled.program
+    return program
 
 
-def refused(error: PolicyRefusedError) -> CannotWorkError:
-    """A policy that compiles and that the engine does not take."""
-    lines = [
-        f"  {one.code} {one.place}: {one.message}" + (f" ({one.hint})" if one.hint else "")
-        for one in error.refusals
-    ]
-    return CannotWorkError("\n".join(["the engine does not take this policy:", *lines]))
+class _Asked(Protocol):
+    @property
+    def statistics(self) -> bytes: ...
 
 
-def say_problems(snapshot: Snapshot) -> None:
-    """What is left out of every answer, on standard error; call it once an engine has read all."""
+_A = TypeVar("_A", bound=_Asked)
+
+
+def ask_engine(args: argparse.Namespace, ask: Callable[[Snapshot, Program], _A]) -> _A:
+    """Loads the policy and the snapshot of `flags.DECISION` and hands them to `ask`, which puts
+    both into an engine. Refuses a snapshot in which rules find nothing to read."""
+    program = load_program(args.policy, every_pod=args.every_pod, params=dict(args.param))
+    snapshot = load_snapshot(args.snapshot)
+    with refusals_reported():
+        asked = ask(snapshot, program)
+    print_problems(snapshot)
+    held = json.loads(asked.statistics)
+    if not (held["nodes"] or held["pods"] or held["objects"]):
+        where = ", ".join(args.snapshot)
+        raise CannotWorkError(
+            f"there is no pod, no node and nothing else that a rule reads in {where}"
+        )
+    return asked
+
+
+@contextmanager
+def refusals_reported() -> Iterator[None]:
+    """Reports a policy that compiles but that the engine does not accept."""
+    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError
+
+    try:
+        yield
+    except PolicyRefusedError as error:
+        lines = [
+            f"  {refusal.code} {refusal.place}: {refusal.message}"
+            + (f" ({refusal.hint})" if refusal.hint else "")
+            for refusal in error.refusals
+        ]
+        message = "\n".join(["the engine does not take this policy:", *lines])
+        raise CannotWorkError(message) from error
+
+
+def print_problems(snapshot: Snapshot) -> None:
+    """Prints what no answer takes into account. Call it once an engine has read the snapshot."""
     from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX, SURVEY_BYTES_MAX
 
     problems = list(snapshot.problems)
@@ -176,12 +167,3 @@ def say_problems(snapshot: Snapshot) -> None:
     if len(problems) > PROBLEMS_SHOWN_MAX:
         more = len(problems) - PROBLEMS_SHOWN_MAX
         print(f"warning: and {more:,} further problems of the snapshot", file=sys.stderr)
-
-
-def refuse_empty(statistics: bytes, arguments: Sequence[str]) -> None:
-    """Nothing that a rule reads is most likely a wrong file."""
-    held = json.loads(statistics)
-    if not (held["nodes"] or held["pods"] or held["objects"]):
-        raise CannotWorkError(
-            f"there is no pod, no node and nothing else that a rule reads in {', '.join(arguments)}"
-        )

@@ -1,15 +1,12 @@
-"""Where a written snapshot goes: a file, or standard output as `-`.
-
-Owns the flag and what is said when it cannot be written. Must not know what is written.
-"""
+"""Where output goes: standard output, files, and a progress bar on standard error."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import unified_diff
 from pathlib import Path
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -20,17 +17,45 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 STDOUT: Final = "-"
+_BAR_DELAY_S: Final = 1.0
 
 
-def add_destination_flag(
-    parser: argparse.ArgumentParser, more: str, *, required: bool = False
-) -> None:
-    parser.add_argument(
-        "--output",
-        "-o",
-        metavar="FILE",
-        required=required,
-        help=f"where to, - for standard output; readable by its owner alone ({more})",
+def is_color() -> bool:
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not is_plain
+
+
+@contextmanager
+def write_errors(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotWorkError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write(text: str, file: str) -> None:
+    """Writes to `file`, or to standard output if it is empty."""
+    if file:
+        write_back(Path(file), text.encode())
+        return
+    sys.stdout.write(text)
+    sys.stdout.flush()  # so that it comes before what standard error gets
+
+
+def write_back(path: Path, text: bytes) -> None:
+    with write_errors(path):
+        path.write_bytes(text)
+
+
+def difference(old: str, new: str, old_name: str, new_name: str) -> str:
+    """A unified diff; empty if the texts are equal."""
+    lines = unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
 
 
@@ -41,10 +66,10 @@ def refuse_terminal(destination: str) -> None:
 
 @contextmanager
 def written(destination: str) -> Iterator[tuple[BinaryIO, Path | None]]:
-    """The stream, and the folder for what is kept on the way, which may be large: the file's."""
+    """The stream of a snapshot, and the folder of its file, for large temporary files."""
     from kpolicy.offline.snapshot_file.writer import replacing
 
-    try:
+    with write_errors(destination):
         if destination == STDOUT:
             yield sys.stdout.buffer, None
             sys.stdout.buffer.flush()
@@ -52,20 +77,10 @@ def written(destination: str) -> Iterator[tuple[BinaryIO, Path | None]]:
         path = Path(destination)
         with replacing(path) as stream:
             yield stream, path.absolute().parent
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CannotWorkError(
-            f"{destination} cannot be written: {error.strerror or error}"
-        ) from error
-
-
-_DELAY_S: Final = 1.0
 
 
 class _Bar:
-    """Starts late: work that is quick shows nothing. Until it is told how much there is, it
-    only moves."""
+    """Appears after a delay, so that quick work shows no bar. Has no end until a total is known."""
 
     def __init__(self, title: str, delay_s: float) -> None:
         self._title = title
@@ -103,9 +118,10 @@ class _Bar:
 
 @contextmanager
 def progress_bar(
-    title: str, delay_s: float = _DELAY_S
+    title: str, delay_s: float = _BAR_DELAY_S
 ) -> Iterator[Callable[[int, int], None] | None]:
-    """Call what it gives with how much is done, of how much; `None` where nobody looks."""
+    """Gives a function that takes how much is done and how much there is, or None if standard error
+    is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -114,22 +130,3 @@ def progress_bar(
         yield bar
     finally:
         bar.stop()
-
-
-def is_color() -> bool:
-    return (
-        sys.stdout.isatty()
-        and not os.environ.get("NO_COLOR")
-        and (os.environ.get("TERM") != "dumb")
-    )
-
-
-def write(text: str, file: str) -> None:
-    if not file:
-        sys.stdout.write(text)
-        sys.stdout.flush()  # before what is said on stderr
-        return
-    try:
-        Path(file).write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotWorkError(f"{file} cannot be written: {error.strerror}") from error

@@ -189,3 +189,7 @@ def _failure(test: TestResult) -> str:
     ]
     told = "\n".join([*said, *([""] if test.details else []), *test.details])
     return f"<failure message={quoteattr(said[0])}>{escape(told)}</failure>"
+
+
+# Formats for programs, by name.
+DOCUMENTS: Final = {"json": json_document, "junit": junit, "github": github}

@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from kpolicy import cli
+from kpolicy.cli.verb import Verb
 from kpolicy.version import VERSION
 
 
@@ -24,8 +25,8 @@ def test_without_a_verb_the_overview_is_shown_and_nothing_was_done(
 def test_help_lists_the_verbs_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert set(cli.offered_verbs()) >= {"lint", "rule", "schema"}
-    for verb, summary in cli.offered_verbs().items():
+    assert set(cli.VERBS) >= {"lint", "rule", "schema"}
+    for verb, summary in cli.VERBS.items():
         assert f"  {verb}" in out
         assert summary in out
 
@@ -61,7 +62,7 @@ def broken_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         raise error
 
     module = ModuleType("kpolicy.cli.verbs.rule")
-    module.__dict__.update(add_parser=lambda sub: sub.add_parser("rule"), main=fail)
+    module.__dict__.update(VERB=Verb("rule", "", fail))
     module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.rule")  # type: ignore[assignment]
     monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.rule", module)
 

@@ -1,6 +1,6 @@
-"""`kpolicy completion`: a script that completes verbs, flags and their values in a shell.
+"""`kpolicy completion`: prints a script that completes verbs, flags and their values in a shell.
 
-Owns the verb's flags. The scripts are those of `kpolicy.cli.verbs.completion`.
+The scripts are made from the argument parsers. Verbs, flags and values have no quotes or blanks.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
-_SHELLS: Final = ("bash", "zsh", "fish")
+from kpolicy.cli import VERBS, load_verb
+from kpolicy.cli.verb import Verb, argument
+
+PROGRAMS: Final = ("kpolicy", "kubectl-kpolicy")
+# Metavars whose values are paths.
+_PATH_WORDS: Final = frozenset({"FILE", "DIR", "PATH", "OLD", "NEW"})
 _EPILOG: Final = """\
 bash:  source <(kpolicy completion bash)              (in ~/.bashrc)
 zsh:   kpolicy completion zsh > "${fpath[1]}/_kpolicy"
@@ -20,31 +24,9 @@ fish:  kpolicy completion fish > ~/.config/fish/completions/kpolicy.fish
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "completion",
-        help="print completions for a shell",
-        description="Print a script that completes verbs, flags and their values.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("shell", choices=_SHELLS)
-
-
-def main(args: argparse.Namespace) -> int:
-    scripts = {"bash": bash, "zsh": zsh, "fish": fish}
-    sys.stdout.write(scripts[args.shell](command_tree()))
-    return 0
-
-
-# Metavars whose values are paths.
-_PATH_WORDS: Final = ("FILE", "DIR", "PATH", "OLD", "NEW")
-
-
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """`values` are all that it takes; `takes_path` and `takes_value` say what else does."""
+    """A flag. `values` lists all its values if there are only a few."""
 
     names: tuple[str, ...]
     help: str
@@ -53,9 +35,12 @@ class Flag:
     values: tuple[str, ...] = ()
 
 
+_HELP: Final = Flag(("-h", "--help"), "show the help")
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`words` lead to it: `("snapshot", "info")`."""
+    """A verb with its flags and the verbs below it. `words` lead to it: `("snapshot", "info")`."""
 
     words: tuple[str, ...]
     help: str
@@ -71,20 +56,12 @@ class Command:
 
 
 def command_tree() -> Command:
-    from kpolicy.cli import VERBS, module_of, offered_verbs
-
-    verbs = []
-    for verb in offered_verbs():
-        parser = argparse.ArgumentParser(prog="kpolicy", allow_abbrev=False)
-        subparsers = parser.add_subparsers(dest="verb")
-        module: Any = import_module(module_of(verb))
-        module.add_parser(subparsers)
-        verbs.append(_command(subparsers.choices[verb], (verb,), VERBS[verb]))
+    subparsers = argparse.ArgumentParser(prog="kpolicy").add_subparsers()
+    for name in VERBS:
+        load_verb(name).add_to(subparsers)
     version = Flag(("--version",), "show the version")
+    verbs = (_command(subparsers.choices[name], (name,), help_) for name, help_ in VERBS.items())
     return Command((), "", (_HELP, version), tuple(verbs))
-
-
-_HELP: Final = Flag(("-h", "--help"), "show the help")
 
 
 def _command(parser: argparse.ArgumentParser, words: tuple[str, ...], help_: str) -> Command:
@@ -92,9 +69,9 @@ def _command(parser: argparse.ArgumentParser, words: tuple[str, ...], help_: str
     takes_path, values = False, _codes() if words == ("rule",) else ()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            told = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}
             commands = [
-                _command(child, (*words, name), told.get(name, ""))
+                _command(child, (*words, name), summaries.get(name, ""))
                 for name, child in action.choices.items()
             ]
         elif action.option_strings:
@@ -106,9 +83,9 @@ def _command(parser: argparse.ArgumentParser, words: tuple[str, ...], help_: str
 
 
 def _flag(action: argparse.Action) -> Flag:
-    help_ = (action.help or "") % {"default": action.default, "prog": "kpolicy"}
     if isinstance(action, argparse._HelpAction):
         return _HELP
+    help_ = (action.help or "") % {"default": action.default, "prog": "kpolicy"}
     return Flag(
         names=tuple(action.option_strings),
         help=" ".join(help_.split()),
@@ -120,7 +97,7 @@ def _flag(action: argparse.Action) -> Flag:
 
 def _is_path(action: argparse.Action) -> bool:
     metavar = action.metavar if isinstance(action.metavar, str) else ""
-    return bool(set(metavar.replace("=", "|").split("|")) & set(_PATH_WORDS)) and not action.choices
+    return not action.choices and not _PATH_WORDS.isdisjoint(metavar.replace("=", "|").split("|"))
 
 
 def _codes() -> tuple[str, ...]:
@@ -129,12 +106,13 @@ def _codes() -> tuple[str, ...]:
     return tuple(pages())
 
 
-PROGRAMS = ("kpolicy", "kubectl-kpolicy")
+def _path(command: Command) -> str:
+    return "".join(f" {word}" for word in command.words)
 
 
 def bash(tree: Command) -> str:
     commands = list(tree.walk())
-    paths = "|".join(f'"{_path(one)}"' for one in commands if one.words)
+    paths = "|".join(f'"{_path(command)}"' for command in commands if command.words)
     lines = [
         "# bash completion of kpolicy; source <(kpolicy completion bash)",
         "_kpolicy() {",
@@ -148,11 +126,11 @@ def bash(tree: Command) -> str:
         "    esac",
         "  done",
         '  case "$path:$previous" in',
-        *(f"    {line}" for one in commands for line in _bash_values(one)),
+        *(f"    {line}" for command in commands for line in _bash_values(command)),
         "  esac",
         "  if [[ -z $words ]]; then",
         '    case "$path" in',
-        *(f"      {_bash_command(one)}" for one in commands),
+        *(f"      {_bash_command(command)}" for command in commands),
         "    esac",
         '    if [[ $current == -* ]]; then words="$flags" files=""; fi',
         "  fi",
@@ -167,30 +145,25 @@ def bash(tree: Command) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _path(command: Command) -> str:
-    return "".join(f" {word}" for word in command.words)
-
-
 def _bash_values(command: Command) -> Iterator[str]:
     for flag in command.flags:
         if flag.takes_value:
             patterns = "|".join(f'"{_path(command)}:{name}"' for name in flag.names)
             words = " ".join(flag.values) or " "
-            files = "1" if flag.takes_path else ""
-            yield f'{patterns}) words="{words}" files="{files}" ;;'
+            yield f'{patterns}) words="{words}" files="{"1" * flag.takes_path}" ;;'
 
 
 def _bash_command(command: Command) -> str:
     flags = " ".join(name for flag in command.flags for name in flag.names)
-    words = " ".join([*(one.words[-1] for one in command.commands), *command.values])
-    files = "1" if command.takes_path else ""
+    words = " ".join([*(child.words[-1] for child in command.commands), *command.values])
+    files = "1" * command.takes_path
     return f'"{_path(command)}") flags="{flags}" words="{words}" files="{files}" ;;'
 
 
 def zsh(tree: Command) -> str:
     lines = [f"#compdef {' '.join(PROGRAMS)}", ""]
-    for one in reversed(list(tree.walk())):
-        lines += [*_zsh_function(one), ""]
+    for command in reversed(list(tree.walk())):
+        lines += [*_zsh_function(command), ""]
     lines += [
         'if [[ "$funcstack[1]" == "_kpolicy" ]]; then',
         '  _kpolicy "$@"',
@@ -201,47 +174,51 @@ def zsh(tree: Command) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _zsh_function(command: Command) -> Iterator[str]:
-    name = "_".join(["_kpolicy", *command.words])
-    yield f"{name}() {{"
-    yield "  local context state state_descr line"
-    yield "  typeset -A opt_args"
-    yield "  _arguments -C \\"
-    for flag in command.flags:
-        yield from (f"    {_zsh_flag(flag, spelled)} \\" for spelled in flag.names)
+def _zsh_function(command: Command) -> list[str]:
+    lines = [
+        f"{'_'.join(['_kpolicy', *command.words])}() {{",
+        "  local context state state_descr line",
+        "  typeset -A opt_args",
+        "  _arguments -C \\",
+        *(f"    {_zsh_flag(flag, name)} \\" for flag in command.flags for name in flag.names),
+    ]
     if command.commands:
-        yield "    '1: :->command' \\"
-        yield "    '*:: :->rest'"
-        yield '  case "$state" in'
-        yield "    command)"
         described = " ".join(
-            f"'{_zsh_text(one.words[-1])}:{_zsh_text(one.help)}'" for one in command.commands
+            f"'{_zsh_text(child.words[-1])}:{_zsh_text(child.help)}'" for child in command.commands
         )
-        yield f"      local -a commands=({described})"
-        yield "      _describe command commands ;;"
-        yield "    rest)"
-        yield '      case "$line[1]" in'
-        for one in command.commands:
-            yield f"        {one.words[-1]}) {'_'.join(['_kpolicy', *one.words])} ;;"
-        yield "      esac ;;"
-        yield "  esac"
+        lines += [
+            "    '1: :->command' \\",
+            "    '*:: :->rest'",
+            '  case "$state" in',
+            "    command)",
+            f"      local -a commands=({described})",
+            "      _describe command commands ;;",
+            "    rest)",
+            '      case "$line[1]" in',
+            *(
+                f"        {child.words[-1]}) {'_'.join(['_kpolicy', *child.words])} ;;"
+                for child in command.commands
+            ),
+            "      esac ;;",
+            "  esac",
+        ]
     elif command.values:
-        yield f"    '*: :({' '.join(command.values)})'"
+        lines.append(f"    '*: :({' '.join(command.values)})'")
     else:
-        yield "    '*: :_files'" if command.takes_path else "    '*: :'"
-    yield "}"
+        lines.append("    '*: :_files'" if command.takes_path else "    '*: :'")
+    return [*lines, "}"]
 
 
-def _zsh_flag(flag: Flag, spelled: str) -> str:
-    told = f"[{_zsh_text(flag.help)}]"
+def _zsh_flag(flag: Flag, name: str) -> str:
+    help_ = f"[{_zsh_text(flag.help)}]"
     if not flag.takes_value:
-        return f"'*{spelled}{told}'"
+        return f"'*{name}{help_}'"
     action = f"({' '.join(flag.values)})" if flag.values else "_files" if flag.takes_path else " "
-    return f"'*{spelled}{told}: :{action}'"
+    return f"'*{name}{help_}: :{action}'"
 
 
 def _zsh_text(text: str) -> str:
-    """Marks that end a description or a quoted word."""
+    """Escapes marks that would end a description or a quoted word."""
     for mark in "\\[]:":
         text = text.replace(mark, f"\\{mark}")
     return text.replace("'", "’")
@@ -250,8 +227,8 @@ def _zsh_text(text: str) -> str:
 def fish(tree: Command) -> str:
     lines = ["# fish completion of kpolicy; kpolicy completion fish | source"]
     for program in PROGRAMS:
-        for one in tree.walk():
-            lines += _fish_command(one, program)
+        for command in tree.walk():
+            lines += _fish_command(command, program)
     return "\n".join(lines) + "\n"
 
 
@@ -267,11 +244,9 @@ def _fish_command(command: Command, program: str) -> Iterator[str]:
         names = " ".join(
             f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names
         )
-        value = ""
+        value = " -r -F" if flag.takes_path else " -x" if flag.takes_value else ""
         if flag.values:
             value = f" -x -a '{' '.join(flag.values)}'"
-        elif flag.takes_value:
-            value = " -r -F" if flag.takes_path else " -x"
         yield f"{lead} {names}{value} -d '{_fish_text(flag.help)}'"
 
 
@@ -279,9 +254,26 @@ def _fish_condition(command: Command) -> str:
     if not command.words:
         return "__fish_use_subcommand"
     seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.words)
-    children = " ".join(one.words[-1] for one in command.commands)
+    children = " ".join(child.words[-1] for child in command.commands)
     return f"{seen}; and not __fish_seen_subcommand_from {children}" if children else seen
 
 
 def _fish_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+_SCRIPTS: Final = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+def _main(args: argparse.Namespace) -> int:
+    sys.stdout.write(_SCRIPTS[args.shell](command_tree()))
+    return 0
+
+
+VERB: Final = Verb(
+    "completion",
+    "Print a script that completes verbs, flags and their values.",
+    _main,
+    (argument("shell", choices=tuple(_SCRIPTS)),),
+    _EPILOG,
+)

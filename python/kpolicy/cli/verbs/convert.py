@@ -1,13 +1,15 @@
-"""`kpolicy convert`: a legacy policy or a kube-scheduler configuration as a SchedulingPolicy.
-
-Owns the verb's flags and its exit code. The converting is that of `kpolicy.policy.format.convert`.
-"""
+"""`kpolicy convert`: prints a legacy policy or a kube-scheduler configuration as a policy."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, Final
+from typing import Final
+
+from kpolicy.cli.findings_text import print_findings
+from kpolicy.cli.flags import PATHS, RELEASE
+from kpolicy.cli.inputs import all_sources
+from kpolicy.cli.verb import FINDINGS, FINE, Verb
 
 _EPILOG: Final = """\
 Read are scheduler.json and policy.cfg (kind Policy), ConfigMaps that carry one, and
@@ -19,32 +21,22 @@ exit: 0 converted, 1 the file has errors, 2 could not work
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "convert",
-        help="print a kube-scheduler configuration as a policy",
-        description="Print a legacy policy or a kube-scheduler configuration as a "
-        "SchedulingPolicy that decides the same.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
-    parser.add_argument(
-        "--release", default="", metavar="1.N", help="read legacy files as this release did"
-    )
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.findings_text import say_findings
-    from kpolicy.cli.inputs import policy_sources
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.policy.format.convert import convert_policy
 
-    sources = [source for path in args.paths for source in policy_sources(path)]
+    sources = all_sources(args.paths)
     converted = convert_policy(sources, release=args.release)
     if converted.diagnostics:
-        say_findings(converted.diagnostics, sources)
-    if converted.text is None:
-        return 1
-    sys.stdout.write(converted.text)
-    return 0
+        print_findings(converted.diagnostics, sources)
+    sys.stdout.write(converted.text or "")
+    return FINDINGS if converted.text is None else FINE
+
+
+VERB: Final = Verb(
+    "convert",
+    "Print a legacy policy or a kube-scheduler configuration as a SchedulingPolicy that decides "
+    "the same.",
+    _main,
+    (PATHS, RELEASE),
+    _EPILOG,
+)

@@ -1,26 +1,19 @@
-"""`kpolicy diff`: what a new policy would decide otherwise than the old one.
-
-Owns the verb's flags and its exit code. The comparing is that of `kpolicy.offline.decide.diff`.
-"""
+"""`kpolicy diff`: says what a new policy would decide otherwise than the old one."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import add_param_flag
-from kpolicy.cli.inputs import (
-    SNAPSHOT_HELP,
-    add_deciding_flags,
-    add_output_flag,
-    load_program,
-    load_snapshot,
-    refused,
-    say_problems,
-)
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.flags import OUTPUT, PARAM, SEED, SNAPSHOT_HELP, every_pod
+from kpolicy.cli.inputs import load_program, load_snapshot, print_problems, refusals_reported
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.verb import FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb, argument
+
+if TYPE_CHECKING:
+    from kpolicy.policy.assembly.program import Program
 
 _EPILOG: Final = """\
 Pending pods are placed one after the other under each policy, as `kpolicy simulate` does; nothing
@@ -31,59 +24,57 @@ exit: 0 nothing differs, 1 something does, 2 could not work (also: a policy has 
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "diff",
-        help="compare what two policies decide",
-        description="Say which pods of a snapshot a new policy would place otherwise, and why.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    what = "a policy, a folder of them, or the name of one that comes with kpolicy"
-    parser.add_argument("old", metavar="OLD", help=what)
-    parser.add_argument("new", metavar="NEW", help=what)
-    parser.add_argument(
-        "--snapshot",
-        "-s",
-        action="append",
-        required=True,
-        metavar="FILE|DIR|-",
-        help=f"{SNAPSHOT_HELP}; repeatable",
-    )
-    add_param_flag(parser)
-    parser.add_argument("--all-pods", action="store_true", help="judge pods on nodes again too")
-    add_deciding_flags(parser, "each policy's one profile")
-    add_output_flag(parser)
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.outputs import progress_bar
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.offline.decide.diff import diff
     from kpolicy.offline.reports.decision_text import diff_text, difference_text
-    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError
 
-    params = dict(args.param)
-    old = load_program([args.old], every_pod=args.every_pod, params=params, beside=[args.new])
-    new = load_program([args.new], every_pod=args.every_pod, params=params, beside=[args.old])
+    old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)
     if old is None or new is None:
         raise CannotWorkError("a policy with errors decides nothing")
     snapshot = load_snapshot(args.snapshot)
-    try:
-        with progress_bar("deciding twice") as progress:
-            found = diff(
-                snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress
-            )
-    except PolicyRefusedError as error:
-        raise refused(error) from error
-    say_problems(snapshot)
+    with refusals_reported(), progress_bar("deciding twice") as progress:
+        found = diff(snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress)
+    print_problems(snapshot)
     if args.output == "json":
-        lines = [*(one.line() for one in found.differences), found.line()]
+        lines = [*(difference.line() for difference in found.differences), found.line()]
         sys.stdout.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     else:
-        for one in found.differences:
-            print("\n".join(difference_text(one)))
-        print("\n".join(["", *diff_text(found)][not found.differences :]))
+        texts = [line for difference in found.differences for line in difference_text(difference)]
+        print("\n".join([*texts, *([""] if texts else []), *diff_text(found)]))
     if not found.pods:
         print("no pod of the snapshot is served by either policy", file=sys.stderr)
-    return 1 if found.differences else 0
+    return FINDINGS if found.differences else FINE
+
+
+def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | None:
+    params = dict(args.param)
+    try:
+        return load_program([policy], every_pod=args.every_pod, params=params, beside=[beside])
+    except PolicyErrorsError:
+        return None
+
+
+_POLICY: Final = "a policy, a folder of them, or the name of one that comes with kpolicy"
+VERB: Final = Verb(
+    "diff",
+    "Say which pods of a snapshot a new policy would place otherwise, and why.",
+    _main,
+    (
+        argument("old", metavar="OLD", help=_POLICY),
+        argument("new", metavar="NEW", help=_POLICY),
+        argument(
+            "--snapshot",
+            "-s",
+            action="append",
+            required=True,
+            metavar="FILE|DIR|-",
+            help=f"{SNAPSHOT_HELP}; repeatable",
+        ),
+        PARAM,
+        argument("--all-pods", action="store_true", help="judge pods on nodes again too"),
+        every_pod("each policy's one profile"),
+        SEED,
+        OUTPUT,
+    ),
+    _EPILOG,
+)

@@ -1,8 +1,4 @@
-"""`kpolicy eval`: the value of an expression.
-
-Owns the verb's flags, the lines of a batch and its exit code. The evaluating is that of
-`kpolicy.offline.decide.evaluate`, the layout that of `kpolicy.offline.reports`.
-"""
+"""`kpolicy eval`: prints the value of an expression, or the values of a batch of them."""
 
 from __future__ import annotations
 
@@ -13,9 +9,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from kpolicy.cli.flags import add_param_flag
-from kpolicy.cli.inputs import SNAPSHOT_HELP, load_snapshot
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.findings_text import Findings, full, print_findings
+from kpolicy.cli.flags import PARAM, SNAPSHOT_HELP
+from kpolicy.cli.inputs import all_sources, load_snapshot
+from kpolicy.cli.verb import (
+    FINDINGS,
+    FINE,
+    CannotWorkError,
+    PolicyErrorsError,
+    Verb,
+    argument,
+    repeatable,
+)
+from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 
 if TYPE_CHECKING:
     from kpolicy.offline.decide.evaluate import Evaluated, Evaluating
@@ -42,64 +48,6 @@ exit: 0 evaluated (a batch: every line answered), 1 an error, 2 could not work
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "eval",
-        help="evaluate an expression",
-        description="Evaluate an expression, with variables, a pod and a node of a snapshot, or "
-        "what a policy defines.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("expression", nargs="?", metavar="EXPR", help="the expression; - for stdin")
-    parser.add_argument(
-        "--snapshot",
-        "-s",
-        action="append",
-        default=[],
-        metavar="FILE|DIR|-",
-        help=f"{SNAPSHOT_HELP}; repeatable",
-    )
-    parser.add_argument(
-        "--pod",
-        default="",
-        metavar="NS/NAME",
-        help="what `pod` and `namespaceObject` are (without a namespace: default)",
-    )
-    parser.add_argument("--node", default="", metavar="NAME", help="what `node` is")
-    parser.add_argument(
-        "--var",
-        action="append",
-        default=[],
-        type=_variable,
-        metavar="NAME=JSON",
-        help="a variable; repeatable",
-    )
-    parser.add_argument(
-        "--policy",
-        action="append",
-        default=[],
-        metavar="FILE|DIR|-",
-        help="whose `variables` and `params` the expression may use; repeatable",
-    )
-    parser.add_argument(
-        "--rule",
-        default="",
-        metavar="NAME",
-        help="the rule of the policy that is evaluated, or with an expression: whose names it sees "
-        "(NAME, or POLICY/NAME)",
-    )
-    add_param_flag(parser)
-    parser.add_argument(
-        "--explain", action="store_true", help="show the value of every sub-expression"
-    )
-    parser.add_argument("--batch", default="", metavar="FILE|-", help="expressions, one a line")
-    parser.add_argument(
-        "--output", "-o", choices=("text", "json"), default="text", help="(default: %(default)s)"
-    )
-
-
 def _variable(argument: str) -> tuple[str, Any]:
     name, sign, text = argument.partition("=")
     if not sign or not all(part.isidentifier() for part in name.split(".")):
@@ -112,24 +60,20 @@ def _variable(argument: str) -> tuple[str, Any]:
         ) from error
 
 
-_variable.__name__ = "variable"
-
-
-def main(args: argparse.Namespace) -> int:
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.offline.decide.evaluate import UNKNOWN_OBJECT, Evaluating
 
     _check_flags(args)
-    names = None
-    if args.policy:
-        names = _names(args)
-        if names is None:
-            return 1
+    names = _policy_names(args) if args.policy else None
     work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None, names)
     if args.batch:
-        return _batch(args, work)
+        for line in _lines(args.batch):
+            if line.strip():
+                print(json.dumps(_answer(args, work, line)), flush=True)
+        return FINE
     text = sys.stdin.read(LINE_CHARACTERS_MAX) if args.expression == "-" else args.expression
     if text is None:
-        text = _of_rule(args.rule, names)
+        text = _rule_expression(args.rule, names)
     evaluated = work.evaluate(
         text, dict(args.var), pod=args.pod, node=args.node, traced=args.explain
     )
@@ -139,8 +83,8 @@ def main(args: argparse.Namespace) -> int:
     if args.output == "json":
         print(json.dumps(evaluated.line()))
     else:
-        _show(evaluated)
-    return 0 if evaluated.error is None and not evaluated.is_refused else 1
+        _print(evaluated)
+    return FINE if evaluated.error is None and not evaluated.is_refused else FINDINGS
 
 
 def _check_flags(args: argparse.Namespace) -> None:
@@ -155,64 +99,49 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise CannotWorkError("--rule and --param need --policy")
 
 
-def _names(args: argparse.Namespace) -> PolicyNames | None:
-    """What the policy lets an expression name; None when it has errors, which are said."""
-    from kpolicy.cli.findings_text import say_findings
-    from kpolicy.cli.inputs import policy_sources
-    from kpolicy.diagnostics import has_errors
+def _policy_names(args: argparse.Namespace) -> PolicyNames:
+    """What the policy lets an expression name."""
     from kpolicy.offline.decide.policy_names import NothingMeant, names_in
     from kpolicy.policy.compile import examine
 
-    sources = [source for argument in args.policy for source in policy_sources(argument)]
+    sources = all_sources(args.policy)
     examined = examine(sources, params=dict(args.param))
     compiled = examined.compiled()
     if compiled.program is None and has_errors(compiled.diagnostics):
-        say_findings(compiled.diagnostics, sources)
-        return None
+        print_findings(compiled.diagnostics, sources)
+        raise PolicyErrorsError
     names = names_in(examined, args.rule)
     if isinstance(names, NothingMeant):
         raise CannotWorkError(f"{names.message}; {names.hint}" if names.hint else names.message)
     return names
 
 
-def _of_rule(rule: str, names: PolicyNames | None) -> str:
-    text = names.expression if names is not None else ""
-    if not text:
+def _rule_expression(rule: str, names: PolicyNames | None) -> str:
+    if names is None or not names.expression:
         raise CannotWorkError(
             f"the rule `{rule}` is a built-in, and has no expression; `kpolicy explain` says what "
             "it decides"
         )
-    return text
+    return names.expression
 
 
-def _show(evaluated: Evaluated) -> None:
-    from kpolicy.cli.findings_text import Findings, full
+def _print(evaluated: Evaluated) -> None:
     from kpolicy.offline.reports.evaluation_text import steps_text, value_text
     from kpolicy.policy.yaml.source import Source, SourceText, placed
 
     source = Source("<expression>", evaluated.expression)
     text = SourceText(source.name, evaluated.expression)
-    findings = [placed(text, one) for one in (*evaluated.findings, *_as_finding(evaluated))]
-    print(full(Findings.of(findings, [source])), end="", file=sys.stderr)
-    if evaluated.error is None:
+    findings, error = list(evaluated.findings), evaluated.error
+    if error is not None and not has_errors(evaluated.findings):
+        findings.append(
+            Diagnostic(error.code, Severity.ERROR, error.message, error.hint, error.span)
+        )
+    shown = [placed(text, finding) for finding in findings]
+    print(full(Findings.of(shown, [source])), end="", file=sys.stderr)
+    if error is None:
         print(value_text(evaluated))
     if evaluated.steps is not None:
         print("\n".join(steps_text(evaluated.steps)))
-
-
-def _as_finding(evaluated: Evaluated) -> Iterator[Any]:
-    from kpolicy.diagnostics import Diagnostic, Severity, has_errors
-
-    error = evaluated.error
-    if error is not None and not has_errors(evaluated.findings):
-        yield Diagnostic(error.code, Severity.ERROR, error.message, error.hint, error.span)
-
-
-def _batch(args: argparse.Namespace, work: Evaluating) -> int:
-    for line in _lines(args.batch):
-        if line.strip():
-            print(json.dumps(_answer(args, work, line)), flush=True)
-    return 0
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -227,7 +156,7 @@ def _lines(file: str) -> Iterator[str]:
 
 
 def _bounded(lines: IO[str]) -> Iterator[str]:
-    """A line that is too long is cut, and then is no JSON."""
+    """Cuts a line that is too long. What is left of it is no JSON."""
     while line := lines.readline(LINE_CHARACTERS_MAX):
         yield line
         while line and not line.endswith("\n"):
@@ -235,7 +164,7 @@ def _bounded(lines: IO[str]) -> Iterator[str]:
 
 
 def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, Any]:
-    """Whatever is wrong with a line is its answer."""
+    """The answer to a line of a batch. A line that cannot be read is answered with an error."""
     from kpolicy.offline.decide.evaluate import BAD_REQUEST
 
     def refused(message: str) -> dict[str, Any]:
@@ -257,3 +186,47 @@ def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, 
         request["expr"], {**dict(args.var), **variables}, pod=pod, node=node, traced=args.explain
     )
     return evaluated.line()
+
+
+_variable.__name__ = "variable"
+VERB: Final = Verb(
+    "eval",
+    "Evaluate an expression, with variables, a pod and a node of a snapshot, or what a policy "
+    "defines.",
+    _main,
+    (
+        argument("expression", nargs="?", metavar="EXPR", help="the expression; - for stdin"),
+        repeatable("--snapshot", "-s", metavar="FILE|DIR|-", help=f"{SNAPSHOT_HELP}; repeatable"),
+        argument(
+            "--pod",
+            default="",
+            metavar="NS/NAME",
+            help="what `pod` and `namespaceObject` are (without a namespace: default)",
+        ),
+        argument("--node", default="", metavar="NAME", help="what `node` is"),
+        repeatable("--var", type=_variable, metavar="NAME=JSON", help="a variable; repeatable"),
+        repeatable(
+            "--policy",
+            metavar="FILE|DIR|-",
+            help="whose `variables` and `params` the expression may use; repeatable",
+        ),
+        argument(
+            "--rule",
+            default="",
+            metavar="NAME",
+            help="the rule of the policy that is evaluated, or with an expression: whose names it "
+            "sees (NAME, or POLICY/NAME)",
+        ),
+        PARAM,
+        argument("--explain", action="store_true", help="show the value of every sub-expression"),
+        argument("--batch", default="", metavar="FILE|-", help="expressions, one a line"),
+        argument(
+            "--output",
+            "-o",
+            choices=("text", "json"),
+            default="text",
+            help="(default: %(default)s)",
+        ),
+    ),
+    _EPILOG,
+)

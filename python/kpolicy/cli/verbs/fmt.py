@@ -1,22 +1,18 @@
-"""`kpolicy fmt`: policy files in the usual form.
-
-Owns the verb's flags, reading and writing files, and its exit code. The laying out is that of
-`kpolicy.policy.format.reformat`.
-"""
+"""`kpolicy fmt`: writes policy files in the usual form."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from kpolicy.cli.verb import CannotWorkError
-
-if TYPE_CHECKING:
-    from kpolicy.policy.yaml.source import Source
+from kpolicy.cli.findings_text import Findings, full
+from kpolicy.cli.flags import PATHS
+from kpolicy.cli.inputs import policy_sources
+from kpolicy.cli.outputs import difference, write_errors
+from kpolicy.cli.verb import FINDINGS, FINE, Verb, argument
 
 _EPILOG: Final = """\
 Keys in order, two spaces, one blank line at most; comments, block scalars and lists in [ ] stay as
@@ -29,35 +25,14 @@ exit: 0 fine, 1 files would change (--check, --diff) or cannot be laid out, 2 co
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "fmt",
-        help="write policies in the usual form",
-        description="Write policy files in the usual form; with - from stdin to stdout.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--check", action="store_true", help="write nothing; list the files that would change"
-    )
-    shown.add_argument("--diff", action="store_true", help="write nothing; show what would change")
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.findings_text import Findings, full
-    from kpolicy.cli.inputs import policy_sources
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.policy.format.reformat import reformat
 
     changed = broken = 0
+    is_shown = args.check or args.diff
     sources = [(path, source) for path in args.paths for source in policy_sources(path)]
     for path, source in sources:
         made = reformat(source)
-        old = (
-            source.text if isinstance(source.text, str) else source.text.decode("utf-8", "replace")
-        )
         if made.text is None:
             broken += 1
             print(full(Findings.of(made.diagnostics, [source])), end="", file=sys.stderr)
@@ -65,45 +40,30 @@ def main(args: argparse.Namespace) -> int:
         for note in made.diagnostics:
             at = f"{note.place.file}:{note.place.line}: " if note.place is not None else ""
             print(f"{at}{note.message}; {note.hint}", file=sys.stderr)
+        name, old = source.name, source.decoded
         is_changed = made.text != old
         changed += is_changed
-        if args.check or args.diff:
-            _show(source.name, old, made.text, is_diff=args.diff)
+        if args.diff:
+            print(difference(old, made.text, name, f"{name} (laid out)"), end="")
+        elif args.check:
+            print(f"{name}\n" * is_changed, end="")
         elif path == "-":
             sys.stdout.write(made.text)
         elif is_changed:
-            _write(Path(source.name), made.text)
-            print(f"laid out {source.name}", file=sys.stderr)
-    _sum_up(args, [source for _, source in sources], changed, broken)
-    return 1 if broken or (changed and (args.check or args.diff)) else 0
+            _replace(Path(name), made.text)
+            print(f"laid out {name}", file=sys.stderr)
+    if args.paths != ["-"] or args.check:
+        parts = [f"{changed} {'would change' if is_shown else 'laid out'}"]
+        parts += [f"{len(sources) - changed - broken} unchanged", f"{broken} not read"]
+        files = f"{len(sources)} file{'s' * (len(sources) != 1)}"
+        print(f"{files}: {', '.join(parts[: 2 + bool(broken)])}", file=sys.stderr)
+    return FINDINGS if broken or (changed and is_shown) else FINE
 
 
-def _show(name: str, old: str, new: str, *, is_diff: bool) -> None:
-    if old == new:
-        return
-    if not is_diff:
-        print(name)
-        return
-    lines = unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), name, f"{name} (laid out)"
-    )
-    for line in lines:
-        print(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n", end="")
-
-
-def _sum_up(args: argparse.Namespace, sources: list[Source], changed: int, broken: int) -> None:
-    if args.paths == ["-"] and not args.check:
-        return
-    verb = "would change" if args.check or args.diff else "laid out"
-    kept = len(sources) - changed - broken
-    parts = [f"{changed} {verb}", f"{kept} unchanged", *([f"{broken} not read"] * (broken > 0))]
-    print(f"{len(sources)} file{'s' * (len(sources) != 1)}: {', '.join(parts)}", file=sys.stderr)
-
-
-def _write(path: Path, text: str) -> None:
-    """In one step, so that nobody reads half of a file; links and rights stay."""
+def _replace(path: Path, text: str) -> None:
+    """Replaces the file in one step, so that nobody reads half of it. Keeps links and rights."""
     target = path.resolve()
-    try:
+    with write_errors(path):
         mode = target.stat().st_mode
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="", dir=target.parent, prefix=".kpolicy-", delete=False
@@ -111,5 +71,26 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
         Path(file.name).chmod(mode & 0o7777)
         Path(file.name).replace(target)
-    except OSError as error:
-        raise CannotWorkError(f"{path} cannot be written: {error.strerror}") from error
+
+
+VERB: Final = Verb(
+    "fmt",
+    "Write policy files in the usual form; with - from stdin to stdout.",
+    _main,
+    (
+        PATHS,
+        argument(
+            "--check",
+            group="shown",
+            action="store_true",
+            help="write nothing; list the files that would change",
+        ),
+        argument(
+            "--diff",
+            group="shown",
+            action="store_true",
+            help="write nothing; show what would change",
+        ),
+    ),
+    _EPILOG,
+)

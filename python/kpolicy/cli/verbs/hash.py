@@ -1,14 +1,14 @@
-"""`kpolicy hash`: the hash by which bound pods, logs and metrics name a policy.
-
-Owns the verb's flags and its exit code. What is hashed is the program's own matter.
-"""
+"""`kpolicy hash`: prints the hash by which bound pods, logs and metrics name a policy."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from typing import Final
 
-from kpolicy.cli.flags import add_param_flag
+from kpolicy.cli.findings_text import print_findings
+from kpolicy.cli.flags import PARAM, PATHS
+from kpolicy.cli.inputs import all_sources
+from kpolicy.cli.verb import PolicyErrorsError, Verb
 
 _EPILOG: Final = """\
 The hash is of what a policy decides, not of its text: where a file lies, its comments and its
@@ -21,28 +21,22 @@ exit: 0 printed, 1 the policy has errors, 2 could not work
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "hash",
-        help="print the hash that bound pods carry of a policy",
-        description="Print the hash by which bound pods, logs and metrics name a policy.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
-    add_param_flag(parser)
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.findings_text import say_findings
-    from kpolicy.cli.inputs import policy_sources
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.policy.compile import compile_policy
 
-    sources = [source for path in args.paths for source in policy_sources(path)]
+    sources = all_sources(args.paths)
     compiled = compile_policy(sources, params=dict(args.param))
     if compiled.program is None:
-        say_findings(compiled.diagnostics, sources)
-        return 1
+        print_findings(compiled.diagnostics, sources)
+        raise PolicyErrorsError
     print(compiled.program.hash)
     return 0
+
+
+VERB: Final = Verb(
+    "hash",
+    "Print the hash by which bound pods, logs and metrics name a policy.",
+    _main,
+    (PATHS, PARAM),
+    _EPILOG,
+)

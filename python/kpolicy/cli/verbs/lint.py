@@ -1,8 +1,4 @@
-"""`kpolicy lint`: what is wrong with policies, and where; and `--fix`, which mends some of it.
-
-Owns the verb's flags, the writing of mended files, and the exit code. Assumes that linting gives
-every finding. Must not know how findings are made, mended or laid out.
-"""
+"""`kpolicy lint`: says what is wrong with policies, and where; `--fix` corrects some of it."""
 
 from __future__ import annotations
 
@@ -10,21 +6,23 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import add_outputs_flag, add_param_flag
-from kpolicy.cli.outputs import is_color, write
-from kpolicy.cli.verb import CannotWorkError
-from kpolicy.cli.verbs.lint_settings import Settings, add_flags, settings_of
+from kpolicy.cli.findings_text import Findings, concise, full, github, place_of, summary
+from kpolicy.cli.flags import PARAM, PATHS, RELEASE, formats
+from kpolicy.cli.inputs import load_snapshot, policy_sources
+from kpolicy.cli.outputs import difference, is_color, write, write_back
+from kpolicy.cli.verb import FINDINGS, FINE, CannotWorkError, Verb, argument, repeatable
+from kpolicy.cli.verbs.lint_settings import ARGUMENTS, settings_of
+from kpolicy.diagnostics import Severity
 
 if TYPE_CHECKING:
-    from kpolicy.cli.findings_text import Findings
     from kpolicy.diagnostics import Diagnostic
     from kpolicy.offline.snapshots.snapshot import Snapshot
     from kpolicy.policy.compile import Compiled
+    from kpolicy.policy.format.fixes import Fixed
     from kpolicy.policy.yaml.source import Source
 
-_FORMATS: Final = ("full", "concise", "json", "jsonl", "github", "sarif", "junit")
 _STDIN: Final = "<stdin>"
 _EPILOG: Final = """\
 A folder is checked as one: all its policies together, as `kpolicy run` would load them.
@@ -36,81 +34,34 @@ exit: 0 no errors, 1 errors (or what --deny names; or what --diff would change),
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "lint",
-        help="check policies",
-        description="Check policies, say where each finding is, and mend what is safe to mend.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
-    add_outputs_flag(parser, _FORMATS)
-    parser.add_argument(
-        "--snapshot",
-        "-s",
-        action="append",
-        default=[],
-        metavar="FILE|DIR",
-        help="a recorded cluster to ask the rules about; repeatable",
-    )
-    add_flags(parser)
-    add_param_flag(parser)
-    parser.add_argument("--fix", action="store_true", help="mend what is safe to mend, in place")
-    parser.add_argument(
-        "--unsafe-fixes", action="store_true", help="also what may not be what you mean"
-    )
-    parser.add_argument(
-        "--diff", action="store_true", help="show what --fix would change, and change nothing"
-    )
-    parser.add_argument("--exit-zero", action="store_true", help="exit 0 in spite of findings")
-    parser.add_argument(
-        "--release", default="", metavar="1.N", help="read legacy files as this release did"
-    )
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.inputs import policy_sources
-
-    settings = settings_of(args)
+def _main(args: argparse.Namespace) -> int:
     if args.unsafe_fixes and not (args.fix or args.diff):
         raise CannotWorkError("--unsafe-fixes goes with --fix or --diff")
-    work = _Work(args, settings, [policy_sources(path) for path in args.paths])
+    work = _Lint(args)
     if args.diff:
         return work.show_changes()
     if args.fix:
-        work.mend()
+        work.fix()
     return work.report()
 
 
-class _Work:
-    """The arguments, each a unit that is checked by itself, and what is asked of them."""
+class _Lint:
+    """The arguments as units: the sources of one argument are checked together."""
 
-    def __init__(
-        self, args: argparse.Namespace, settings: Settings, units: Sequence[Sequence[Source]]
-    ) -> None:
+    def __init__(self, args: argparse.Namespace) -> None:
         self._args = args
-        self._settings = settings
-        self._units = [tuple(unit) for unit in units]
-        self._snapshot: Snapshot | None = None
-        if args.snapshot:
-            from kpolicy.cli.inputs import load_snapshot
-
-            self._snapshot = load_snapshot(args.snapshot)
+        self._settings = settings_of(args)
+        self._params = dict(args.param)
+        self._units = [tuple(policy_sources(path)) for path in args.paths]
+        self._snapshot = load_snapshot(args.snapshot) if args.snapshot else None
 
     def report(self) -> int:
-        """All findings, in every format that is asked for."""
-        from kpolicy.cli.findings_text import Findings, summary
-        from kpolicy.diagnostics import Severity
-
-        said: list[Diagnostic] = []
-        for index, unit in enumerate(self._units):
-            said += self._linted(index, unit, self._snapshot)
+        """Prints all findings in every format that is asked for."""
+        found = [finding for index in range(len(self._units)) for finding in self._findings(index)]
         chosen = [
-            self._settings.levelled(one)
-            for one in dict.fromkeys(said)
-            if self._settings.is_chosen(one.code)
+            self._settings.levelled(finding)
+            for finding in dict.fromkeys(found)
+            if self._settings.is_chosen(finding.code)
         ]
         findings = Findings.of(chosen, [source for unit in self._units for source in unit])
         outputs = self._args.output or [("full", "")]
@@ -118,148 +69,122 @@ class _Work:
             write(render(name, findings, is_color=not file and is_color()), file)
         if any(name in ("full", "concise") for name, _ in outputs):
             print(summary(findings), file=sys.stderr)
-        has_failed = any(one.severity is Severity.ERROR for one in chosen)
-        return 1 if has_failed and not self._args.exit_zero else 0
+        has_failed = findings.count(Severity.ERROR) and not self._args.exit_zero
+        return FINDINGS if has_failed else FINE
 
-    def mend(self) -> None:
-        """Writes what is mended, and says what it was."""
+    def fix(self) -> None:
+        """Writes the corrected files, and says what was corrected."""
         for index, unit in enumerate(self._units):
             if any(source.name == _STDIN for source in unit):
                 raise CannotWorkError("--fix changes files; for stdin there is --diff")
-            shipped = next((one for one in unit if not Path(one.name).is_file()), None)
+            shipped = next((source for source in unit if not Path(source.name).is_file()), None)
             if shipped is not None:
                 raise CannotWorkError(f"{shipped.name} comes with kpolicy: copy it, then mend it")
-            after, mended = self._mended(index)
-            for before, source in zip(unit, after, strict=True):
+            fixed = self._fixed(index)
+            for before, source in zip(unit, fixed.sources, strict=True):
                 if before.text != source.text:
-                    _write_back(source)
-            self._units[index] = after
-            for one in mended:
-                print(_told(one), file=sys.stderr)
-            if mended:
-                count = f"{len(mended)} {'finding' if len(mended) == 1 else 'findings'}"
-                print(f"mended {count} in {self._args.paths[index]}", file=sys.stderr)
+                    write_back(Path(source.name), source.encoded)
+            self._units[index] = fixed.sources
+            for finding in fixed.mended:
+                place = place_of(finding)
+                where = f"{place.file}:{place.line}:{place.column}"
+                print(f"{where}: mended {finding.code}: {finding.message}", file=sys.stderr)
+            if fixed.mended:
+                count = len(fixed.mended)
+                findings = f"{count} {'finding' if count == 1 else 'findings'}"
+                print(f"mended {findings} in {self._args.paths[index]}", file=sys.stderr)
 
     def show_changes(self) -> int:
-        """The difference that `mend` would make, on stdout."""
-        has_changes = False
-        for index, unit in enumerate(self._units):
-            after, _ = self._mended(index)
-            for before, source in zip(unit, after, strict=True):
-                shown = _difference(before, source)
-                has_changes |= bool(shown)
-                sys.stdout.write(shown)
-        sys.stdout.flush()
-        if not has_changes:
+        """Prints the changes that `fix` would make."""
+        changes = "".join(
+            difference(before.decoded, after.decoded, before.name, after.name)
+            for index, unit in enumerate(self._units)
+            for before, after in zip(unit, self._fixed(index).sources, strict=True)
+        )
+        write(changes, "")
+        if not changes:
             print("nothing to mend", file=sys.stderr)
-        return 1 if has_changes and not self._args.exit_zero else 0
+        return FINDINGS if changes and not self._args.exit_zero else FINE
 
-    def _mended(self, index: int) -> tuple[tuple[Source, ...], tuple[Diagnostic, ...]]:
+    def _fixed(self, index: int) -> Fixed:
         from kpolicy.policy.format.fixes import fixed
 
-        done = fixed(
+        return fixed(
             self._units[index],
             lambda sources: self._compiled(index, sources, None),
             is_unsafe=self._args.unsafe_fixes,
             is_chosen=self._settings.is_chosen,
         )
-        return done.sources, done.mended
 
-    def _linted(
-        self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
-    ) -> tuple[Diagnostic, ...]:
-        """Policies, tests and configurations. Where there are no policies beside the others, that
-        is no lack of any."""
-        if not any(b"SchedulerConfiguration" in _bytes(source) for source in sources):
-            return self._policies_and_tests(index, sources, snapshot)
-        from kpolicy.scheduler.configuration_file import read_configurations
+    def _findings(self, index: int) -> tuple[Diagnostic, ...]:
+        """Findings of policies, tests and configurations. Sources without any policy are no
+        finding if they hold tests or configurations."""
+        sources: Sequence[Source] = self._units[index]
+        found: tuple[Diagnostic, ...] = ()
+        if any(b"SchedulerConfiguration" in source.encoded for source in sources):
+            from kpolicy.scheduler.configuration_file import read_configurations
 
-        read = read_configurations(sources)
-        if not read.others:
-            return read.diagnostics
-        return (*read.diagnostics, *self._policies_and_tests(index, read.others, snapshot))
+            read = read_configurations(sources)
+            found, sources = read.diagnostics, read.others
+        of_tests: tuple[Diagnostic, ...] = ()
+        if any(b"PolicyTest" in source.encoded for source in sources):
+            from kpolicy.offline.policy_tests.session import check_tests
 
-    def _policies_and_tests(
-        self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
-    ) -> tuple[Diagnostic, ...]:
-        if not any(b"PolicyTest" in _bytes(source) for source in sources):
-            return self._compiled(index, sources, snapshot).diagnostics
-        from kpolicy.offline.policy_tests.session import check_tests
-
-        checked = check_tests(sources, dict(self._args.param))
-        if not checked.others:
-            return checked.diagnostics
-        compiled = self._compiled(index, checked.others, snapshot)
-        return (*compiled.diagnostics, *checked.diagnostics)
+            checked = check_tests(sources, self._params)
+            of_tests, sources = checked.diagnostics, checked.others
+        if sources:
+            found = (*found, *self._compiled(index, sources, self._snapshot).diagnostics)
+        return (*found, *of_tests)
 
     def _compiled(
         self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
     ) -> Compiled:
-        others = [s for at, other in enumerate(self._units) if at != index for s in other]
-        release, params = self._args.release, dict(self._args.param)
+        others = [s for at, unit in enumerate(self._units) if at != index for s in unit]
+        release = self._args.release
         if snapshot is None:
             from kpolicy.policy.compile import compile_policy
 
-            return compile_policy(sources, release=release, library=others, params=params)
+            return compile_policy(sources, release=release, library=others, params=self._params)
         from kpolicy.offline.snapshot_lint.lint_snapshot import lint
 
-        return lint(sources, snapshot, release=release, library=others, params=params)
-
-
-def _bytes(source: Source) -> bytes:
-    text = source.text
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-
-
-def _told(one: Diagnostic) -> str:
-    from kpolicy.cli.findings_text import place_of
-
-    place = place_of(one)
-    return f"{place.file}:{place.line}:{place.column}: mended {one.code}: {one.message}"
-
-
-def _difference(before: Source, after: Source) -> str:
-    import difflib
-
-    if before.text == after.text:
-        return ""
-    old, new = (_text(source).splitlines(keepends=True) for source in (before, after))
-    shown = ""
-    for line in difflib.unified_diff(old, new, before.name, after.name):
-        shown += line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-    return shown
-
-
-def _text(source: Source) -> str:
-    text = source.text
-    return text if isinstance(text, str) else text.decode("utf-8", "replace")
-
-
-def _write_back(source: Source) -> None:
-    text = source.text
-    try:
-        Path(source.name).write_bytes(text.encode("utf-8") if isinstance(text, str) else text)
-    except OSError as error:
-        raise CannotWorkError(f"{source.name} cannot be written: {error.strerror}") from error
+        return lint(sources, snapshot, release=release, library=others, params=self._params)
 
 
 def render(name: str, findings: Findings, *, is_color: bool) -> str:
-    from kpolicy.cli.findings_text import concise, full, github
-
-    match name:
-        case "full":
-            return full(findings, is_color=is_color)
-        case "concise":
-            return concise(findings)
-        case "github":
-            return github(findings)
+    """The findings in the format `name`."""
+    texts = {"concise": concise, "github": github}
+    if name == "full":
+        return full(findings, is_color=is_color)
+    if name in texts:
+        return texts[name](findings)
     # Formats for machines need modules that take longer to load than a policy to check.
-    from kpolicy.cli import findings_documents
+    from kpolicy.cli.findings_documents import DOCUMENTS
 
-    documents = {
-        "json": findings_documents.json_array,
-        "jsonl": findings_documents.json_lines,
-        "sarif": findings_documents.sarif,
-        "junit": findings_documents.junit,
-    }
-    return documents[name](findings)
+    return DOCUMENTS[name](findings)
+
+
+VERB: Final = Verb(
+    "lint",
+    "Check policies, say where each finding is, and mend what is safe to mend.",
+    _main,
+    (
+        PATHS,
+        formats("full", "concise", "json", "jsonl", "github", "sarif", "junit"),
+        repeatable(
+            "--snapshot",
+            "-s",
+            metavar="FILE|DIR",
+            help="a recorded cluster to ask the rules about; repeatable",
+        ),
+        *ARGUMENTS,
+        PARAM,
+        argument("--fix", action="store_true", help="mend what is safe to mend, in place"),
+        argument("--unsafe-fixes", action="store_true", help="also what may not be what you mean"),
+        argument(
+            "--diff", action="store_true", help="show what --fix would change, and change nothing"
+        ),
+        argument("--exit-zero", action="store_true", help="exit 0 in spite of findings"),
+        RELEASE,
+    ),
+    _EPILOG,
+)

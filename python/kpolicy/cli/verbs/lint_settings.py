@@ -1,8 +1,7 @@
-"""What `kpolicy lint` reports, and how severely: flags, and a file beside the policies.
+"""What `kpolicy lint` reports, and how severely: flags, and a settings file beside the policies.
 
-Owns `Settings`: which codes are chosen, which level each has. `kpolicy.toml` (`[lint]`) or
-`pyproject.toml` (`[tool.kpolicy.lint]`) of the working directory, or of the nearest above it, is
-read first; flags come on top. Must not know findings beyond their code and severity.
+The settings file is `kpolicy.toml` (`[lint]`) or `pyproject.toml` (`[tool.kpolicy.lint]`) of the
+working directory, or the nearest one above it. Flags come on top.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.verb import CannotWorkError, argument, repeatable
 from kpolicy.diagnostics import Diagnostic, Severity
 
 _LEVELS: Final = {
@@ -26,6 +25,8 @@ _LEVELS: Final = {
 _KEYS: Final = frozenset({"select", "ignore", "deny", "levels"})
 _FILES: Final = (("kpolicy.toml", ("lint",)), ("pyproject.toml", ("tool", "kpolicy", "lint")))
 _FILE_BYTES_MAX: Final = 1 << 20
+# A prefix of codes, and the level of these codes; None is off.
+_Level: TypeAlias = tuple[str, Severity | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,72 +35,52 @@ class Settings:
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    levels: tuple[tuple[str, Severity | None], ...] = ()
+    levels: tuple[_Level, ...] = ()
     denies_warnings: bool = False
 
     def is_chosen(self, code: str) -> bool:
-        if self.select and not code.startswith(self.select):
-            return False
-        is_off = any(level is None for level in self._of(code))
-        return not is_off and not (self.ignore and code.startswith(self.ignore))
+        is_selected = not self.select or code.startswith(self.select)
+        is_ignored = bool(self.ignore) and code.startswith(self.ignore)
+        return is_selected and not is_ignored and None not in self._level(code)
 
     def levelled(self, diagnostic: Diagnostic) -> Diagnostic:
-        """With the level that is wanted; what is an error stays one: there is no program."""
+        """The finding with its configured level. An error stays one: there is no program."""
         if diagnostic.severity is Severity.ERROR:
             return diagnostic
-        for level in self._of(diagnostic.code):
+        for level in self._level(diagnostic.code):
             if level is not None:
                 return replace(diagnostic, severity=level)
         if self.denies_warnings and diagnostic.severity is Severity.WARNING:
             return replace(diagnostic, severity=Severity.ERROR)
         return diagnostic
 
-    def _of(self, code: str) -> tuple[Severity | None, ...]:
-        fitting = [one for one in self.levels if code.startswith(one[0])]
-        # Of equal prefixes the last one written.
-        fitting.sort(key=lambda one: len(one[0]))
-        return (fitting[-1][1],) if fitting else ()
+    def _level(self, code: str) -> tuple[Severity | None, ...]:
+        """Empty if no level is configured. Of equal prefixes the last one counts."""
+        fitting = [(len(codes), level) for codes, level in self.levels if code.startswith(codes)]
+        longest = max((length for length, _ in fitting), default=0)
+        return tuple(level for length, level in fitting if length == longest)[-1:]
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    for flag, what in (("--select", "report only"), ("--ignore", "do not report")):
-        parser.add_argument(
-            flag,
-            action="append",
-            default=[],
-            metavar="CODES",
-            help=f"{what} these codes, by prefix: KP2,KP401",
-        )
-    parser.add_argument(
-        "--deny",
-        action="append",
-        default=[],
-        metavar="CODES",
-        help="take these codes, or `warnings`, for errors",
-    )
-    parser.add_argument(
+_CODES: Final = "these codes, by prefix: KP2,KP401"
+ARGUMENTS: Final = (
+    repeatable("--select", metavar="CODES", help=f"report only {_CODES}"),
+    repeatable("--ignore", metavar="CODES", help=f"do not report {_CODES}"),
+    repeatable("--deny", metavar="CODES", help="take these codes, or `warnings`, for errors"),
+    repeatable(
         "--level",
-        action="append",
-        default=[],
         metavar="CODES=LEVEL",
         help="error, warning, info or off for these codes; the longest prefix counts",
-    )
-    parser.add_argument("--error-on-warning", action="store_true", help="as --deny warnings")
-    parser.add_argument(
-        "--isolated", action="store_true", help="read no kpolicy.toml and no pyproject.toml"
-    )
+    ),
+    argument("--error-on-warning", action="store_true", help="as --deny warnings"),
+    argument("--isolated", action="store_true", help="read no kpolicy.toml and no pyproject.toml"),
+)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """A `--select` or `--ignore` replaces the file's; levels come on top of the file's."""
-    base = Settings() if args.isolated else _from_file(Path.cwd())
-    levels = list(base.levels)
-    denies = base.denies_warnings or args.error_on_warning
-    for written in _codes(args.deny):
-        if written == "warnings":
-            denies = True
-        else:
-            levels.append((_prefix(written, "--deny"), Severity.ERROR))
+    """A `--select` or `--ignore` replaces that of the file; levels are added to the file's."""
+    base = Settings() if args.isolated else _from_files(Path.cwd())
+    denied, denies_warnings = _denied(args.deny, "--deny")
+    levels = [*base.levels, *denied]
     for written in args.level:
         codes, separator, level = written.partition("=")
         if not separator:
@@ -109,7 +90,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         _prefixes(args.select, "--select") or base.select,
         _prefixes(args.ignore, "--ignore") or base.ignore,
         tuple(levels),
-        denies,
+        base.denies_warnings or denies_warnings or args.error_on_warning,
     )
 
 
@@ -118,21 +99,27 @@ def _codes(written: Iterable[str]) -> list[str]:
 
 
 def _prefixes(written: Iterable[str], where: str) -> tuple[str, ...]:
-    return tuple(_prefix(code, where) for code in _codes(written))
-
-
-def _prefix(code: str, where: str) -> str:
     from kpolicy.policy.codes.registry import pages
     from kpolicy.policy.nearest import did_you_mean
 
-    if any(one.startswith(code) for one in pages()):
-        return code
-    hint = did_you_mean(code, pages())
-    raise CannotWorkError(f"{where}: no code begins with `{code}`" + (f"; {hint}" if hint else ""))
+    prefixes = tuple(_codes(written))
+    for prefix in prefixes:
+        if not any(code.startswith(prefix) for code in pages()):
+            hint = did_you_mean(prefix, pages())
+            message = f"{where}: no code begins with `{prefix}`" + (f"; {hint}" if hint else "")
+            raise CannotWorkError(message)
+    return prefixes
 
 
-def _levels(written: dict[str, Any], where: str) -> list[tuple[str, Severity | None]]:
-    found: list[tuple[str, Severity | None]] = []
+def _denied(written: Iterable[str], where: str) -> tuple[list[_Level], bool]:
+    """Codes that are errors, and whether all warnings are."""
+    codes = _codes(written)
+    prefixes = _prefixes([code for code in codes if code != "warnings"], where)
+    return [(prefix, Severity.ERROR) for prefix in prefixes], "warnings" in codes
+
+
+def _levels(written: dict[str, Any], where: str) -> list[_Level]:
+    found: list[_Level] = []
     for codes, level in written.items():
         if level not in _LEVELS:
             listed = ", ".join(_LEVELS)
@@ -141,15 +128,14 @@ def _levels(written: dict[str, Any], where: str) -> list[tuple[str, Severity | N
     return found
 
 
-def _from_file(folder: Path) -> Settings:
-    """The nearest file that has settings for lint."""
-    for one in (folder, *folder.parents):
+def _from_files(folder: Path) -> Settings:
+    """The settings of the nearest file that has some for lint."""
+    for parent in (folder, *folder.parents):
         for name, keys in _FILES:
-            path = one / name
-            if path.is_file():
-                table = _table(path, keys)
-                if table is not None:
-                    return _read(table, str(path))
+            path = parent / name
+            table = _table(path, keys) if path.is_file() else None
+            if table is not None:
+                return _from_table(table, str(path))
     return Settings()
 
 
@@ -166,23 +152,21 @@ def _table(path: Path, keys: Sequence[str]) -> dict[str, Any] | None:
     return here
 
 
-def _read(table: dict[str, Any], where: str) -> Settings:
+def _from_table(table: dict[str, Any], where: str) -> Settings:
     unknown = sorted(set(table) - _KEYS)
     if unknown:
         raise CannotWorkError(f"{where}: `{unknown[0]}` is none of {', '.join(sorted(_KEYS))}")
-    lists: dict[str, list[str]] = {}
     for key in ("select", "ignore", "deny"):
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        value = table.setdefault(key, [])
+        if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
             raise CannotWorkError(f"{where}: `{key}` is a list of codes")
-        lists[key] = value
     levels = table.get("levels", {})
     if not isinstance(levels, dict):
         raise CannotWorkError(f"{where}: `levels` is a table of codes and levels")
-    denied = [code for code in _codes(lists["deny"]) if code != "warnings"]
+    denied, denies_warnings = _denied(table["deny"], where)
     return Settings(
-        _prefixes(lists["select"], where),
-        _prefixes(lists["ignore"], where),
-        (*_levels(levels, where), *((_prefix(code, where), Severity.ERROR) for code in denied)),
-        "warnings" in _codes(lists["deny"]),
+        _prefixes(table["select"], where),
+        _prefixes(table["ignore"], where),
+        (*_levels(levels, where), *denied),
+        denies_warnings,
     )

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import add_param_flag
+from kpolicy.cli.findings_text import Findings, concise
+from kpolicy.cli.flags import PARAM
+from kpolicy.cli.verb import Verb, argument
 from kpolicy.cli.verbs import run_memory
-from kpolicy.cli.verbs.run_settings import RunSettings, add_flags
+from kpolicy.cli.verbs.run_settings import ARGUMENTS, RunSettings
 from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
 from kpolicy.version import VERSION
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from kpolicy.scheduler.process import Scheduler
     from kpolicy.telemetry.traces import Traces
 
-DESCRIPTION: Final = """\
+_DESCRIPTION: Final = """\
 Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
 Every flag can be given as a variable too: --log-format is KPOLICY_LOG_FORMAT, and so on; several
 policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PARAM by line ends.
@@ -48,23 +50,7 @@ compares what is held with what the API server says, and writes that and the que
 EXIT_S_MAX: Final = 7.8
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "run",
-        help="schedule the pods of a cluster",
-        description=DESCRIPTION,
-        epilog="exit: 0 stopped, 1 the policy has errors or a restart is needed, 2 could not work",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="a SchedulerConfiguration; also KPOLICY_CONFIG"
-    )
-    add_flags(parser)
-    add_param_flag(parser)
-
-
-def main(args: argparse.Namespace) -> int:
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.telemetry import logs
 
     run_memory.settle(os.environ)
@@ -212,8 +198,6 @@ def _exit_lost() -> None:
 
 def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
     if diagnostics:
-        from kpolicy.cli.findings_text import Findings, concise
-
         print(concise(Findings.of(diagnostics, ())).rstrip(), file=sys.stderr)
     print(f"kpolicy: {problem}", file=sys.stderr)
     return problem.exit_status
@@ -221,7 +205,7 @@ def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """`shadow` None: nothing is compared."""
+    """Where the policies come from. Without a `shadow`, nothing is compared."""
 
     policies: GivenPolicies
     keeping: Keeping
@@ -229,47 +213,59 @@ class Delivered:
 
 
 def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Delivered | Problem:
-    """ConfigMaps without a namespace are in our own."""
+    """A ConfigMap without a namespace is in `own_namespace`."""
     from kpolicy.scheduler.delivery.policy_delivery import Keeping
-    from kpolicy.scheduler.delivery.sources import FixedSource
+    from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
     from kpolicy.scheduler.problem_codes import Problem
 
-    given = (
-        ("policy", settings.policy, settings.policy_configmap),
-        ("shadow-policy", settings.shadow_policy, settings.shadow_policy_configmap),
-    )
-    found: list[GivenPolicies | None] = []
-    for flag, paths, name in given:
-        source = _given(f"--{flag}-configmap", paths, name, own_namespace, clock)
+    sources: list[GivenPolicies | None] = []
+    for flag, paths, name in (
+        ("--policy-configmap", settings.policy, settings.policy_configmap),
+        ("--shadow-policy-configmap", settings.shadow_policy, settings.shadow_policy_configmap),
+    ):
+        source = _config_map(name, own_namespace, flag)
         if isinstance(source, Problem):
             return source
-        found.append(source)
-    policies, shadow = found
+        sources.append(source or (FileSource(paths, clock) if paths else None))
+    policies, shadow = sources
     status = _status(settings, policies, own_namespace)
     if isinstance(status, Problem):
         return status
     return Delivered(policies or FixedSource(), Keeping(status, settings.policy_cache), shadow)
 
 
-def _given(
-    flag: str, paths: tuple[Path, ...], name: str, own_namespace: str, clock: Clock
-) -> GivenPolicies | Problem | None:
-    from kpolicy.scheduler.delivery.sources import FileSource
+def _config_map(name: str, own_namespace: str, flag: str) -> ConfigMapName | Problem | None:
     from kpolicy.scheduler.options import config_map_name
 
-    if name:
-        return config_map_name(name, own_namespace, flag)
-    return FileSource(paths, clock) if paths else None
+    return config_map_name(name, own_namespace, flag) if name else None
 
 
 def _status(
     settings: RunSettings, policies: GivenPolicies | None, own_namespace: str
 ) -> ConfigMapName | Problem | None:
     from kpolicy.scheduler.configuration_file import NO_STATUS
-    from kpolicy.scheduler.options import ConfigMapName, config_map_name
+    from kpolicy.scheduler.options import ConfigMapName
 
     if settings.policy_status == NO_STATUS:
         return None
-    if settings.policy_status:
-        return config_map_name(settings.policy_status, own_namespace, "--policy-status")
-    return policies.beside("-status") if isinstance(policies, ConfigMapName) else None
+    if not settings.policy_status and isinstance(policies, ConfigMapName):
+        return policies.beside("-status")
+    return _config_map(settings.policy_status, own_namespace, "--policy-status")
+
+
+VERB: Final = Verb(
+    "run",
+    _DESCRIPTION,
+    _main,
+    (
+        argument(
+            "--config",
+            type=Path,
+            metavar="FILE",
+            help="a SchedulerConfiguration; also KPOLICY_CONFIG",
+        ),
+        *ARGUMENTS,
+        PARAM,
+    ),
+    "exit: 0 stopped, 1 the policy has errors or a restart is needed, 2 could not work",
+)

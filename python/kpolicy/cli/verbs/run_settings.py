@@ -1,18 +1,18 @@
-"""What `kpolicy run` can be told.
+"""The settings of `kpolicy run`, with their defaults and the flags that set them.
 
-Owns the settings, their defaults, how each is written as a flag, and how it is shown. Must not know
-where a value comes from: `run_sources` does.
+`run_sources` decides where a value comes from.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Callable, Mapping
+from argparse import ArgumentTypeError, BooleanOptionalAction
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kpolicy.cli.verb import Argument, argument
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
     TRACES_PER_SECOND,
@@ -24,13 +24,13 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number") from error
+        raise ArgumentTypeError(f"`{text}` is not a whole number") from error
 
 
 def _rate(text: str) -> int:
     rate = _whole(text)
     if not 0 <= rate <= TRACES_PER_SECOND_MAX:
-        raise argparse.ArgumentTypeError(f"`{text}` is not between 0 and {TRACES_PER_SECOND_MAX}")
+        raise ArgumentTypeError(f"`{text}` is not between 0 and {TRACES_PER_SECOND_MAX}")
     return rate
 
 
@@ -38,7 +38,7 @@ def _yes_or_no(text: str) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True}
     words |= {"0": False, "false": False, "no": False, "off": False}
     if text.lower() not in words:
-        raise argparse.ArgumentTypeError(f"`{text}` is neither true nor false")
+        raise ArgumentTypeError(f"`{text}` is neither true nor false")
     return words[text.lower()]
 
 
@@ -176,39 +176,37 @@ class RunSettings:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def shown(self, origins: Mapping[str, str]) -> dict[str, Any]:
-        """For /configz: each value, and where it came from."""
+        """Each value and where it came from, for /configz."""
         return {
             name: {"value": _plain(value), "from": origins.get(name, "default")}
             for name, value in asdict(self).items()
         }
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """A flag for each; what is not given is None."""
-    for one in fields(RunSettings):
-        if not one.metadata:
+def _arguments() -> Iterator[Argument]:
+    """A flag for each setting. A flag that is not used is None, so that other sources count."""
+    for setting in fields(RunSettings):
+        if not setting.metadata:
             continue
-        flag, read = f"--{one.name.replace('_', '-')}", one.metadata["read"]
-        text = one.metadata["help"]
-        default = one.default
+        options = dict(setting.metadata)
+        read, help_, default = options.pop("read"), options.pop("help"), setting.default
         if read is _yes_or_no:
-            shown = f"{text} (default: {'yes' if default else 'no'})"
-            action = argparse.BooleanOptionalAction
-            parser.add_argument(flag, action=action, default=None, help=shown)
-            continue
-        if read is _paths:
-            parser.add_argument(
-                flag, action="append", type=Path, metavar=one.metadata["metavar"], help=text
-            )
-            continue
-        if default not in ("", None, ()):
-            text = f"{text} (default: {default})".strip()
-        keys = ("metavar", "choices")
-        more = {key: one.metadata[key] for key in keys if key in one.metadata}
-        parser.add_argument(flag, type=read, default=None, help=text, **more)
+            help_ = f"{help_} (default: {'yes' if default else 'no'})"
+            options["action"] = BooleanOptionalAction
+        elif read is _paths:
+            options |= {"action": "append", "type": Path}
+        else:
+            options["type"] = read
+            if default not in ("", None):
+                help_ = f"{help_} (default: {default})".strip()
+        flag = f"--{setting.name.replace('_', '-')}"
+        yield argument(flag, default=None, help=help_, **options)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [str(part) for part in value]
     return str(value) if isinstance(value, Path) else value
+
+
+ARGUMENTS: Final = tuple(_arguments())

@@ -1,8 +1,4 @@
-"""Where settings of `kpolicy run` come from: flags, `KPOLICY_*` variables, a file, or nowhere.
-
-Owns which source comes first, and what of them is refused. Assumes an argument parser that left out
-what was not given, and a file that was read. Must not know what a setting means.
-"""
+"""Where a setting of `kpolicy run` comes from: flag, `KPOLICY_*` variable, file or default."""
 
 from __future__ import annotations
 
@@ -11,91 +7,21 @@ import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kpolicy.cli.findings_text import Findings, concise
 from kpolicy.cli.flags import params_of
 from kpolicy.cli.verb import CannotWorkError
 from kpolicy.cli.verbs.run_settings import RunSettings
-
-if TYPE_CHECKING:
-    from kpolicy.scheduler.configuration_file import SchedulerConfiguration
+from kpolicy.diagnostics import has_errors
+from kpolicy.policy.yaml.source import Source
 
 PREFIX: Final = "KPOLICY_"
-# Of ours, and no settings.
+# Variables of ours that are no settings.
 _OTHER_VARIABLES: Final = frozenset({"CONFIG", "DEBUG", "PARAM"})
-# A Service called `kpolicy` makes kubelet set these for every pod of its namespace.
+# Kubelet sets such values for every pod of a namespace with a Service that is called `kpolicy`.
 _OF_SERVICES: Final = ("tcp://", "udp://", "sctp://")
-
-
-def settled(
-    flags: Mapping[str, Any], environ: Mapping[str, str], file: Mapping[str, Any]
-) -> tuple[RunSettings, dict[str, str]]:
-    """Flags before variables before the file before defaults; and where each came from."""
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for origin, given in (("file", file), ("variable", _variables(environ)), ("flag", flags)):
-        for one in fields(RunSettings):
-            value = given.get(one.name)
-            if value is None or value in ([], {}):
-                continue
-            values[one.name] = tuple(value) if isinstance(value, list) else value
-            origins[one.name] = origin
-    _only_one(values, origins)
-    return RunSettings(**values), origins
-
-
-def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """What is probably a slip, in words; others may have variables of this prefix too."""
-    from kpolicy.policy.nearest import is_slip, nearest
-
-    known = {one.name.upper() for one in fields(RunSettings)} | _OTHER_VARIABLES
-    said = []
-    for name in sorted(environ):
-        written = name.removeprefix(PREFIX)
-        if written == name or written in known:
-            continue
-        near = nearest(written, known)
-        if near and is_slip(written, near):
-            said.append(f"{name} is no variable of ours; did you mean `{PREFIX}{near}`?")
-    return said
-
-
-def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in fields(RunSettings):
-        name = PREFIX + one.name.upper()
-        text = environ.get(name, "")
-        if not text or not one.metadata or text.startswith(_OF_SERVICES):
-            continue
-        try:
-            found[one.name] = one.metadata["read"](text)
-        except argparse.ArgumentTypeError as error:
-            raise CannotWorkError(f"{name}: {error}") from error
-        choices = one.metadata.get("choices")
-        if choices and text not in choices:
-            raise CannotWorkError(f"{name}: `{text}` is none of {', '.join(choices)}")
-    found["params"] = params_of(environ.get(f"{PREFIX}PARAM", ""))
-    return found
-
-
-def _only_one(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """Of two that exclude each other, the one that comes first; from one place it is a slip."""
-    order = ("file", "variable", "flag")
-    for one, other in (
-        ("policy", "policy_configmap"),
-        ("shadow_policy", "shadow_policy_configmap"),
-    ):
-        if one not in values or other not in values:
-            continue
-        ranks = order.index(origins[one]), order.index(origins[other])
-        if ranks[0] == ranks[1]:
-            flags = " and ".join(f"--{name.replace('_', '-')}" for name in (one, other))
-            raise CannotWorkError(f"{flags} are both given: policies come from one of them")
-        weaker = other if ranks[0] > ranks[1] else one
-        del values[weaker], origins[weaker]
-
-
-_BYTES_MAX: Final = 1 << 20
+_FILE_BYTES_MAX: Final = 1 << 20
 _PATHS: Final = (
     "kubeconfig",
     "policy_cache",
@@ -104,38 +30,91 @@ _PATHS: Final = (
     "auth_token_file",
 )
 _PATH_LISTS: Final = ("policy", "shadow_policy")
+_EXCLUSIVE: Final = (("policy", "policy_configmap"), ("shadow_policy", "shadow_policy_configmap"))
+# From the weakest source to the strongest.
+_ORIGINS: Final = ("file", "variable", "flag")
+
+
+def settled(
+    flags: Mapping[str, Any], environ: Mapping[str, str], file: Mapping[str, Any]
+) -> tuple[RunSettings, dict[str, str]]:
+    """The settings, and where each came from. `flags` are None where they were not used."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, settings in zip(_ORIGINS, (file, _variables(environ), flags), strict=True):
+        for setting in fields(RunSettings):
+            value = settings.get(setting.name)
+            if value is not None and value not in ([], {}):
+                values[setting.name] = tuple(value) if isinstance(value, list) else value
+                origins[setting.name] = origin
+    for pair in _EXCLUSIVE:
+        if origins.keys() >= set(pair):
+            _drop_weaker(pair, values, origins)
+    return RunSettings(**values), origins
+
+
+def _drop_weaker(pair: tuple[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
+    """Of two settings that exclude each other, the stronger source wins."""
+    weaker, stronger = sorted(pair, key=lambda name: _ORIGINS.index(origins[name]))
+    if origins[weaker] == origins[stronger]:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in pair)
+        raise CannotWorkError(f"{flags} are both given: policies come from one of them")
+    del values[weaker], origins[weaker]
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Warnings of variables whose names are probably misspelt. Others may use our prefix too."""
+    from kpolicy.policy.nearest import is_slip, nearest
+
+    known = {setting.name.upper() for setting in fields(RunSettings)} | _OTHER_VARIABLES
+    warnings = []
+    for variable in sorted(environ):
+        name = variable.removeprefix(PREFIX)
+        near = nearest(name, known) if name != variable and name not in known else ""
+        if near and is_slip(name, near):
+            warnings.append(f"{variable} is no variable of ours; did you mean `{PREFIX}{near}`?")
+    return warnings
+
+
+def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"params": params_of(environ.get(f"{PREFIX}PARAM", ""))}
+    for setting in fields(RunSettings):
+        name = PREFIX + setting.name.upper()
+        text = environ.get(name, "")
+        if not text or not setting.metadata or text.startswith(_OF_SERVICES):
+            continue
+        try:
+            found[setting.name] = setting.metadata["read"](text)
+        except argparse.ArgumentTypeError as error:
+            raise CannotWorkError(f"{name}: {error}") from error
+        choices = setting.metadata.get("choices")
+        if choices and text not in choices:
+            raise CannotWorkError(f"{name}: `{text}` is none of {', '.join(choices)}")
+    return found
 
 
 def settings_of_file(path: Path) -> dict[str, Any]:
-    """By name of the setting; findings are printed as `kpolicy lint` prints them."""
-    from kpolicy.cli.findings_text import Findings, concise
-    from kpolicy.diagnostics import has_errors
-    from kpolicy.policy.yaml.source import Source
+    """The settings of a SchedulerConfiguration by name. Paths in it are relative to its folder.
+    Prints findings as `kpolicy lint` does."""
     from kpolicy.scheduler.configuration_file import read_configuration
     from kpolicy.scheduler.problem_codes import CONFIGURATION_INVALID
 
     try:
         with path.open("rb") as file:
-            source = Source(str(path), file.read(_BYTES_MAX))
+            source = Source(str(path), file.read(_FILE_BYTES_MAX))
     except OSError as error:
         raise CannotWorkError(f"--config: {path} cannot be read: {error.strerror}") from error
-    model, said = read_configuration(source)
-    if said:
-        print(concise(Findings.of(said, ())).rstrip(), file=sys.stderr)
-    if model is None or has_errors(tuple(said)):
+    model, findings = read_configuration(source)
+    if findings:
+        print(concise(Findings.of(findings, ())).rstrip(), file=sys.stderr)
+    if model is None or has_errors(tuple(findings)):
         hint = f"`kpolicy lint {path}` shows where"
         raise CannotWorkError(
             f"{CONFIGURATION_INVALID}: the configuration {path} has errors ({hint})"
         )
-    return _settings(model, path.parent)
-
-
-def _settings(model: SchedulerConfiguration, folder: Path) -> dict[str, Any]:
-    given = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
-    for name in _PATHS:
-        if name in given:
-            given[name] = folder / given[name]
-    for name in _PATH_LISTS:
-        if name in given:
-            given[name] = [folder / one for one in given[name]]
-    return given
+    settings = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
+    for name in settings.keys() & set(_PATHS):
+        settings[name] = path.parent / settings[name]
+    for name in settings.keys() & set(_PATH_LISTS):
+        settings[name] = [path.parent / policy for policy in settings[name]]
+    return settings

@@ -1,24 +1,15 @@
-"""`kpolicy simulate`: where all pending pods of a snapshot would go, one after the other.
-
-Owns the verb's flags and its exit code. The placing is that of `kpolicy.offline.decide.simulate`.
-"""
+"""`kpolicy simulate`: shows where all pending pods of a snapshot would go, one after the other."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Final
+from typing import Final
 
-from kpolicy.cli.inputs import (
-    add_output_flag,
-    add_policy_flags,
-    add_snapshot_flag,
-    load_program,
-    load_snapshot,
-    refuse_empty,
-    refused,
-    say_problems,
-)
+from kpolicy.cli.flags import DECISION, OUTPUT
+from kpolicy.cli.inputs import ask_engine
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.verb import Verb
 
 _EPILOG: Final = """\
 In queue order: priority, creation, name. Every pod sees those placed before it; nothing is evicted.
@@ -27,36 +18,11 @@ exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could
 """
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "simulate",
-        help="place all pending pods of a snapshot",
-        description="Place all pending pods of a snapshot that the policy serves, and sum up.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_snapshot_flag(parser)
-    add_policy_flags(parser)
-    add_output_flag(parser)
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.outputs import progress_bar
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.offline.decide.simulate import Simulating
     from kpolicy.offline.reports.decision_text import pods_text, simulation_text
-    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError
 
-    program = load_program(args.policy, every_pod=args.every_pod, params=dict(args.param))
-    if program is None:
-        return 1
-    snapshot = load_snapshot(args.snapshot)
-    try:
-        work = Simulating(snapshot, program, seed=args.seed)
-    except PolicyRefusedError as error:
-        raise refused(error) from error
-    say_problems(snapshot)
-    refuse_empty(work.statistics, args.snapshot)
+    work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
     with progress_bar("placing pods") as progress:
         if args.output == "json":
             for pod in work.pods(progress):
@@ -65,6 +31,14 @@ def main(args: argparse.Namespace) -> int:
             return 0
         pods = list(work.pods(progress))
         summary = work.summary()
-    for line in [*pods_text(pods), "", *simulation_text(summary)][not pods :]:
-        print(line)
+    print("\n".join([*pods_text(pods), "", *simulation_text(summary)][not pods :]))
     return 0
+
+
+VERB: Final = Verb(
+    "simulate",
+    "Place all pending pods of a snapshot that the policy serves, and sum up.",
+    _main,
+    (*DECISION, OUTPUT),
+    _EPILOG,
+)

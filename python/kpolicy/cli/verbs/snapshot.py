@@ -1,35 +1,56 @@
-"""`kpolicy snapshot`: record one, take the names out of it, say what is in it.
-
-Owns which verbs there are below this one. Each is a module of its own, which loads what it needs
-when it runs.
-"""
+"""`kpolicy snapshot`: records a cluster, redacts a snapshot, says what is in one."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+import json
+import sys
+from typing import Final
 
-from kpolicy.cli.verbs import snapshot_info, snapshot_record, snapshot_redact
-
-_VERBS: Final = {
-    "record": snapshot_record,
-    "redact": snapshot_redact,
-    "info": snapshot_info,
-}
+from kpolicy.cli.flags import OUTPUT, SNAPSHOT_FILES
+from kpolicy.cli.inputs import load_snapshot
+from kpolicy.cli.verb import CannotWorkError, Verb
+from kpolicy.cli.verbs import snapshot_record, snapshot_redact
 
 
-def add_parser(subparsers: Any) -> None:  # argparse has no public name for this type
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "snapshot",
-        help="record, redact and show snapshots",
-        description="Record a cluster, take the names out of a snapshot, show what is in one.",
-        allow_abbrev=False,
+def _info(args: argparse.Namespace) -> int:
+    from kpolicy.offline.reports.survey_text import (
+        recordings_json,
+        recordings_text,
+        survey_json,
+        survey_text,
     )
-    verbs = parser.add_subparsers(dest="snapshot_verb", required=True, metavar="VERB")
-    for module in _VERBS.values():
-        module.add_parser(verbs)
+    from kpolicy.offline.snapshots.survey import survey
+
+    snapshot = load_snapshot(args.snapshot)
+    found = survey(snapshot)
+    if not found.kinds and not found.left_out and not snapshot.recordings:
+        raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
+    if args.output == "json":
+        shown = survey_json(found, snapshot.size_bytes) | recordings_json(snapshot.recordings)
+        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        return 0
+    lines = [*recordings_text(snapshot.recordings), *survey_text(found, snapshot.size_bytes)]
+    print("\n".join(lines), flush=True)
+    for problem in found.problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    return 0
 
 
-def main(args: argparse.Namespace) -> int:
-    verb: Any = _VERBS[args.snapshot_verb]
-    return int(verb.main(args))
+VERB: Final = Verb(
+    "snapshot",
+    "Record a cluster, take the names out of a snapshot, show what is in one.",
+    verbs=(
+        snapshot_record.VERB,
+        snapshot_redact.VERB,
+        Verb(
+            "info",
+            "Count kinds, nodes, pods and resources, name what cannot be read, and say when and of "
+            "what a recorded snapshot was made.",
+            _info,
+            (SNAPSHOT_FILES, OUTPUT),
+            "exit: 0 shown, 2 could not work",
+            "count what is in a snapshot",
+        ),
+    ),
+)

@@ -1,8 +1,4 @@
-"""`kpolicy snapshot record`: a live cluster into a file.
-
-Owns the verb's flags, where the file goes, what is said, and the exit code. The listing is that of
-`kpolicy.recorder`.
-"""
+"""`kpolicy snapshot record`: writes what a live cluster holds into a file."""
 
 from __future__ import annotations
 
@@ -10,12 +6,12 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.outputs import add_destination_flag, refuse_terminal, written
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.flags import destination
+from kpolicy.cli.outputs import progress_bar, refuse_terminal, written
+from kpolicy.cli.verb import CannotWorkError, Verb, argument
 
 if TYPE_CHECKING:
     from kpolicy.cluster.connection_problem import ConnectionProblem
@@ -33,64 +29,31 @@ exit: 0 recorded, 2 could not work
 """
 
 
-def add_parser(verbs: Any) -> None:  # argparse has no public name for this type
-    record = verbs.add_parser(
-        "record",
-        help="record a live cluster",
-        description="Write what a cluster holds into a file that every offline verb reads.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    environment = os.environ.get
-    record.add_argument(
-        "--kubeconfig", type=Path, default=environment("KPOLICY_KUBECONFIG"), metavar="FILE"
-    )
-    record.add_argument("--context", default=environment("KPOLICY_CONTEXT"), metavar="NAME")
-    record.add_argument(
-        "--kinds",
-        metavar="KIND,…",
-        help="record these alone, by their plural names as kubectl has them (default: all)",
-    )
-    record.add_argument(
-        "--skip-forbidden",
-        action="store_true",
-        help="leave out kinds that may not be listed; the file says which",
-    )
-    add_destination_flag(record, "default: kpolicy-TIME.kpsnap")
-
-
-def main(args: argparse.Namespace) -> int:
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.clock import SystemClock
+    from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.offline.snapshot_file.header import Origin, moment
     from kpolicy.offline.snapshot_file.writer import Writer
 
-    now_ns = SystemClock().now_ns()
-    recorded = moment(now_ns)
+    recorded = moment(SystemClock().now_ns())
     stamp = recorded.replace("-", "").replace(":", "")
-    destination = args.output or f"kpolicy-{stamp}.kpsnap"
-    refuse_terminal(destination)
+    file = args.output or f"kpolicy-{stamp}.kpsnap"
+    refuse_terminal(file)
     wanted = _wanted(args.kinds)
-    with written(destination) as (stream, folder), Writer(folder) as writer:
-        made = _record(args, writer, wanted)
+    with written(file) as (stream, folder), Writer(folder) as writer:
+        with progress_bar("recording the cluster") as progress:
+            made = asyncio.run(_record(args, writer, wanted, progress))
+        if isinstance(made, ConnectionProblem):
+            raise CannotWorkError(str(made))
         origin = Origin(recorded, made.cluster_version, made.resource_versions, made.left_out)
         header = writer.write(stream, origin)
-    _say(made, destination, sum(header.content.counts.values()))
+    _print_notes(made)
+    objects = sum(header.content.counts.values())
+    print(f"recorded {objects:,} objects in {file}", file=sys.stderr)
     return 0
 
 
-def _record(args: argparse.Namespace, writer: Writer, wanted: list[Resource]) -> Recording:
-    from kpolicy.cli.outputs import progress_bar
-    from kpolicy.cluster.connection_problem import ConnectionProblem
-
-    with progress_bar("recording the cluster") as progress:
-        made = asyncio.run(_listed(args, writer, wanted, progress))
-    if isinstance(made, ConnectionProblem):
-        raise CannotWorkError(str(made))
-    return made
-
-
-async def _listed(
+async def _record(
     args: argparse.Namespace, writer: Writer, wanted: list[Resource], progress: Progress | None
 ) -> Recording | ConnectionProblem:
     from kpolicy.clock import SystemClock
@@ -100,9 +63,10 @@ async def _listed(
     from kpolicy.recorder.record import record
 
     clock = SystemClock()
-    connection = await load_connection(
-        os.environ, clock, kubeconfig=args.kubeconfig, context=args.context
-    )
+    variable = os.environ.get("KPOLICY_KUBECONFIG")
+    kubeconfig = args.kubeconfig or (Path(variable) if variable else None)
+    context = args.context or os.environ.get("KPOLICY_CONTEXT")
+    connection = await load_connection(os.environ, clock, kubeconfig=kubeconfig, context=context)
     if isinstance(connection, ConnectionProblem):
         return connection
     async with ApiClient(connection, clock) as client:
@@ -131,20 +95,41 @@ def _wanted(written_kinds: str | None) -> list[Resource]:
     return [resource for name, resource in known.items() if not names or name in names]
 
 
-def _say(made: Recording, destination: str, objects: int) -> None:
+def _print_notes(made: Recording) -> None:
     from kpolicy.recorder.record import NOT_ASKED_FOR
 
     for problem in made.problems:
         print(f"warning: {problem}", file=sys.stderr)
-    missing = [kind for kind, why in made.left_out.items() if why != NOT_ASKED_FOR]
+    missing = [
+        f"{kind} ({why})" for kind, why in sorted(made.left_out.items()) if why != NOT_ASKED_FOR
+    ]
     if missing:
-        print(f"warning: left out: {_told(made, missing)}", file=sys.stderr)
+        print(f"warning: left out: {', '.join(missing)}", file=sys.stderr)
     if not made.is_of_one_moment:
         print(
             "note: the kinds are of different moments; `snapshot info` says which", file=sys.stderr
         )
-    print(f"recorded {objects:,} objects in {destination}", file=sys.stderr)
 
 
-def _told(made: Recording, kinds: Iterable[str]) -> str:
-    return ", ".join(f"{kind} ({made.left_out[kind]})" for kind in sorted(kinds))
+VERB: Final = Verb(
+    "record",
+    "Write what a cluster holds into a file that every offline verb reads.",
+    _main,
+    (
+        argument("--kubeconfig", type=Path, metavar="FILE"),
+        argument("--context", metavar="NAME"),
+        argument(
+            "--kinds",
+            metavar="KIND,…",
+            help="record these alone, by their plural names as kubectl has them (default: all)",
+        ),
+        argument(
+            "--skip-forbidden",
+            action="store_true",
+            help="leave out kinds that may not be listed; the file says which",
+        ),
+        destination("default: kpolicy-TIME.kpsnap"),
+    ),
+    _EPILOG,
+    "record a live cluster",
+)

@@ -1,8 +1,4 @@
-"""`kpolicy snapshot redact`: a snapshot that can be handed on.
-
-Owns the verb's flags, where the key comes from, what is said, and the exit code. The replacing is
-that of `kpolicy.offline.redaction`.
-"""
+"""`kpolicy snapshot redact`: writes a snapshot without names, which can be handed on."""
 
 from __future__ import annotations
 
@@ -10,11 +6,12 @@ import argparse
 import secrets
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from kpolicy.cli.inputs import SNAPSHOT_HELP, load_snapshot
-from kpolicy.cli.outputs import add_destination_flag, refuse_terminal, written
-from kpolicy.cli.verb import CannotWorkError
+from kpolicy.cli.flags import SNAPSHOT_FILES, destination
+from kpolicy.cli.inputs import load_snapshot
+from kpolicy.cli.outputs import progress_bar, refuse_terminal, written
+from kpolicy.cli.verb import CannotWorkError, Verb, argument, repeatable
 
 RANDOM: Final = "random"
 _RANDOM_BYTES: Final = 32
@@ -30,41 +27,7 @@ exit: 0 written, 2 could not work
 """
 
 
-def add_parser(verbs: Any) -> None:  # argparse has no public name for this type
-    redact = verbs.add_parser(
-        "redact",
-        help="replace the names in a snapshot",
-        description="Write a snapshot that decides as the given one does, under other names.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    redact.add_argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
-    redact.add_argument(
-        "--key",
-        required=True,
-        metavar="FILE|random",
-        help="at least 16 bytes that nobody else has; `random`: made now and forgotten",
-    )
-    redact.add_argument(
-        "--keep-label",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="values of this label stay, for a policy that names them; repeatable",
-    )
-    redact.add_argument(
-        "--keep-namespace",
-        action="append",
-        default=[],
-        metavar="NS",
-        help="this namespace's name stays, wherever it stands; repeatable",
-    )
-    add_destination_flag(redact, "must be given", required=True)
-
-
-def main(args: argparse.Namespace) -> int:
-    from kpolicy.cli.outputs import progress_bar
+def _main(args: argparse.Namespace) -> int:
     from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX
     from kpolicy.offline.redaction.redact import redacted_origin, redactor
     from kpolicy.offline.snapshot_file.writer import Writer
@@ -75,7 +38,6 @@ def main(args: argparse.Namespace) -> int:
     for problem in snapshot.problems[:PROBLEMS_SHOWN_MAX]:
         print(f"warning: {problem}", file=sys.stderr)
     kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
-    origin = redacted_origin(snapshot, **kept)
     with written(args.output) as (stream, folder), Writer(folder) as writer:
         with progress_bar("redacting") as progress:
             known = sum(sum(one.header.content.counts.values()) for one in snapshot.recordings)
@@ -83,7 +45,7 @@ def main(args: argparse.Namespace) -> int:
                 writer.add(item)
                 if progress is not None and known:
                     progress(done, max(done, known))
-        header = writer.write(stream, origin)
+        header = writer.write(stream, redacted_origin(snapshot, **kept))
     objects = sum(header.content.counts.values())
     if not objects:
         print("warning: there was nothing that a rule reads", file=sys.stderr)
@@ -110,3 +72,32 @@ def _key(written_key: str) -> bytes:
             "for example from `head -c 32 /dev/urandom`"
         )
     return key
+
+
+VERB: Final = Verb(
+    "redact",
+    "Write a snapshot that decides as the given one does, under other names.",
+    _main,
+    (
+        SNAPSHOT_FILES,
+        argument(
+            "--key",
+            required=True,
+            metavar="FILE|random",
+            help="at least 16 bytes that nobody else has; `random`: made now and forgotten",
+        ),
+        repeatable(
+            "--keep-label",
+            metavar="KEY",
+            help="values of this label stay, for a policy that names them; repeatable",
+        ),
+        repeatable(
+            "--keep-namespace",
+            metavar="NS",
+            help="this namespace's name stays, wherever it stands; repeatable",
+        ),
+        destination("must be given", required=True),
+    ),
+    _EPILOG,
+    "replace the names in a snapshot",
+)

@@ -145,6 +145,10 @@ class Session:
             if self._pattern.search(f"{suite.name}/{test.name}")
         ]
 
+    @property
+    def chosen_count(self) -> int:
+        return sum(len(self.chosen(suite)) for suite in self.read.suites)
+
     def _here(self, listener: Listener | None) -> list[SuiteResult]:
         results: list[SuiteResult] = []
         for suite, inputs in zip(self.read.suites, self._inputs, strict=True):

@@ -27,6 +27,17 @@ class Source:
     # Manifests that params are taken from, and no policies.
     is_for_params: bool = False
 
+    @property
+    def decoded(self) -> str:
+        """The text. Bytes that are not UTF-8 become replacement characters."""
+        text = self.text
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+    @property
+    def encoded(self) -> bytes:
+        text = self.text
+        return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
 
 @dataclass(frozen=True)
 class SourceText:

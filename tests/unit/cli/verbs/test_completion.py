@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.cli import main, offered_verbs
+from kpolicy.cli import VERBS, main
 from kpolicy.cli.verbs.completion import command_tree
 from kpolicy.policy.codes.registry import pages
 
@@ -43,7 +43,7 @@ def completed(folder: Path, *words: str) -> list[str]:
 def test_bash(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "completion.bash").write_text(script(capsys, "bash"))
     (tmp_path / "policy.yaml").touch()
-    verbs = sorted(offered_verbs())
+    verbs = sorted(VERBS)
     assert completed(tmp_path, "kpolicy", "") == verbs
     assert completed(tmp_path, "kpolicy", "sch") == ["schema"]
     assert completed(tmp_path, "kpolicy", "--v") == ["--version"]
@@ -64,7 +64,7 @@ def test_bash(tmp_path: Path, capsys: Capture) -> None:
 
 def test_every_verb_and_every_long_flag_is_in_every_script(capsys: Capture) -> None:
     commands = [one for one in command_tree().walk() if one.words]
-    assert {one.words[0] for one in commands} == set(offered_verbs())
+    assert {one.words[0] for one in commands} == set(VERBS)
     flags = {name for one in commands for flag in one.flags for name in flag.names}
     assert len(flags) > 20
     for shell, spelled in (("bash", ""), ("zsh", ""), ("fish", "-l ")):

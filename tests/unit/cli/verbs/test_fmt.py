@@ -10,7 +10,7 @@ import pytest
 from kpolicy.cli import main
 
 Capture = pytest.CaptureFixture[str]
-HERE = Path(__file__).parents[2] / "policy"
+HERE = Path(__file__).parents[2] / "policy/format"
 UNTIDY = (HERE / "untidy.yaml").read_text()
 TIDY = (HERE / "tidy.yaml").read_text()
 

@@ -15,7 +15,7 @@ from kpolicy.cli import main
 from kpolicy.cli.verb import CannotWorkError
 from kpolicy.cli.verbs import run
 from kpolicy.cli.verbs.run import delivery_of
-from kpolicy.cli.verbs.run_settings import RunSettings, add_flags
+from kpolicy.cli.verbs.run_settings import ARGUMENTS, RunSettings
 from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
 from kpolicy.clock import SystemClock
 from kpolicy.policy.yaml.source import Source
@@ -29,7 +29,8 @@ HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulerConfiguration\n"
 
 def flags(*arguments: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    add_flags(parser)
+    for one in ARGUMENTS:
+        parser.add_argument(*one.names, **one.options)
     return vars(parser.parse_args(arguments))
 
 
@@ -209,8 +210,8 @@ def test_lint_looks_at_policies_beside_it(
 
 
 def test_help_tells_of_the_three_ways() -> None:
-    assert "KPOLICY_" in run.DESCRIPTION
-    assert "SchedulerConfiguration" in run.DESCRIPTION
+    assert "KPOLICY_" in run.VERB.description
+    assert "SchedulerConfiguration" in run.VERB.description
 
 
 def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path) -> None:
