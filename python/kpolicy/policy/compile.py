@@ -155,8 +155,14 @@ def _distinct(policies: Iterable[Policy]) -> tuple[list[Policy], list[Diagnostic
         first = by_name.setdefault(policy.name, policy)
         if first is not policy:
             note = Note("first here", place=first.place(("metadata", "name")))
-            message = f"two policies are called `{policy.name}`"
-            said.append(policy.remark("KP104", message, ("metadata", "name"), notes=(note,)))
+            said.append(
+                policy.remark(
+                    "KP104",
+                    f"two policies are called `{policy.name}`",
+                    ("metadata", "name"),
+                    notes=(note,),
+                )
+            )
     return list(by_name.values()), said
 
 
@@ -232,8 +238,11 @@ class _Work:
         for policy in self._policies:
             asked = policy.model.spec.tie_break
             if asked is not None and chosen is not None and asked != chosen[0]:
-                message = f"`{chosen[1]}` breaks ties by `{chosen[0]}`"
-                said.append(policy.remark("KP116", message, ("spec", "tieBreak")))
+                said.append(
+                    policy.remark(
+                        "KP116", f"`{chosen[1]}` breaks ties by `{chosen[0]}`", ("spec", "tieBreak")
+                    )
+                )
             elif asked is not None:
                 chosen = asked, policy.name
         return (chosen[0] if chosen else "random"), said

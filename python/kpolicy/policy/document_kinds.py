@@ -42,7 +42,7 @@ def is_writable(scalar: Scalar) -> bool:
     return scalar.style == "|"
 
 
-def written_anew(text: str, scalar: Scalar, value: str) -> str:
+def rewritten_block(text: str, scalar: Scalar, value: str) -> str:
     """`text` with another value in the block; blank lines at its end stay as they are."""
     raw = text[scalar.span.start : scalar.span.end]
     header, _, content = raw.partition("\n")
@@ -164,8 +164,12 @@ class _Collector:
         found = _config_map(text, root)
         if not carried and self._is_named:
             span = data.span if data is not None else _first_line(root)
-            hint = "end the name of a key in .yaml, .yml, .json or .cfg"
-            said = remark("KP101", "this ConfigMap carries no policy", span, hint=hint)
+            said = remark(
+                "KP101",
+                "this ConfigMap carries no policy",
+                span,
+                hint="end the name of a key in .yaml, .yml, .json or .cfg",
+            )
             found = replace(found, without_policy=placed(text, said))
         self.config_maps.append(found)
         for entry in carried:
@@ -214,8 +218,12 @@ def _first_line(root: Mapping) -> Span:
 def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
     node = root.get("kind")
     if not kind:
-        hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
-        return remark("KP101", "this document has no `kind`", _first_line(root), hint=hint)
+        return remark(
+            "KP101",
+            "this document has no `kind`",
+            _first_line(root),
+            hint=f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`",
+        )
     near = nearest(kind, _KINDS)
     listed = ", ".join(f"`{one}`" for one in _KINDS[:3])
     hint = f"did you mean `{near}`?" if near else f"one of {listed}, or a ConfigMap that holds one"

@@ -157,8 +157,13 @@ def _percentage(served: Sequence[Served]) -> tuple[int, list[Diagnostic]]:
         if asked is None:
             continue
         if chosen is not None and asked != chosen:
-            message = f"another policy of this profile asks for {chosen} % of the nodes"
-            said.append(one.effective.policy.remark("KP116", message, path))
+            said.append(
+                one.effective.policy.remark(
+                    "KP116",
+                    f"another policy of this profile asks for {chosen} % of the nodes",
+                    path,
+                )
+            )
         chosen = asked if chosen is None else chosen
     return (NODES_TO_SCORE_DEFAULT if chosen is None else chosen), said
 

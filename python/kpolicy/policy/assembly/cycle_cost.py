@@ -69,13 +69,16 @@ def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Dia
         if most is not None and most < nodes:
             limit = policy.model.spec.limits.cost_per_cycle or _COST_PER_CYCLE_DEFAULT
             on = "one node" if nodes == 1 else f"each of {nodes:,} nodes"
-            message = (
-                f"with the rules before it may cost {one.together:,} units on {on}, "
-                f"the limit of a cycle is {limit:,}"
+            yield policy.remark(
+                "KP401",
+                (
+                    f"with the rules before it may cost {one.together:,} units on {on}, "
+                    f"the limit of a cycle is {limit:,}"
+                ),
+                one.path,
+                hint=(
+                    "from here on no rule of this policy is evaluated (KR110): "
+                    "raise `limits.costPerCycle`, or write cheaper rules"
+                ),
             )
-            hint = (
-                "from here on no rule of this policy is evaluated (KR110): "
-                "raise `limits.costPerCycle`, or write cheaper rules"
-            )
-            yield policy.remark("KP401", message, one.path, hint=hint)
             return

@@ -121,8 +121,14 @@ class Expressions:
         own = [self._compiled.get((*at, index, "expression")) for index in range(len(conditions))]
         if compiled.ir is None and all(one is not None and one.ir is not None for one in own):
             why = compiled.diagnostics[0]
-            message = f"as one expression, which others of this profile need: {why.message}"
-            self.diagnostics.append(self._policy.remark(why.code, message, at, hint=why.hint))
+            self.diagnostics.append(
+                self._policy.remark(
+                    why.code,
+                    f"as one expression, which others of this profile need: {why.message}",
+                    at,
+                    hint=why.hint,
+                )
+            )
         return compiled.ir
 
     def _compiled_in(
@@ -145,9 +151,14 @@ class Expressions:
         if self._room.is_full and not self._room.is_told:
             self._room.is_told = True
             most = f"{EXPRESSION_NODES_MAX:,} nodes"
-            message = f"compiled, the expressions up to here have more than {most}"
-            hint = "a rule has all of each variable that it uses: make them smaller, or fewer"
-            self.diagnostics.append(self._policy.remark("KP112", message, path, hint=hint))
+            self.diagnostics.append(
+                self._policy.remark(
+                    "KP112",
+                    f"compiled, the expressions up to here have more than {most}",
+                    path,
+                    "a rule has all of each variable that it uses: make them smaller, or fewer",
+                )
+            )
         return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
@@ -225,8 +236,12 @@ class Expressions:
         defined = {variable.name for variable in self._policy.model.spec.variables}
         if said.code != "KP201" or name not in defined or name in self._variables:
             return said
-        hint = "variables see only those above them"
-        return replace(said, code="KP121", message=f"`{name}` is defined further down", hint=hint)
+        return replace(
+            said,
+            code="KP121",
+            message=f"`{name}` is defined further down",
+            hint="variables see only those above them",
+        )
 
 
 def _exact(span: Span, to_file: ScalarMap, node: Scalar) -> Span:
@@ -257,7 +272,7 @@ def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | Non
 
 def _parameter(param: ParamValue) -> Parameter:
     kind = parse_type(param.type)
-    assert kind is not None, "params.cel_type gives types that the language has"
+    assert kind is not None, "every type of params has a CEL type"
     return Parameter(kind, param.value)
 
 

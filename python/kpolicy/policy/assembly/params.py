@@ -1,7 +1,7 @@
-"""Params: values that a policy declares by type and that others may set.
+"""The values of params: from `--param`, from a ConfigMap that the policy names, or the default.
 
-Owns which value counts, checking it against its declared type, and quantities as numbers. Assumes
-plain data, and ConfigMaps as they were handed in. Must not know CEL beyond the names of its types.
+Also the types that params may have, and quantities as numbers. The ConfigMaps are manifests that
+the caller hands in: nothing here reads a file or asks the API server.
 """
 
 from __future__ import annotations
@@ -18,94 +18,10 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
 from kpolicy.policy.nearest import did_you_mean
-from kpolicy.policy.yaml import nodes as tree
+from kpolicy.policy.yaml import nodes
 from kpolicy.policy.yaml.nodes import Path, Scalar, plain
 from kpolicy.policy.yaml.source import Source, SourceText
 from kpolicy.policy.yaml.tree_reader import read_text
-
-
-@dataclass(frozen=True, slots=True)
-class HeldText:
-    """What a ConfigMap holds under a key, and where."""
-
-    text: str
-    place: Place
-
-
-def wanted_config_maps(sources: Sequence[Source]) -> tuple[ConfigMapReference, ...]:
-    """Those that policies of these sources name and that are not among the sources."""
-    found = find_documents(sources)
-    named = [
-        reference
-        for policy in read_policies(found.documents).policies
-        for reference in _references(policy)
-        if find_config_map(reference, found.config_maps) is None
-    ]
-    return tuple({(one.namespace, one.name): one for one in named}.values())
-
-
-def find_config_map(
-    reference: ConfigMapReference, config_maps: Iterable[ConfigMap]
-) -> ConfigMap | None:
-    """A manifest without a namespace is for whichever it is applied to."""
-    for one in config_maps:
-        if one.name == reference.name and one.namespace in ("", reference.namespace):
-            return one
-    return None
-
-
-def held_texts(
-    policy: Policy,
-    config_maps: Sequence[ConfigMap],
-    declared: Collection[str],
-    expected: Collection[str],
-) -> tuple[dict[str, HeldText], list[Diagnostic]]:
-    """By name of the param, for those that are declared; a later reference comes first. Keys that
-    are `expected`, besides, are for others."""
-    texts: dict[str, HeldText] = {}
-    said: list[Diagnostic] = []
-    for index, reference in enumerate(_references(policy)):
-        path: Path = ("spec", "paramsFrom", index, "configMap", "name")
-        found = find_config_map(reference, config_maps)
-        if found is not None:
-            for key, value in _entries(found):
-                if key.text in declared:
-                    texts[key.text] = HeldText(value.text, found.text.place(value.span))
-                elif key.text not in expected:
-                    said.append(_unknown_key(found, key, {*declared, *expected}))
-        elif not reference.optional:
-            hint = "give its manifest beside the policy, or write `optional: true`"
-            message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"
-            said.append(policy.remark("KP123", message, path, hint=hint))
-    return texts, said
-
-
-def uncalled(config_maps: Iterable[ConfigMap], policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-    """What there is to say of ConfigMaps that carry no policy and that no policy names."""
-    references = [one for policy in policies for one in _references(policy)]
-    for config_map in config_maps:
-        is_named = any(find_config_map(one, [config_map]) is not None for one in references)
-        if config_map.without_policy is not None and not is_named:
-            yield config_map.without_policy
-
-
-def _references(policy: Policy) -> list[ConfigMapReference]:
-    return [one.config_map for one in policy.model.spec.params_from]
-
-
-def _entries(config_map: ConfigMap) -> Iterator[tuple[Scalar, Scalar]]:
-    """Without what may be policies."""
-    data = config_map.data
-    for entry in data.entries if isinstance(data, tree.Mapping) else ():
-        if isinstance(entry.value, Scalar) and not entry.key.text.endswith(POLICY_KEYS):
-            yield entry.key, entry.value
-
-
-def _unknown_key(config_map: ConfigMap, key: Scalar, declared: Collection[str]) -> Diagnostic:
-    message = f"no param is called `{key.text}`"
-    hint = did_you_mean(key.text, declared)
-    return remark("KP125", message, hint=hint).at(config_map.text.place(key.span))
-
 
 _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
 _NESTED: Final = re.compile(r"(list|map)\((.*)\)\Z")
@@ -120,12 +36,218 @@ _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
+# ConfigMaps that policies name.
+
+
+@dataclass(frozen=True, slots=True)
+class HeldText:
+    """The text that a ConfigMap holds under a key, and its place in the manifest."""
+
+    text: str
+    place: Place
+
+
+def wanted_config_maps(sources: Sequence[Source]) -> tuple[ConfigMapReference, ...]:
+    """The ConfigMaps that policies of these sources name and that are not among the sources."""
+    found = find_documents(sources)
+    wanted = {
+        (reference.namespace, reference.name): reference
+        for policy in read_policies(found.documents).policies
+        for reference in _references(policy)
+        if find_config_map(reference, found.config_maps) is None
+    }
+    return tuple(wanted.values())
+
+
+def find_config_map(
+    reference: ConfigMapReference, config_maps: Iterable[ConfigMap]
+) -> ConfigMap | None:
+    """A manifest without a namespace stands for the namespace that the policy names."""
+    for config_map in config_maps:
+        is_there = config_map.namespace in ("", reference.namespace)
+        if config_map.name == reference.name and is_there:
+            return config_map
+    return None
+
+
+def held_texts(
+    policy: Policy,
+    config_maps: Sequence[ConfigMap],
+    declared: Collection[str],
+    expected: Collection[str],
+    findings: list[Diagnostic],
+) -> dict[str, HeldText]:
+    """The texts for `declared` params by name; a later ConfigMap of the policy wins.
+
+    A key that is neither declared nor `expected` by a policy that extends this one is a finding.
+    """
+    texts: dict[str, HeldText] = {}
+    for index, reference in enumerate(_references(policy)):
+        found = find_config_map(reference, config_maps)
+        if found is None and not reference.optional:
+            message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"
+            path = ("spec", "paramsFrom", index, "configMap", "name")
+            hint = "give its manifest beside the policy, or write `optional: true`"
+            findings.append(policy.remark("KP123", message, path, hint=hint))
+        if found is None:
+            continue
+        for key, value in _entries(found):
+            if key.text in declared:
+                texts[key.text] = HeldText(value.text, found.text.place(value.span))
+            elif key.text not in expected:
+                hint = did_you_mean(key.text, {*declared, *expected})
+                finding = remark("KP125", f"no param is called `{key.text}`", hint=hint)
+                findings.append(finding.at(found.text.place(key.span)))
+    return texts
+
+
+def uncalled(config_maps: Iterable[ConfigMap], policies: Iterable[Policy]) -> Iterator[Diagnostic]:
+    """Findings about ConfigMaps that carry no policy and that no policy names."""
+    references = [reference for policy in policies for reference in _references(policy)]
+    for config_map in config_maps:
+        is_named = any(find_config_map(wanted, [config_map]) is not None for wanted in references)
+        if config_map.without_policy is not None and not is_named:
+            yield config_map.without_policy
+
+
+def _references(policy: Policy) -> list[ConfigMapReference]:
+    return [source.config_map for source in policy.model.spec.params_from]
+
+
+def _entries(config_map: ConfigMap) -> Iterator[tuple[Scalar, Scalar]]:
+    """Keys and texts, without the texts that may be policies."""
+    data = config_map.data
+    for entry in data.entries if isinstance(data, nodes.Mapping) else ():
+        if isinstance(entry.value, Scalar) and not entry.key.text.endswith(POLICY_KEYS):
+            yield entry.key, entry.value
+
+
+# Which value counts.
+
+
 @dataclass(frozen=True, slots=True)
 class ParamValue:
     """A param as expressions see it. `type` is a CEL type; a quantity is an int."""
 
     type: str
     value: Any
+
+
+class ParamValues:
+    """The params of policies, with those of the policies that they extend.
+
+    `overrides` (from `--param`) win over ConfigMaps, and these over the default of the nearest
+    policy that declares the param. The params of a policy also hold in the rules it inherits.
+    """
+
+    def __init__(self, overrides: Mapping[str, Any], config_maps: Sequence[ConfigMap]) -> None:
+        self._overrides = overrides
+        self._config_maps = config_maps
+
+    def of(
+        self, lineage: Sequence[Policy], of_heirs: Mapping[str, Collection[str]]
+    ) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
+        """The params that the rules of `lineage[0]` see, its inherited rules included.
+
+        `of_heirs`, by policy: the params of policies that extend it. A ConfigMap may hold them too.
+        """
+        declared: dict[str, list[tuple[Policy, Param]]] = {}
+        for policy in lineage:
+            for name, param in policy.model.spec.params.items():
+                declared.setdefault(name, []).append((policy, param))
+        findings: list[Diagnostic] = []
+        held: dict[str, HeldText] = {}
+        for policy in reversed(lineage):
+            expected = of_heirs[policy.name]
+            held |= held_texts(policy, self._config_maps, declared, expected, findings)
+        values = {
+            name: value
+            for name, declarations in declared.items()
+            if (value := self._value(name, declarations, held.get(name), findings)) is not None
+        }
+        return values, findings
+
+    def unknown(self, policies: Iterable[Policy]) -> Iterator[Diagnostic]:
+        """Findings about overrides that no policy declares."""
+        declared = {name for policy in policies for name in policy.model.spec.params}
+        for name in self._overrides:
+            if name not in declared:
+                hint = did_you_mean(name, declared)
+                yield remark("KP124", f"no policy declares the param `{name}`", hint=hint)
+
+    def _value(
+        self,
+        name: str,
+        declarations: Sequence[tuple[Policy, Param]],
+        held: HeldText | None,
+        findings: list[Diagnostic],
+    ) -> ParamValue | None:
+        """`declarations`: the nearest policy first."""
+        policy, param = declarations[0]
+        path: Path = ("spec", "params", name)
+        kind = parse_param_type(param.type)
+        if kind is None:
+            message = f"`{param.type}` is not a type of params"
+            hint = did_you_mean(param.type, _SIMPLE) or "for example `map(string, list(int))`"
+            findings.append(policy.remark("KP103", message, (*path, "type"), hint=hint))
+            return None
+        for owner, declaration in declarations:
+            other = parse_param_type(declaration.type)
+            if other is not None and other.cel != kind.cel:
+                has_type = f"`{name}` is {_article(declaration.type)} in `{owner.name}`"
+                message = f"{has_type}, whose rules use it"
+                findings.append(policy.remark("KP113", message, (*path, "type")))
+                break
+        subject, at, held_at = f"`{name}`", path, None
+        if name in self._overrides:
+            written, subject = self._overrides[name], f"the value given for `{name}`"
+        elif held is not None:
+            written, held_at = _held_value(held.text, kind), held.place
+        else:
+            owner, declaration = next(
+                (stated for stated in declarations if stated[1].default is not None),
+                declarations[0],
+            )
+            written = declaration.default
+            if written is not None and owner is policy:
+                at = (*path, "default")
+        value, problem = _checked(written, kind, param)
+        if problem and held_at is not None:
+            findings.append(remark("KP113", f"{subject} {problem}").at(held_at))
+        elif problem:
+            findings.append(policy.remark("KP113", f"{subject} {problem}", at))
+        return ParamValue(kind.cel, value)
+
+
+# Types, and values of a type.
+
+
+@dataclass(frozen=True, slots=True)
+class ParamType:
+    """A type of params. `cel` is the type that expressions see; `element` is that of a list's
+    items or of a map's values."""
+
+    name: str
+    cel: str
+    element: ParamType | None = None
+
+
+def parse_param_type(written: str, depth: int = _DEPTH_MAX) -> ParamType | None:
+    """`map(string, quantity)` is `map(string, int)` for expressions; None if it is not a type."""
+    written = written.strip()
+    if written in _SIMPLE:
+        return ParamType(written, "int" if written == "quantity" else written)
+    match = _NESTED.match(written)
+    if match is None or depth == 0:
+        return None
+    outer, inner = match.groups()
+    # The key of a map is `string`, so its comma is the first.
+    key, comma, rest = inner.partition(",") if outer == "map" else ("", "", inner)
+    element = parse_param_type(rest, depth - 1)
+    if element is None or (outer == "map" and (not comma or key.strip() != "string")):
+        return None
+    cel = f"map(string, {element.cel})" if comma else f"list({element.cel})"
+    return ParamType(outer, cel, element)
 
 
 def quantity(text: str, unit: str | None = None) -> int | None:
@@ -144,138 +266,22 @@ def quantity(text: str, unit: str | None = None) -> int | None:
     return whole if _INT_MIN <= whole <= _INT_MAX else None
 
 
-class ParamValues:
-    """Params of policies with what they extend.
-
-    The value given for a name comes first, then what a ConfigMap holds, then the default of the
-    nearest policy that declares it. A policy's params hold in the rules that it inherits too."""
-
-    def __init__(self, given: Mapping[str, Any], config_maps: Sequence[ConfigMap]) -> None:
-        self._given = given
-        self._config_maps = config_maps
-
-    def of(
-        self, lineage: Sequence[Policy], of_heirs: Mapping[str, Collection[str]]
-    ) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
-        """As rules of the first of `lineage` see them, and of those that it extends. A ConfigMap
-        that a policy names may hold params of its heirs as well (`of_heirs`, by policy)."""
-        declared: dict[str, list[tuple[Policy, Param]]] = {}
-        for policy in lineage:
-            for name, param in policy.model.spec.params.items():
-                declared.setdefault(name, []).append((policy, param))
-        held, said = self._held(lineage, declared, of_heirs)
-        values: dict[str, ParamValue] = {}
-        for name, line in declared.items():
-            value, problems = self._value(name, line, held.get(name))
-            said += problems
-            if value is not None:
-                values[name] = value
-        return values, said
-
-    def unknown(self, policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-        """Given values that no policy asks for."""
-        declared = {name for policy in policies for name in policy.model.spec.params}
-        for name in self._given:
-            if name not in declared:
-                hint = did_you_mean(name, declared)
-                yield remark("KP124", f"no policy declares the param `{name}`", hint=hint)
-
-    def _held(
-        self,
-        lineage: Sequence[Policy],
-        declared: Collection[str],
-        of_heirs: Mapping[str, Collection[str]],
-    ) -> tuple[dict[str, HeldText], list[Diagnostic]]:
-        held: dict[str, HeldText] = {}
-        said: list[Diagnostic] = []
-        for policy in reversed(lineage):
-            texts, problems = held_texts(policy, self._config_maps, declared, of_heirs[policy.name])
-            held |= texts
-            said += problems
-        return held, said
-
-    def _value(
-        self, name: str, line: Sequence[tuple[Policy, Param]], held: HeldText | None
-    ) -> tuple[ParamValue | None, list[Diagnostic]]:
-        """`line` are those that declare it, nearest first."""
-        policy, param = line[0]
-        path: Path = ("spec", "params", name)
-        kind = cel_type(param.type)
-        if kind is None:
-            hint = did_you_mean(param.type, _SIMPLE) or "for example `map(string, list(int))`"
-            message = f"`{param.type}` is not a type of params"
-            return None, [policy.remark("KP103", message, (*path, "type"), hint=hint)]
-        said = []
-        other = next((one for one in line if cel_type(one[1].type) not in (kind, None)), None)
-        if other is not None:
-            message = (
-                f"`{name}` is {_article(other[1].type)} in `{other[0].name}`, whose rules use it"
-            )
-            said.append(policy.remark("KP113", message, (*path, "type")))
-        if name in self._given:
-            value, problem = _checked(self._given[name], param)
-            if problem:
-                said.append(policy.remark("KP113", f"the value given for `{name}` {problem}", path))
-            return ParamValue(kind, value), said
-        if held is not None:
-            value, problem = _checked(_written(held.text, param), param)
-            if problem:
-                said.append(remark("KP113", f"`{name}` {problem}").at(held.place))
-            return ParamValue(kind, value), said
-        stated = next((one for one in line if one[1].default is not None), line[0])
-        value, problem = _checked(stated[1].default, param)
-        if problem:
-            has_default = stated[1].default is not None
-            at = (*path, "default") if has_default and stated[0] is policy else path
-            said.append(policy.remark("KP113", f"`{name}` {problem}", at))
-        return ParamValue(kind, value), said
-
-
-def _written(text: str, param: Param) -> Any:
-    """The text of a ConfigMap as the type has it: itself, or YAML."""
-    if param.type.strip() in ("string", "quantity"):
-        return text if param.type.strip() == "string" else text.strip()
+def _held_value(text: str, kind: ParamType) -> Any:
+    """The text of a ConfigMap as a value: text for a string or quantity, otherwise YAML."""
+    if kind.name in ("string", "quantity"):
+        return text if kind.name == "string" else text.strip()
     read = read_text(SourceText("", text))
-    # What cannot be read is of no type.
+    # A tuple is a value of no type, so text that is no YAML fails the check of the type.
     return plain(read.roots[0]) if len(read.roots) == 1 and not read.diagnostics else ()
 
 
-def cel_type(written: str, depth: int = _DEPTH_MAX) -> str | None:
-    """`map(string, quantity)` as `map(string, int)`; None if it is not a type."""
-    written = written.strip()
-    if written in _SIMPLE:
-        return "int" if written == "quantity" else written
-    match = _NESTED.match(written)
-    if match is None or depth == 0:
-        return None
-    outer, inner = match.groups()
-    parts = list(_parts(inner))
-    kinds = [cel_type(part, depth - 1) for part in parts]
-    if None in kinds or len(parts) != (1 if outer == "list" else 2):
-        return None
-    if outer == "map" and kinds[0] != "string":
-        return None
-    return f"{outer}({', '.join(str(kind) for kind in kinds)})"
-
-
-def _parts(inner: str) -> Iterator[str]:
-    """`string, list(int)` at its outer comma."""
-    depth, start = 0, 0
-    for index, character in enumerate(inner):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            yield inner[start:index]
-            start = index + 1
-    yield inner[start:]
-
-
-def _checked(written: Any, param: Param) -> tuple[Any, str]:
-    """(value or the type's zero, what is wrong or an empty string)."""
+def _checked(written: Any, kind: ParamType, param: Param) -> tuple[Any, str]:
+    """The value (or the zero of its type), and what is wrong with it (or an empty string)."""
     if written is None:
-        return _zero(param.type), "has no default and no value is given"
-    value = _read(written, param.type.strip(), param.unit)
+        return _zero(kind), "has no default and no value is given"
+    value = _read(written, kind, param.unit)
     if value is None:
-        return _zero(param.type), f"must be {_article(param.type)}"
+        return _zero(kind), f"must be {_article(param.type)}"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if param.minimum is not None and value < param.minimum:
             return value, f"must be at least {param.minimum}"
@@ -288,34 +294,28 @@ def _article(kind: str) -> str:
     return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
-def _read(written: Any, kind: str, unit: str | None) -> Any:
+def _read(written: Any, kind: ParamType, unit: str | None) -> Any:
     """The value, or None if it is not of the type."""
-    match kind:
-        case "bool" | "string":
-            return written if isinstance(written, bool if kind == "bool" else str) else None
-        case "int":
-            is_int = isinstance(written, int) and not isinstance(written, bool)
-            return written if is_int and _INT_MIN <= written <= _INT_MAX else None
-        case "double":
-            is_number = isinstance(written, (int, float)) and not isinstance(written, bool)
-            return float(written) if is_number else None
-        case "quantity":
-            is_written = isinstance(written, (str, int, float)) and not isinstance(written, bool)
-            return quantity(str(written), unit) if is_written else None
-    outer, inner = kind.split("(", 1)
-    parts = list(_parts(inner[:-1]))
-    if outer == "list" and isinstance(written, list):
-        values = [_read(item, parts[0].strip(), unit) for item in written]
-        return None if None in values else values
-    if outer == "map" and isinstance(written, dict):
-        mapped = {key: _read(item, parts[1].strip(), unit) for key, item in written.items()}
-        return None if None in mapped.values() else mapped
+    is_number = isinstance(written, (int, float)) and not isinstance(written, bool)
+    match kind.name, written:
+        case ("bool", bool()) | ("string", str()):
+            return written
+        case "int", int() if is_number and _INT_MIN <= written <= _INT_MAX:
+            return written
+        case "double", _ if is_number:
+            return float(written)
+        case "quantity", _ if is_number or isinstance(written, str):
+            return quantity(str(written), unit)
+    match written:
+        case list() if kind.name == "list" and kind.element is not None:
+            items = [_read(item, kind.element, unit) for item in written]
+            return None if None in items else items
+        case dict() if kind.name == "map" and kind.element is not None:
+            mapped = {key: _read(item, kind.element, unit) for key, item in written.items()}
+            return None if None in mapped.values() else mapped
     return None
 
 
-def _zero(kind: str) -> Any:
-    zeros: dict[str, Any] = {"bool": False, "string": "", "double": 0.0}
-    match = _NESTED.match(kind.strip())
-    if match is not None:
-        return [] if match.group(1) == "list" else {}
-    return zeros.get(kind.strip(), 0)
+def _zero(kind: ParamType) -> Any:
+    zeros: dict[str, Any] = {"bool": False, "string": "", "double": 0.0, "list": [], "map": {}}
+    return zeros.get(kind.name, 0)

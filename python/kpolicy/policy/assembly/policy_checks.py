@@ -1,8 +1,4 @@
-"""Findings that need a whole policy, or several: versions, profiles, weights, extenders.
-
-Owns these findings. Assumes policies whose rules are resolved. Must not know expressions nor the
-program.
-"""
+"""Findings about a whole policy or several: versions, profiles, weights, messages, extenders."""
 
 from __future__ import annotations
 
@@ -15,10 +11,8 @@ from kpolicy.diagnostics import Diagnostic, Severity, Span
 from kpolicy.policy.assembly.entries import camel_case
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution, Served
-from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.limits import WEIGHTS_MAX
-from kpolicy.policy.yaml.nodes import dotted, find, scalars
-from kpolicy.policy.yaml.source import placed
+from kpolicy.policy.yaml.nodes import scalars
 from kpolicy.version import VERSION
 
 _WEIGHT_SHARE_MAX: Final = 50
@@ -30,24 +24,22 @@ _QUALIFIED: Final = re.compile(
 
 
 def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[Diagnostic]:
-    return list(
-        chain(
-            chain.from_iterable(_versions(policy) for policy in policies),
-            _profiles(policies, resolution),
-            chain.from_iterable(_weights(name, s) for name, s in resolution.profiles.items()),
-            chain.from_iterable(_messages(policy) for policy in policies),
-            chain.from_iterable(_unused(policy, policies) for policy in policies),
-            _extenders(policies),
-            chain.from_iterable(_without_effect(policy) for policy in policies),
-        )
-    )
+    return [
+        *chain.from_iterable(map(_version, policies)),
+        *_profiles(policies, resolution),
+        *chain.from_iterable(_weights(name, s) for name, s in resolution.profiles.items()),
+        *chain.from_iterable(map(_messages, policies)),
+        *chain.from_iterable(_unused(policy, policies) for policy in policies),
+        *_extenders(policies),
+        *chain.from_iterable(map(_without_effect, policies)),
+    ]
 
 
 def _release(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.removeprefix("v").split("."))
 
 
-def _versions(policy: Policy) -> Iterator[Diagnostic]:
+def _version(policy: Policy) -> Iterator[Diagnostic]:
     wanted = policy.model.spec.min_engine
     if wanted is not None and _release(wanted) > _release(VERSION):
         message = f"made for kpolicy {wanted} and later; this is {VERSION}"
@@ -56,30 +48,32 @@ def _versions(policy: Policy) -> Iterator[Diagnostic]:
 
 def _profiles(policies: Sequence[Policy], resolution: Resolution) -> Iterator[Diagnostic]:
     if policies and not resolution.profiles:
-        first = policies[0]
         message = "no policy has a profile, so no pod would be served"
         hint = "`spec: {profiles: [{schedulerName: kpolicy}]}`"
-        yield first.remark("KP117", message, ("metadata", "name"), hint=hint)
+        yield policies[0].remark("KP117", message, ("metadata", "name"), hint=hint)
 
 
 def _weights(scheduler_name: str, served: Sequence[Served]) -> Iterator[Diagnostic]:
-    """Weights of legacy files are as they are on purpose, so only their sum is looked at."""
-    rules = [rule for one in served for rule in one.priorities]
+    rules = [rule for policy in served for rule in policy.priorities]
     total = sum(rule.weight for rule in rules)
     if total > WEIGHTS_MAX:
-        message = f"the weights of `{scheduler_name}` sum up to {total:,}"
-        hint = f"at most {WEIGHTS_MAX:,} together; only their proportion matters"
-        first = rules[0].written
-        yield first.policy.remark("KP113", message, ("spec", "priorities"), hint=hint)
+        yield rules[0].written.policy.remark(
+            "KP113",
+            f"the weights of `{scheduler_name}` sum up to {total:,}",
+            ("spec", "priorities"),
+            hint=f"at most {WEIGHTS_MAX:,} together; only their proportion matters",
+        )
     for rule in rules:
         others = total - rule.weight
         policy = rule.written.policy
+        # Authors of legacy files chose large weights on purpose; only their sum is checked.
         if others and rule.weight > _WEIGHT_SHARE_MAX * others and policy.kind != "Policy":
-            message = (
-                f"the weight {rule.weight:,} is more than {_WEIGHT_SHARE_MAX} times that of all "
-                f"other priorities of `{scheduler_name}` together, {others:,}"
+            yield policy.remark(
+                "KP324",
+                f"the weight {rule.weight:,} is more than {_WEIGHT_SHARE_MAX} times that of "
+                f"all other priorities of `{scheduler_name}` together, {others:,}",
+                (*rule.written.path, "weight"),
             )
-            yield policy.remark("KP324", message, (*rule.written.path, "weight"))
 
 
 def _messages(policy: Policy) -> Iterator[Diagnostic]:
@@ -95,29 +89,23 @@ def _messages(policy: Policy) -> Iterator[Diagnostic]:
 
 
 def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
-    """Variables that no expression names, of policies that no other extends."""
+    """Variables that no expression uses, of policies that no other policy extends."""
     if any(other.model.spec.extends == policy.name for other in policies):
         return
-    named = {
-        found
-        for scalar in scalars(policy.tree)
-        if isinstance(scalar.value, str)
-        for found in _VARIABLE.findall(scalar.value)
-    }
+    texts = (scalar.value for scalar in scalars(policy.tree) if isinstance(scalar.value, str))
+    used = set(chain.from_iterable(map(_VARIABLE.findall, texts)))
     for index, variable in enumerate(policy.model.spec.variables):
-        if variable.name not in named:
+        if variable.name not in used:
             path = ("spec", "variables", index, "name")
             message = f"nothing uses the variable `{variable.name}`"
-            said = remark(
-                "KP121", message, policy.span(path), field=dotted(path), severity=Severity.WARNING
-            )
-            yield placed(policy.text, said)
+            yield policy.remark("KP121", message, path, severity=Severity.WARNING)
 
 
 def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-    """kube-scheduler's rules; copies of one configuration's extenders are one extender."""
-    binder: Span | None = None
-    managed: dict[str, Span] = {}
+    """What kube-scheduler checks of extenders. The profiles of a KubeSchedulerConfiguration share
+    its extenders, so each is checked once."""
+    has_binder = False
+    managed: set[str] = set()
     seen: set[Span] = set()
     for policy in policies:
         for index, extender in enumerate(policy.model.spec.extenders):
@@ -126,19 +114,17 @@ def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
             if span in seen and policy.kind != "SchedulingPolicy":
                 continue
             seen.add(span)
-            if extender.bind_verb and binder is not None:
-                message = "only one extender can bind"
-                yield policy.remark("KP113", message, (*path, "bindVerb"))
-            binder = span if extender.bind_verb else binder
+            if extender.bind_verb and has_binder:
+                yield policy.remark("KP113", "only one extender can bind", (*path, "bindVerb"))
+            has_binder = has_binder or bool(extender.bind_verb)
             for number, resource in enumerate(extender.managed_resources):
                 at = (*path, "managedResources", number, "name")
                 if not _is_extended(resource.name):
                     message = f"`{resource.name}` is not the name of an extended resource"
                     yield policy.remark("KP113", message, at)
                 if resource.name in managed:
-                    message = f"two extenders manage `{resource.name}`"
-                    yield policy.remark("KP104", message, at)
-                managed[resource.name] = span
+                    yield policy.remark("KP104", f"two extenders manage `{resource.name}`", at)
+                managed.add(resource.name)
 
 
 def _is_extended(name: str) -> bool:
@@ -148,10 +134,7 @@ def _is_extended(name: str) -> bool:
 
 
 def _without_effect(policy: Policy) -> Iterator[Diagnostic]:
-    spec = policy.model.spec
-    if spec.evaluate_all:
+    if policy.model.spec.evaluate_all:
         message = "events name the first predicate that fails; `kpolicy explain` names all"
-        node = find(policy.tree, ("spec", "evaluateAll"))
-        span = node.span if node is not None else Span(0, 0)
-        said = remark("KP604", message, span, severity=Severity.INFO)
-        yield placed(policy.text, said)
+        path = ("spec", "evaluateAll")
+        yield policy.remark("KP604", message, path, severity=Severity.INFO)

@@ -1,8 +1,7 @@
-"""Policies as read: a validated model beside the tree it was written as.
+"""Policies as they are read: a validated model beside the tree of the text.
 
-Owns `Policy`, `WrittenRule`, and the findings that concern one document: built-ins that do not
-exist, arguments, duplicate names, expression against built-in. Assumes documents in the form of a
-SchedulingPolicy. Must not know other policies nor CEL.
+Finds what is wrong within one document: built-ins that do not exist, arguments, duplicate names, a
+rule with both `builtin` and `expression`. Expressions are compiled elsewhere.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Fix, Note, Place, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Hint, Note, Place, Severity, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import Document
-from kpolicy.policy.legacy.meanings import PREDICATES as PREDICATES_OF_OLD
-from kpolicy.policy.legacy.meanings import PRIORITIES as PRIORITIES_OF_OLD
+from kpolicy.policy.legacy.meanings import PREDICATES as LEGACY_PREDICATES
+from kpolicy.policy.legacy.meanings import PRIORITIES as LEGACY_PRIORITIES
 from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
 from kpolicy.policy.models.scheduling_policy import Predicate, Priority, SchedulingPolicy
-from kpolicy.policy.models.validation import slip_of, validated
-from kpolicy.policy.nearest import did_you_mean, nearest
+from kpolicy.policy.models.validation import fix_of, slip_of, validated
+from kpolicy.policy.nearest import did_you_mean, suggestion
 from kpolicy.policy.yaml.nodes import (
     Entry,
     Mapping,
@@ -28,10 +27,10 @@ from kpolicy.policy.yaml.nodes import (
     Scalar,
     dotted,
     find,
+    first_character,
     key_at,
     mapping,
     mappings,
-    rewritten,
 )
 from kpolicy.policy.yaml.source import SourceText, placed
 
@@ -48,11 +47,11 @@ class Policy:
     tree: Node
     model: SchedulingPolicy
     kind: str
-    # By the span of a map, the keys that were left out because they were wrong, and told so.
+    # By the span of a map: the keys that were left out because they were wrong.
     left_out: dict[Span, frozenset[str]] = field(default_factory=dict)
 
     def lost(self, path: Path) -> frozenset[str]:
-        """What was written in the map at `path`, and could not be understood."""
+        """The keys that the map at `path` had and that were left out because they were wrong."""
         node = find(self.tree, path)
         return self.left_out.get(node.span, frozenset()) if node is not None else frozenset()
 
@@ -72,17 +71,26 @@ class Policy:
         notes: tuple[Note, ...] = (),
         *,
         fix: Fix | None = None,
+        span: Span | None = None,
+        severity: Severity | None = None,
     ) -> Diagnostic:
-        """A finding about the value at `path`, placed."""
-        said = remark(
-            code, message, self.span(path), hint=hint, field=dotted(path), notes=notes, fix=fix
+        """A finding about the value at `path`, shown there or at `span`."""
+        finding = remark(
+            code,
+            message,
+            span or self.span(path),
+            hint=hint,
+            field=dotted(path),
+            notes=notes,
+            severity=severity,
+            fix=fix,
         )
-        return placed(self.text, said)
+        return placed(self.text, finding)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """A predicate or priority where somebody wrote it."""
+    """A predicate or priority of a document."""
 
     policy: Policy
     path: Path
@@ -114,7 +122,7 @@ class ReadPolicies:
 
 
 def read_policies(documents: Iterable[Document]) -> ReadPolicies:
-    """The models of documents, in order; one that cannot be understood at all is left out."""
+    """The models of documents, in order; a document without any valid model is left out."""
     policies: list[Policy] = []
     diagnostics: list[Diagnostic] = []
     for document in documents:
@@ -127,11 +135,11 @@ def read_policies(documents: Iterable[Document]) -> ReadPolicies:
     return ReadPolicies(tuple(policies), tuple(diagnostics))
 
 
-def _left_out(written: Node, left: Node) -> dict[Span, frozenset[str]]:
-    """By the span of a map, the keys that it had when it was written."""
-    keys = {one.span: _keys(one) for one in mappings(written)}
-    found = {one.span: keys.get(one.span, frozenset()) - _keys(one) for one in mappings(left)}
-    return {span: lost for span, lost in found.items() if lost}
+def _left_out(written: Node, kept: Node) -> dict[Span, frozenset[str]]:
+    """By the span of a map: the keys of `written` that `kept` no longer has."""
+    keys = {node.span: _keys(node) for node in mappings(written)}
+    lost = {node.span: keys.get(node.span, frozenset()) - _keys(node) for node in mappings(kept)}
+    return {span: names for span, names in lost.items() if names}
 
 
 def _keys(node: Mapping) -> frozenset[str]:
@@ -146,122 +154,124 @@ class WrittenRules:
 
 
 def written_rules(policy: Policy) -> WrittenRules:
-    """The sound rules of one document, and what is wrong with the others."""
-    spec = policy.model.spec
-    predicates, said_filters = _rules(policy, PREDICATES, spec.predicates)
-    priorities, said_scores = _rules(policy, PRIORITIES, spec.priorities)
-    implicit, said_implicit = _implicit(policy, predicates)
-    diagnostics = (*said_filters, *said_scores, *said_implicit)
-    return WrittenRules((*predicates, *implicit), priorities, diagnostics)
+    """The valid rules of one document, and the findings about the others."""
+    findings: list[Diagnostic] = []
+    predicates = _rules(policy, PREDICATES, policy.model.spec.predicates, findings)
+    priorities = _rules(policy, PRIORITIES, policy.model.spec.priorities, findings)
+    predicates += _implicit(policy, predicates, findings)
+    return WrittenRules(tuple(predicates), tuple(priorities), tuple(findings))
 
 
 def _rules(
-    policy: Policy, at: Path, rules: Sequence[Predicate | Priority]
-) -> tuple[tuple[WrittenRule, ...], tuple[Diagnostic, ...]]:
-    sound: list[WrittenRule] = []
-    said: list[Diagnostic] = []
+    policy: Policy,
+    at: Path,
+    rules: Sequence[Predicate | Priority],
+    findings: list[Diagnostic],
+) -> list[WrittenRule]:
+    valid: list[WrittenRule] = []
     first: dict[str, Path] = {}
     for index, rule in enumerate(rules):
         path = (*at, index)
-        problems = tuple(_form(policy, path, rule))
-        said += problems
+        problems = tuple(_form_problems(policy, path, rule))
+        findings += problems
         name = rule.name or rule.builtin or ""
         if name in first:
-            said.append(_twice(policy, at, name, first[name], path))
+            findings.append(_duplicate(policy, name, first[name], path))
             continue
         if name:
             first[name] = path
-        if problems:
-            continue
-        args, problems = _args(policy, path, rule)
-        said += problems
-        sound.append(WrittenRule(policy, path, name, rule, args))
-    return tuple(sound), tuple(said)
+        if not problems:
+            args = _args(policy, path, rule, findings)
+            valid.append(WrittenRule(policy, path, name, rule, args))
+    return valid
 
 
-def _form(policy: Policy, path: Path, rule: Predicate | Priority) -> Iterator[Diagnostic]:
-    what = "predicate" if isinstance(rule, Predicate) else "priority"
+def _form_problems(policy: Policy, path: Path, rule: Predicate | Priority) -> Iterator[Diagnostic]:
+    kind = _kind(rule)
     if rule.builtin is not None and rule.expression is not None:
-        message = f"a {what} has `builtin` or `expression`, not both"
+        message = f"a {kind} has `builtin` or `expression`, not both"
         yield policy.remark("KP107", message, (*path, "expression"), hint="make it two rules")
     elif rule.builtin is None and rule.expression is None:
+        # A key that was left out may be the missing one, and has a finding of its own.
         if policy.lost(path):
-            return  # it may be there and be wrong, which has been said
-        message = f"this {what} has neither `builtin` nor `expression`"
+            return
         node = find(policy.tree, path)
-        span = (
-            Span(node.span.start, min(node.span.start + 1, node.span.end)) if node else Span(0, 0)
-        )
+        span = first_character(node.span) if node else Span(0, 0)
         if isinstance(node, Mapping) and node.entries:
             span = node.entries[0].key.span
-        yield placed(policy.text, remark("KP107", message, span, field=dotted(path)))
+        message = f"this {kind} has neither `builtin` nor `expression`"
+        yield policy.remark("KP107", message, path, span=span)
     elif rule.expression is not None and rule.name is None:
         key = key_at(policy.tree, (*path, "expression"))
-        span = key.span if key else policy.span(path)
-        message = f"a {what} with an expression needs a `name`"
-        yield placed(policy.text, remark("KP114", message, span, field=dotted(path)))
+        message = f"a {kind} with an expression needs a `name`"
+        yield policy.remark("KP114", message, path, span=key.span if key else None)
     elif rule.builtin is not None:
-        yield from _unfit_builtin(policy, path, rule)
+        yield from _unfit_builtin(policy, path, rule.builtin, kind)
 
 
-def _unfit_builtin(policy: Policy, path: Path, rule: Predicate | Priority) -> Iterator[Diagnostic]:
-    filters = isinstance(rule, Predicate)
-    what = "predicate" if filters else "priority"
-    builtin = BUILTINS.get(rule.builtin or "")
-    fit = [b.name for b in BUILTINS.values() if (b.filters if filters else b.scores)]
-    if builtin is None:
-        message = f"there is no built-in {what} `{rule.builtin}`"
-        at = (*path, "builtin")
+def _kind(rule: Predicate | Priority) -> str:
+    return "predicate" if isinstance(rule, Predicate) else "priority"
+
+
+def _unfit_builtin(policy: Policy, path: Path, name: str, kind: str) -> Iterator[Diagnostic]:
+    is_filter = kind == "predicate"
+    fit = [b.name for b in BUILTINS.values() if (b.filters if is_filter else b.scores)]
+    at = (*path, "builtin")
+    if name not in BUILTINS:
         written = find(policy.tree, at)
-        name = rule.builtin or ""
-        hint = did_you_mean(name, fit)
-        fix = slip_of(written, nearest(name, fit))
-        today = _renamed(name, filters=filters)
-        if today in fit and isinstance(written, Scalar):
-            hint = f"`{name}` is the legacy name of `{today}`"
-            edit = rewritten(written, today)
-            fix = Fix((edit,)) if edit is not None else None
-        if rule.builtin == PREEMPTION:
-            hint, fix = "preemption is set by `spec.preemption`", None
-        yield policy.remark("KP103", message, at, hint=hint, fix=fix)
-    elif builtin.name not in fit:
-        does, other = ("scores", "priorities") if filters else ("filters", "predicates")
-        message = f"the built-in `{builtin.name}` only {does}"
-        yield policy.remark("KP103", message, (*path, "builtin"), hint=f"list it under `{other}`")
+        hint = suggestion(name, fit)
+        fix = slip_of(written, hint)
+        today = _successor(name, is_filter=is_filter)
+        if name == PREEMPTION:
+            hint, fix = Hint("preemption is set by `spec.preemption`"), None
+        elif today in fit and isinstance(written, Scalar):
+            hint = Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
+            fix = fix_of(written, hint)
+        yield policy.remark(
+            "KP103",
+            f"there is no built-in {kind} `{name}`",
+            at,
+            hint=hint.text if hint else "",
+            fix=fix,
+        )
+    elif name not in fit:
+        does, other = ("scores", "priorities") if is_filter else ("filters", "predicates")
+        message = f"the built-in `{name}` only {does}"
+        yield policy.remark("KP103", message, at, hint=f"list it under `{other}`")
 
 
-def _renamed(name: str, *, filters: bool) -> str:
-    """What the legacy Policy calls so, where that is one built-in without arguments."""
-    meanings = (PREDICATES_OF_OLD if filters else PRIORITIES_OF_OLD).get(name, ())
+def _successor(name: str, *, is_filter: bool) -> str:
+    """The built-in that a legacy name stands for, if it is a single one without arguments."""
+    meanings = (LEGACY_PREDICATES if is_filter else LEGACY_PRIORITIES).get(name, ())
     return meanings[0].builtin if len(meanings) == 1 and not meanings[0].args else ""
 
 
-def _twice(policy: Policy, at: Path, name: str, first: Path, path: Path) -> Diagnostic:
-    def named(one: Path) -> Path:
-        field = "name" if find(policy.tree, (*one, "name")) is not None else "builtin"
-        return (*one, field)
+def _duplicate(policy: Policy, name: str, first: Path, path: Path) -> Diagnostic:
+    def name_path(rule: Path) -> Path:
+        has_name = find(policy.tree, (*rule, "name")) is not None
+        return (*rule, "name" if has_name else "builtin")
 
-    note = Note("first here", span=policy.span(named(first)))
-    message = f"two {at[-1]} are called `{name}`"
-    hint = "" if find(policy.tree, (*path, "name")) is not None else "give one of them a `name`"
-    return policy.remark("KP104", message, named(path), hint=hint, notes=(note,))
+    at = name_path(path)
+    hint = "" if at[-1] == "name" else "give one of them a `name`"
+    note = Note("first here", span=policy.span(name_path(first)))
+    message = f"two {path[1]} are called `{name}`"
+    return policy.remark("KP104", message, at, hint=hint, notes=(note,))
 
 
 def _args(
-    policy: Policy, path: Path, rule: Predicate | Priority
-) -> tuple[dict[str, Any], tuple[Diagnostic, ...]]:
+    policy: Policy, path: Path, rule: Predicate | Priority, findings: list[Diagnostic]
+) -> dict[str, Any]:
     builtin = BUILTINS.get(rule.builtin or "")
-    written = find(policy.tree, (*path, "args"))
+    at = (*path, "args")
+    written = find(policy.tree, at)
     if builtin is None:
-        if written is None:
-            return {}, ()
-        message = "`args` are for built-ins"
-        return {}, (policy.remark("KP107", message, (*path, "args")),)
+        if written is not None:
+            findings.append(policy.remark("KP107", "`args` are for built-ins", at))
+        return {}
     node = _long_form(written) if isinstance(written, Mapping) else mapping(policy.span(path))
-    node = _with_shared(policy, builtin, node)
-    model, _, findings = validated(builtin.args, node, (*path, "args"))
-    said = tuple(placed(policy.text, finding) for finding in findings)
-    return (filled(model) if model is not None else {}), said
+    model, _, problems = validated(builtin.args, _with_shared(policy, builtin, node), at)
+    findings += [placed(policy.text, problem) for problem in problems]
+    return filled(model) if model is not None else {}
 
 
 def _long_form(node: Mapping) -> Mapping:
@@ -298,23 +308,22 @@ def _with_shared(policy: Policy, builtin: Builtin, node: Mapping) -> Mapping:
 
 
 def _implicit(
-    policy: Policy, predicates: tuple[WrittenRule, ...]
-) -> tuple[tuple[WrittenRule, ...], tuple[Diagnostic, ...]]:
-    """Built-ins that a legacy release asked whatever its policy said."""
-    sound: list[WrittenRule] = []
-    said: list[Diagnostic] = []
-    present = {one.rule.builtin for one in predicates}
+    policy: Policy, predicates: Sequence[WrittenRule], findings: list[Diagnostic]
+) -> list[WrittenRule]:
+    """Built-ins that a legacy release asked whatever its policy listed."""
+    valid: list[WrittenRule] = []
+    filters = [builtin.name for builtin in BUILTINS.values() if builtin.filters]
+    listed = {written.rule.builtin for written in predicates}
     for index, name in enumerate(policy.model.spec.implicit):
         path = ("spec", "implicit", index)
-        builtin = BUILTINS.get(name)
-        if builtin is None or not builtin.filters:
-            hint = did_you_mean(name, [b.name for b in BUILTINS.values() if b.filters])
+        if name not in filters:
             message = f"there is no built-in predicate `{name}`"
-            said.append(policy.remark("KP103", message, path, hint=hint))
-        elif name not in present:
-            node = _with_shared(policy, builtin, mapping(policy.span(path)))
-            model, _, _ = validated(builtin.args, node)
-            args = filled(model) if model is not None else {}
+            hint = did_you_mean(name, filters)
+            findings.append(policy.remark("KP103", message, path, hint=hint))
+        elif name not in listed:
             rule = Predicate.model_validate({"builtin": name})
-            sound.append(WrittenRule(policy, path, name, rule, args))
-    return tuple(sound), tuple(said)
+            node = _with_shared(policy, BUILTINS[name], mapping(policy.span(path)))
+            model, _, _ = validated(BUILTINS[name].args, node)
+            args = filled(model) if model is not None else {}
+            valid.append(WrittenRule(policy, path, name, rule, args))
+    return valid

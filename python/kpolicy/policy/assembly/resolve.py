@@ -100,17 +100,25 @@ def _lineage(
     while (name := line[-1].model.spec.extends) is not None:
         parent = known.get(name)
         if parent is None:
-            hint = did_you_mean(name, set(known) - {policy.name})
-            message = f"there is no policy `{name}` to extend"
             # Said once, by the document that names it.
-            said = policy.remark("KP120", message, at, hint=hint) if len(line) == 1 else None
+            said = (
+                policy.remark(
+                    "KP120",
+                    f"there is no policy `{name}` to extend",
+                    at,
+                    hint=did_you_mean(name, set(known) - {policy.name}),
+                )
+                if len(line) == 1
+                else None
+            )
             return tuple(line), said
         if parent in line:
             chain = " → ".join(f"`{one.name}`" for one in (*line, parent))
             return (policy,), policy.remark("KP120", f"`extends` runs in a circle: {chain}", at)
         if len(line) > EXTENDS_DEPTH_MAX:
-            message = f"`extends` is more than {EXTENDS_DEPTH_MAX} deep"
-            return tuple(line), policy.remark("KP120", message, at)
+            return tuple(line), policy.remark(
+                "KP120", f"`extends` is more than {EXTENDS_DEPTH_MAX} deep", at
+            )
         line.append(parent)
     return tuple(line), None
 
@@ -194,9 +202,14 @@ def _served(one: Effective, profile: Profile, path: Path) -> tuple[Served, list[
         for index, override in enumerate(overrides):
             if override.name not in known:
                 at = (*path, "overrides", side, index, "name")
-                hint = did_you_mean(override.name, known)
-                message = f"no rule of `{side}` is called `{override.name}`"
-                said.append(one.policy.remark("KP122", message, at, hint=hint))
+                said.append(
+                    one.policy.remark(
+                        "KP122",
+                        f"no rule of `{side}` is called `{override.name}`",
+                        at,
+                        hint=did_you_mean(override.name, known),
+                    )
+                )
     for predicate in profile.overrides.predicates:
         if not predicate.enabled:
             removed.add(predicate.name)

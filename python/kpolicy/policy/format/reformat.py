@@ -1,8 +1,8 @@
-"""A policy file in the usual form, saying the same.
+"""Lays out a policy file in the usual form (`kpolicy fmt`).
 
-Owns what is laid out (documents of our own kinds, in block style, also where a ConfigMap carries
-them) and what is left as it is, and the proof: values, comments and the compiled program must be
-those of before. Any text is answered (B5).
+Documents of kpolicy's own kinds in block style are laid out, also those that a ConfigMap carries;
+everything else is left as it is. Values, comments and the compiled program must be the same before
+and after, otherwise the file is left alone.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.document_kinds import carried, is_writable, written_anew
+from kpolicy.policy.document_kinds import carried, is_writable, rewritten_block
 from kpolicy.policy.format.key_order import ordered
 from kpolicy.policy.format.yaml_layout import Gap, Layout
-from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, items, plain, string
+from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, mappings, plain, scalars, string
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
@@ -31,8 +31,9 @@ _MARKER: Final = re.compile(r"(?m)^(?:---|\.\.\.)(?=\s|$)[^\n]*\n?")
 
 @dataclass(frozen=True, slots=True)
 class Reformatted:
-    """`text` is what to write, the old one where nothing is to be done; None where the file cannot
-    be read, or not be laid out without saying something else. Notes tell what is left as it is."""
+    """`text` is the file in the usual form, possibly unchanged. It is None where the file cannot be
+    read, or not be laid out without changing its meaning. Diagnostics say what was left as it is.
+    """
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -41,27 +42,30 @@ class Reformatted:
 def reformat(source: Source | str) -> Reformatted:
     named = source if isinstance(source, Source) else Source("policy.yaml", source)
     read = read_documents(named)
-    errors = tuple(placed(read.text, one) for one in read.diagnostics)
-    if has_errors(errors):
-        return Reformatted(None, tuple(one for one in errors if has_errors((one,))))
+    if has_errors(read.diagnostics):
+        return Reformatted(None, _errors(read))
     manifest = _with_carried(read)
     if isinstance(manifest, Reformatted):
         return manifest
     text, notes = manifest
     if any(map(_is_ours, read.roots)):
         notes += [_as_it_is(read.text, root) for root in read.roots if _is_left(read.text, root)]
-        made = _anew(text)
+        laid_out = _usual_form(text)
     else:
-        made = text
-    if made == read.text.text:
-        return Reformatted(made, tuple(notes))
-    if made is None or not _says_the_same(named.name, read, made):
+        laid_out = text
+    if laid_out is None or (
+        laid_out != read.text.text and not _means_the_same(named.name, read, laid_out)
+    ):
         return _refused(read.text)
-    return Reformatted(made, tuple(notes))
+    return Reformatted(laid_out, tuple(notes))
 
 
-def _anew(text: str) -> str | None:
-    """A file of documents of ours, and perhaps others."""
+def _errors(read: Documents) -> tuple[Diagnostic, ...]:
+    return tuple(placed(read.text, found) for found in read.diagnostics if has_errors((found,)))
+
+
+def _usual_form(text: str) -> str | None:
+    """A file that has documents of kpolicy's kinds, laid out; None if that is not possible."""
     text = text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
     text = text if text.endswith("\n") else f"{text}\n"
     roots = read_documents(Source("", text)).roots
@@ -69,24 +73,22 @@ def _anew(text: str) -> str | None:
 
 
 def _with_carried(read: Documents) -> tuple[str, list[Diagnostic]] | Reformatted:
-    """The text with policies that ConfigMaps carry laid out in their places, and what is left."""
+    """The text with the policies in ConfigMaps laid out in place, and notes on those left alone."""
     text, notes = read.text.text, list[Diagnostic]()
     found = [scalar for root in read.roots for _, scalar in carried(root)]
     for scalar in reversed(found):
         inner = _read_carried(read.text, scalar)
-        errors = tuple(placed(inner.text, one) for one in inner.diagnostics if has_errors((one,)))
-        if errors:
-            return Reformatted(None, errors)
+        if has_errors(inner.diagnostics):
+            return Reformatted(None, _errors(inner))
         if not any(map(_is_ours, inner.roots)):
             continue
-        is_left = not is_writable(scalar) or any(_is_left(inner.text, one) for one in inner.roots)
-        if is_left:
+        if not is_writable(scalar) or any(_is_left(inner.text, root) for root in inner.roots):
             notes.append(_as_it_is(read.text, scalar))
         if is_writable(scalar):
-            made = _anew(inner.text.text)
-            if made is None:
+            laid_out = _usual_form(inner.text.text)
+            if laid_out is None:
                 return _refused(inner.text)
-            text = written_anew(text, scalar, made)
+            text = rewritten_block(text, scalar, laid_out)
     return text, notes
 
 
@@ -96,9 +98,16 @@ def _read_carried(within: SourceText, scalar: Scalar) -> Documents:
 
 
 def _refused(text: SourceText) -> Reformatted:
-    message = "this file cannot be laid out without changing what it says"
-    hint = "it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out"
-    return Reformatted(None, (remark("KP119", message, hint=hint).at(text.place(Span(0, 1))),))
+    return Reformatted(
+        None,
+        (
+            remark(
+                "KP119",
+                "this file cannot be laid out without changing what it says",
+                hint="it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out",
+            ).at(text.place(Span(0, 1))),
+        ),
+    )
 
 
 def _is_left(text: SourceText, root: Node) -> bool:
@@ -106,9 +115,12 @@ def _is_left(text: SourceText, root: Node) -> bool:
 
 
 def _as_it_is(text: SourceText, node: Node) -> Diagnostic:
-    message = "JSON, and text in quotes, is left as it is"
-    hint = "write it as YAML (in a ConfigMap: under `|`) to have it laid out"
-    said = remark("KP119", message, severity=Severity.INFO, hint=hint)
+    said = remark(
+        "KP119",
+        "JSON, and text in quotes, is left as it is",
+        severity=Severity.INFO,
+        hint="write it as YAML (in a ConfigMap: under `|`) to have it laid out",
+    )
     return said.at(text.place(Span(node.span.start, node.span.start + 1)))
 
 
@@ -121,7 +133,7 @@ def _is_ours(root: Node) -> bool:
 
 
 def _laid_out(text: str, roots: Sequence[Node]) -> str | None:
-    """The whole file, document by document; what stands between belongs to one or the other."""
+    """The whole file, document by document, with the comments between them."""
     layout = Layout(text, ordered)
     lines: list[str] = []
     position = 0
@@ -146,23 +158,23 @@ def _laid_out(text: str, roots: Sequence[Node]) -> str | None:
 
 
 def _before(layout: Layout, text: str, start: int, end: int, *, is_first: bool) -> list[str]:
-    """Comments above a document, and the mark that begins it."""
+    """Comments above a document, and the `---` that begins it."""
     marker = _MARKER.search(text, start, end)
     lines = [] if marker is None and is_first else ["---"]
     if marker is not None and (comment := marker.group().strip()[3:].strip()):
         lines.append(comment)
     above = Gap()
     if is_first and marker is not None:
-        above.lines += _own(text[: marker.start()])
+        above.lines += _comment_lines(text[: marker.start()])
         lines = [*above.written(0), *lines]
     after = marker.end() if marker is not None else start
-    below = Gap(_own(text[after:end]))
+    below = Gap(_comment_lines(text[after:end]))
     while below.lines and below.lines[0] is None:
         below.lines.pop(0)
     return [*lines, *below.written(0)]
 
 
-def _own(between: str) -> list[tuple[int, str] | None]:
+def _comment_lines(between: str) -> list[tuple[int, str] | None]:
     found: list[tuple[int, str] | None] = []
     for line in between.split("\n")[:-1]:
         bare = line.strip()
@@ -180,10 +192,10 @@ def _line_end(text: str, offset: int) -> int:
     return len(text) if end < 0 else end
 
 
-# The proof.
+# The comparison of before and after.
 
 
-def _says_the_same(name: str, before: Documents, text: str) -> bool:
+def _means_the_same(name: str, before: Documents, text: str) -> bool:
     after = read_documents(Source(name, text))
     return (
         not has_errors(after.diagnostics)
@@ -194,7 +206,8 @@ def _says_the_same(name: str, before: Documents, text: str) -> bool:
 
 
 def _values(read: Documents) -> list[str]:
-    """Keys in any order; true is not 1. What a ConfigMap carries counts by its own values."""
+    """The values of every document as JSON with sorted keys, so that `true` differs from 1. A
+    policy in a ConfigMap is compared by its own values, not as text."""
     found = []
     for root in read.roots:
         if _is_empty(root):
@@ -203,15 +216,12 @@ def _values(read: Documents) -> list[str]:
         for path, scalar in carried(root):
             inner = _read_carried(read.text, scalar)
             if any(map(_is_ours, inner.roots)):
-                _put(value, path, [json.dumps(plain(one), sort_keys=True) for one in inner.roots])
+                holder: Any = value
+                for part in path[:-1]:
+                    holder = holder[part]
+                holder[path[-1]] = [json.dumps(plain(root), sort_keys=True) for root in inner.roots]
         found.append(json.dumps(value, sort_keys=True))
     return found
-
-
-def _put(value: Any, path: Path, inner: list[str]) -> None:
-    for part in path[:-1]:
-        value = value[part]
-    value[path[-1]] = inner
 
 
 def _comments(read: Documents) -> list[str]:
@@ -223,35 +233,19 @@ def _comments(read: Documents) -> list[str]:
 
 
 def comments_of(read: Documents) -> list[str]:
-    """Every comment of a text, in order."""
+    """Every comment of a text, in order: `#` inside of keys and values begins none."""
     text = list(read.text.text)
     for root in read.roots:
-        for scalar in _all_scalars(root):
+        keys = [entry.key for node in mappings(root) for entry in node.entries]
+        for scalar in (*scalars(root), *keys):
             start, end = scalar.span.start, scalar.span.end
-            text[start:end] = ["\n" if one == "\n" else "x" for one in text[start:end]]
+            text[start:end] = ["\n" if c == "\n" else "x" for c in text[start:end]]
     return [match.group().rstrip() for match in _COMMENT.finditer("".join(text))]
 
 
-def _all_scalars(root: Node) -> list[Scalar]:
-    """Keys too."""
-    found: list[Scalar] = []
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case Scalar():
-                found.append(node)
-            case Mapping():
-                found += [entry.key for entry in node.entries]
-                waiting += [entry.value for entry in node.entries]
-            case _:
-                waiting += items(node)
-    return found
-
-
 def _meaning(name: str, text: str) -> Any:
-    """What it compiles to, or the codes of what is wrong with it."""
+    """The hash of its program, or the codes of its findings."""
     compiled = compile_policy(Source(name, text))
     if compiled.program is not None:
         return compiled.program.hash
-    return sorted(one.code for one in compiled.diagnostics)
+    return sorted(finding.code for finding in compiled.diagnostics)

@@ -99,8 +99,11 @@ def _name_findings(profiles: list[tuple[Profile, Node]]) -> Iterable[Diagnostic]
         name = profile.scheduler_name
         at = find(node, ("schedulerName",)) or node
         if name is None and len(profiles) > 1:
-            message = "`schedulerName` is needed where there are several profiles"
-            yield remark("KP114", message, Span(node.span.start, node.span.start + 1))
+            yield remark(
+                "KP114",
+                "`schedulerName` is needed where there are several profiles",
+                Span(node.span.start, node.span.start + 1),
+            )
         elif name is not None and name in seen:
             yield remark("KP104", f"two profiles serve `{name}`", at.span)
         seen.add(name or "")
@@ -148,8 +151,12 @@ class _Profile:
             seen.add(one.name)
             kind = find(self._node, ("pluginConfig", index, "args", "kind"))
             if isinstance(kind, Scalar) and kind.text != f"{one.name}Args":
-                message = f"`{kind.text}` are not the arguments of `{one.name}`"
-                yield remark("KP103", message, kind.span, hint=f"write `{one.name}Args`")
+                yield remark(
+                    "KP103",
+                    f"`{kind.text}` are not the arguments of `{one.name}`",
+                    kind.span,
+                    hint=f"write `{one.name}Args`",
+                )
         yield from self._without_effect()
 
     def _plugin_findings(self, item: Node, known: set[str]) -> Iterable[Diagnostic]:
@@ -161,13 +168,15 @@ class _Profile:
         for point, why in _NOT_READ.items():
             node = find(self._node, ("plugins", point))
             if node is not None:
-                message = f"`{point}` {why}; this is not used"
-                yield remark("KP604", message, node.span, severity=Severity.INFO)
+                yield remark(
+                    "KP604", f"`{point}` {why}; this is not used", node.span, severity=Severity.INFO
+                )
         if self._disabled("multiPoint") & ALWAYS_ON:
             node = find(self._node, ("plugins", "multiPoint", "disabled"))
             listed = ", ".join(f"`{name}`" for name in sorted(ALWAYS_ON))
-            message = f"{listed} cannot be switched off"
-            yield remark("KP604", message, node.span if node else self._span)
+            yield remark(
+                "KP604", f"{listed} cannot be switched off", node.span if node else self._span
+            )
 
     def policy(self) -> Mapping:
         at = self._span
@@ -276,5 +285,6 @@ class _Profile:
 
 
 def _unknown_plugin(name: str, span: Span, known: Iterable[str]) -> Diagnostic:
-    message = f"kube-scheduler 1.36 has no plugin `{name}`"
-    return remark("KP103", message, span, hint=did_you_mean(name, known))
+    return remark(
+        "KP103", f"kube-scheduler 1.36 has no plugin `{name}`", span, hint=did_you_mean(name, known)
+    )

@@ -164,5 +164,9 @@ def version_of(root: tree.Mapping) -> Version | Diagnostic:
     if node is None or not written.startswith(GROUP) or name not in _LEFT_BEHIND:
         # A name that never was is a finding of the model's.
         return _READ.get(name, _READ["v1"])
-    message = f"{name} of KubeSchedulerConfiguration is not read"
-    return remark("KP606", message, node.span, hint=_LEFT_BEHIND[name])
+    return remark(
+        "KP606",
+        f"{name} of KubeSchedulerConfiguration is not read",
+        node.span,
+        hint=_LEFT_BEHIND[name],
+    )

@@ -91,11 +91,11 @@ def _predicate(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
             key = meaning.builtin or name
             yield _Rule(key, key, _meant(node.span, meaning, name, at))
     elif name in (LABEL_PRESENCE, SERVICE_AFFINITY):
-        message = f"`{name}` without an argument checks nothing, in every release"
-        reading.say("KP601", message, at)
+        reading.say("KP601", f"`{name}` without an argument checks nothing, in every release", at)
     else:
-        hint = did_you_mean(name, PREDICATES)
-        reading.say("KP103", f"no release had a predicate `{name}`", at, hint)
+        reading.say(
+            "KP103", f"no release had a predicate `{name}`", at, did_you_mean(name, PREDICATES)
+        )
 
 
 def _is_argument_dropped(reading: Reading, name: str, at: Span) -> bool:
@@ -111,8 +111,12 @@ def _is_inert(reading: Reading, name: str, at: Span) -> bool:
     """Releases 1.10 to 1.16 asked only names in a fixed list, which custom names are not in."""
     if name in (LABEL_PRESENCE, SERVICE_AFFINITY) or not reading.is_pinned(10, 16):
         return False
-    message = f"release 1.{reading.minor} reads `{name}` and never asks it"
-    reading.say("KP602", message, at, "without a release it is asked")
+    reading.say(
+        "KP602",
+        f"release 1.{reading.minor} reads `{name}` and never asks it",
+        at,
+        "without a release it is asked",
+    )
     return True
 
 
@@ -147,11 +151,13 @@ def _remark_on_name(reading: Reading, name: str, at: Span) -> None:
     if name == "NoVolumeNodeConflict":
         reading.say("KP602", "`NoVolumeNodeConflict` is `CheckVolumeBinding` since 1.9", at)
     if name == "PodToleratesNodeNoExecuteTaints":
-        message = f"no release could load `{name}`; it is read as `PodToleratesNodeTaints`"
-        reading.say("KP601", message, at)
+        reading.say(
+            "KP601", f"no release could load `{name}`; it is read as `PodToleratesNodeTaints`", at
+        )
     if name.startswith("CheckNode") and name != "CheckNodeUnschedulable":
-        message = f"releases since 1.12 refuse `{name}`; it reads the node's conditions here"
-        reading.say("KP602", message, at)
+        reading.say(
+            "KP602", f"releases since 1.12 refuse `{name}`; it reads the node's conditions here", at
+        )
 
 
 def _warn_of_full_nodes(reading: Reading) -> None:
@@ -159,5 +165,6 @@ def _warn_of_full_nodes(reading: Reading) -> None:
         return
     node = reading.root.get("predicates")
     at = Span(node.span.start, node.span.start + 1) if node is not None else reading.head
-    message = "`PodFitsResources` is not listed, so pods are placed on nodes that are full"
-    reading.say("KP325", message, at)
+    reading.say(
+        "KP325", "`PodFitsResources` is not listed, so pods are placed on nodes that are full", at
+    )

@@ -62,9 +62,12 @@ def _remark_on_scale(reading: Reading, rules: list[_Rule]) -> None:
         levels += lighter * _SCORE_MAX_OLD < weight <= lighter * _SCORE_MAX
         lighter += weight
     if levels >= _LEVELS_MIN:
-        message = "the weights rank the priorities on scores of 0 to 10, and scores go to 100"
-        hint = '`"compatibility": {"release": "1.16"}` in the file scores from 0 to 10'
-        reading.say("KP602", message, reading.head, hint)
+        reading.say(
+            "KP602",
+            "the weights rank the priorities on scores of 0 to 10, and scores go to 100",
+            reading.head,
+            '`"compatibility": {"release": "1.16"}` in the file scores from 0 to 10',
+        )
 
 
 def _value(weight: Node) -> int:
@@ -95,12 +98,12 @@ def _priority(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
         yield _Rule(name, at, node.span, weight, argument.builtin, argument.args)
     elif name in PRIORITIES:
         if name == "RequestedToCapacityRatioPriority":
-            message = "without an argument it prefers free nodes, as up to 1.17"
-            reading.say("KP602", message, at)
+            reading.say("KP602", "without an argument it prefers free nodes, as up to 1.17", at)
         yield from _meant(reading, name, at, node.span, weight)
     else:
-        hint = did_you_mean(name, PRIORITIES)
-        reading.say("KP103", f"no release had a priority `{name}`", at, hint)
+        reading.say(
+            "KP103", f"no release had a priority `{name}`", at, did_you_mean(name, PRIORITIES)
+        )
 
 
 def _meant(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> Iterator[_Rule]:

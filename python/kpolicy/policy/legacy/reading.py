@@ -49,9 +49,13 @@ class Reading:
         names = tuple(known)
         for entry in node.entries:
             if entry.key.text not in names:
-                message = f"unknown key `{entry.key.text}`, ignored"
-                hint = did_you_mean(entry.key.text, names)
-                self.say("KP102", message, entry.key.span, hint, Severity.WARNING)
+                self.say(
+                    "KP102",
+                    f"unknown key `{entry.key.text}`, ignored",
+                    entry.key.span,
+                    did_you_mean(entry.key.text, names),
+                    Severity.WARNING,
+                )
 
     def listed(self, what: str) -> Iterator[tuple[Mapping, str]]:
         """Entries of `predicates` or `priorities` with their names."""
@@ -73,9 +77,12 @@ class Reading:
         if self.minor <= 9:
             self.say("KP602", f"no `{what}`: none, as up to release 1.9", self.head)
             return True
-        message = f"no `{what}`: the default set of release 1.{self.minor}"
-        hint = f"write `{what}: []` for none; releases up to 1.9 took it for that"
-        self.say("KP602", message, self.head, hint)
+        self.say(
+            "KP602",
+            f"no `{what}`: the default set of release 1.{self.minor}",
+            self.head,
+            f"write `{what}: []` for none; releases up to 1.9 took it for that",
+        )
         return True
 
 
@@ -138,9 +145,15 @@ def _argument(
     known = [member for member in members if member.key.text in kinds]
     said = [_unknown(member.key, kinds) for member in members if member.key.text not in kinds]
     if len(known) != 1 or not isinstance(known[0].value, Mapping):
-        message = f"exactly one {what} argument is needed, {len(known)} given"
-        hint = "one of " + ", ".join(f"`{kind}`" for kind in kinds)
-        return None, [*said, remark("KP603", message, written.span, hint=hint)]
+        return None, [
+            *said,
+            remark(
+                "KP603",
+                f"exactly one {what} argument is needed, {len(known)} given",
+                written.span,
+                hint="one of " + ", ".join(f"`{kind}`" for kind in kinds),
+            ),
+        ]
     kind, body = known[0].key.text, known[0].value
     fields = kinds[kind]
     said += [_unknown(entry.key, fields) for entry in body.entries if entry.key.text not in fields]
@@ -151,9 +164,13 @@ def _argument(
 
 def _unknown(key: Scalar, known: object) -> Diagnostic:
     names = list(known) if isinstance(known, (dict, tuple)) else []
-    hint = did_you_mean(key.text, names)
-    message = f"unknown key `{key.text}`, ignored"
-    return remark("KP102", message, key.span, hint=hint, severity=Severity.WARNING)
+    return remark(
+        "KP102",
+        f"unknown key `{key.text}`, ignored",
+        key.span,
+        hint=did_you_mean(key.text, names),
+        severity=Severity.WARNING,
+    )
 
 
 def _labels(
@@ -167,9 +184,15 @@ def _labels(
     for one in written:
         if not _LABEL_KEY.match(string(one)):
             shown = one.text if isinstance(one, Scalar) else "this"
-            message = f"`{shown}` is not a label key"
-            hint = "one key an item" if "," in shown else ""
-            return None, [*said, remark("KP603", message, one.span, hint=hint)]
+            return None, [
+                *said,
+                remark(
+                    "KP603",
+                    f"`{shown}` is not a label key",
+                    one.span,
+                    hint="one key an item" if "," in shown else "",
+                ),
+            ]
     presence = body.get("presence")
     if presence is not None and not (
         isinstance(presence, Scalar) and isinstance(presence.value, bool)
@@ -184,8 +207,12 @@ def _labels(
 def _ratio(body: Mapping, said: list[Diagnostic]) -> tuple[Argument | None, list[Diagnostic]]:
     shape = body.get("shape")
     if not items(shape):
-        message = "at least one point must be specified in `shape`"
-        return None, [*said, remark("KP603", message, (shape or body).span)]
+        return None, [
+            *said,
+            remark(
+                "KP603", "at least one point must be specified in `shape`", (shape or body).span
+            ),
+        ]
     # The points and resources are checked as the arguments of the built-in they become.
     args = mapping(body.span, shape=shape, resources=body.get("resources"))
     return Argument("RequestedToCapacityRatio", args), said

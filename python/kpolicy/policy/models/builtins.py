@@ -40,8 +40,11 @@ def check_shape(shape: list[ShapePoint], at: tuple[str | int, ...]) -> None:
         refuse("KP115", "at least one point must be given", at)
     for index, (before, point) in enumerate(itertools.pairwise(shape), start=1):
         if before.utilization >= point.utilization:
-            message = "utilization values must be sorted in increasing order"
-            refuse("KP115", message, (*at, index, "utilization"))
+            refuse(
+                "KP115",
+                "utilization values must be sorted in increasing order",
+                (*at, index, "utilization"),
+            )
 
 
 class RequestedToCapacityRatioParam(Edge):
@@ -62,11 +65,17 @@ class ScoringStrategy(Edge):
     def _shape_goes_with_its_type(self) -> Self:
         wanted = self.type == "RequestedToCapacityRatio"
         if wanted and self.requested_to_capacity_ratio is None:
-            message = "`RequestedToCapacityRatio` needs `requestedToCapacityRatio.shape`"
-            refuse("KP115", message, ("type",))
+            refuse(
+                "KP115",
+                "`RequestedToCapacityRatio` needs `requestedToCapacityRatio.shape`",
+                ("type",),
+            )
         if not wanted and self.requested_to_capacity_ratio is not None:
-            message = f"`requestedToCapacityRatio` does not go with `{self.type}`"
-            refuse("KP115", message, ("requestedToCapacityRatio",))
+            refuse(
+                "KP115",
+                f"`requestedToCapacityRatio` does not go with `{self.type}`",
+                ("requestedToCapacityRatio",),
+            )
         return self
 
 
@@ -81,8 +90,11 @@ class NodeResourcesFitArgs(Edge):
     def _groups_have_no_slash(self) -> Self:
         for index, group in enumerate(self.ignored_resource_groups):
             if "/" in group:
-                message = f"a resource group is the part before the slash, and `{group}` has one"
-                refuse("KP115", message, ("ignoredResourceGroups", index))
+                refuse(
+                    "KP115",
+                    f"a resource group is the part before the slash, and `{group}` has one",
+                    ("ignoredResourceGroups", index),
+                )
         return self
 
 
@@ -101,8 +113,11 @@ class NodeResourcesBalancedAllocationArgs(Edge):
         seen: set[str] = set()
         for index, resource in enumerate(self.resources):
             if resource.name in seen:
-                message = f"the resource `{resource.name}` is listed twice"
-                refuse("KP115", message, ("resources", index, "name"))
+                refuse(
+                    "KP115",
+                    f"the resource `{resource.name}` is listed twice",
+                    ("resources", index, "name"),
+                )
             seen.add(resource.name)
         return self
 
@@ -119,8 +134,11 @@ class DefaultPreemptionArgs(Edge):
     @model_validator(mode="after")
     def _some_candidate(self) -> Self:
         if self.min_candidate_nodes_percentage == 0 and self.min_candidate_nodes_absolute == 0:
-            message = "one of the two minimums of candidate nodes must be above zero"
-            refuse("KP115", message, ("minCandidateNodesPercentage",))
+            refuse(
+                "KP115",
+                "one of the two minimums of candidate nodes must be above zero",
+                ("minCandidateNodesPercentage",),
+            )
         return self
 
 
@@ -142,14 +160,18 @@ class PodTopologySpreadArgs(Edge):
     @model_validator(mode="after")
     def _constraints_go_with_list(self) -> Self:
         if self.defaulting_type == "System" and self.default_constraints:
-            message = "`defaultConstraints` need `defaultingType: List`"
-            refuse("KP115", message, ("defaultConstraints",))
+            refuse(
+                "KP115", "`defaultConstraints` need `defaultingType: List`", ("defaultConstraints",)
+            )
         seen: set[tuple[str, str]] = set()
         for index, one in enumerate(self.default_constraints):
             key = (one.topology_key, one.when_unsatisfiable)
             if key in seen:
-                message = f"`{key[0]}` with `{key[1]}` is constrained twice"
-                refuse("KP115", message, ("defaultConstraints", index))
+                refuse(
+                    "KP115",
+                    f"`{key[0]}` with `{key[1]}` is constrained twice",
+                    ("defaultConstraints", index),
+                )
             seen.add(key)
         return self
 
@@ -230,8 +252,11 @@ class ServiceAffinityArgs(Edge):
         if label is None:
             return self
         if self.anti_affinity_labels_preference:
-            message = "give `antiAffinityLabel` or `antiAffinityLabelsPreference`, not both"
-            refuse("KP115", message, ("antiAffinityLabel",))
+            refuse(
+                "KP115",
+                "give `antiAffinityLabel` or `antiAffinityLabelsPreference`, not both",
+                ("antiAffinityLabel",),
+            )
         full = {"anti_affinity_labels_preference": [label], "anti_affinity_label": None}
         return self.model_copy(update=full)
 

@@ -275,8 +275,9 @@ class Extender(Edge):
     @model_validator(mode="after")
     def _scores_with_a_weight(self) -> Self:
         if self.prioritize_verb and self.weight < 1:
-            message = "an extender with `prioritizeVerb` needs a positive weight"
-            refuse("KP113", message, ("weight",))
+            refuse(
+                "KP113", "an extender with `prioritizeVerb` needs a positive weight", ("weight",)
+            )
         return self
 
 

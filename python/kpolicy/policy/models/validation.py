@@ -1,23 +1,23 @@
-"""Pydantic's errors as diagnostics with a code, a place and a hint.
+"""Validates the tree of a document against a model: pydantic's errors become diagnostics.
 
-Owns the translation, and the recovery that leaves out what is wrong to look at the rest. Assumes
-that the tree and the data validated are parallel. Must not know any particular model.
+Invalid values are left out and the rest is validated again, so that one mistake does not hide the
+others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from kpolicy.diagnostics import Diagnostic, Fix, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span
 from kpolicy.policy.codes.registry import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
-from kpolicy.policy.nearest import did_you_mean, is_slip, nearest
+from kpolicy.policy.nearest import is_slip, suggestion
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,
@@ -25,6 +25,7 @@ from kpolicy.policy.yaml.nodes import (
     Scalar,
     dotted,
     find,
+    first_character,
     key_at,
     plain,
     rewritten,
@@ -33,14 +34,14 @@ from kpolicy.policy.yaml.nodes import (
 
 
 class Edge(BaseModel):
-    """Strict and frozen; written in camelCase as Kubernetes does."""
+    """The base of every model that is read from a document: strict, frozen, in camelCase."""
 
     model_config = ConfigDict(
         strict=True,
         extra="forbid",
         frozen=True,
         alias_generator=to_camel,
-        # Only the written names count: `tie_break` is as unknown as `tiebreak`.
+        # Only camelCase names are fields: `tie_break` is as unknown as `tiebreak`.
         validate_by_name=False,
         allow_inf_nan=False,
     )
@@ -50,15 +51,15 @@ NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 
 
 def refuse(code: str, message: str, at: tuple[str | int, ...] = (), hint: str = "") -> NoReturn:
-    """Fail a validator with a code of ours and the place, relative to the model, it is about."""
+    """Fail a validator with a code of the catalogue; `at` is the path within the model."""
     context: dict[str, Any] = {"hint": hint, "at": at}
     raise PydanticCustomError(code, message, context)
 
 
 M = TypeVar("M", bound=BaseModel)
 
-# Types of errors that are about a value's type; the rest of KP113 is about its range or form.
-_TYPE_NAMES = {
+# The errors of pydantic about a value's type, and the type that is wanted.
+_TYPE_NAMES: Final = {
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
@@ -75,13 +76,10 @@ _TYPE_NAMES = {
 def validated(
     model: type[M], tree: Node, at: Path = ()
 ) -> tuple[M | None, Node, tuple[Diagnostic, ...]]:
-    """The model of a tree, the tree that it is a model of, and what was wrong.
-
-    What is wrong is left out and the rest looked at again, so that later stages see all that is
-    sound.
-    """
+    """The model, the tree without what was left out, and the findings. `at` is the path of `tree`
+    in its document."""
     findings: dict[Span, Diagnostic] = {}
-    # What lacks something that was left out is no finding of its own.
+    # A map that lacks a value that was left out is no finding of its own.
     left_out: list[Path] = []
     for _ in range(RECOVERY_ROUNDS_MAX):
         try:
@@ -91,10 +89,11 @@ def validated(
         for detail in details:
             path = _path(detail, tree)
             lacking = path[:-1] if detail["type"] == "KP114" else path
-            if not any(one[: len(lacking)] == lacking for one in left_out):
+            if not any(gone[: len(lacking)] == lacking for gone in left_out):
                 finding = _finding(detail, path, tree, model, at)
                 findings.setdefault(finding.span or tree.span, finding)
-        blamed = sorted({_blamed(detail, tree) for detail in details}, key=_last_first)
+        # The longest and last path first, so that leaving it out does not move the others.
+        blamed = sorted({_blamed(detail, tree) for detail in details}, key=_depth, reverse=True)
         for path in blamed:
             if not path:
                 return None, tree, tuple(findings.values())
@@ -103,17 +102,13 @@ def validated(
     return None, tree, tuple(findings.values())
 
 
-def _last_first(path: Path) -> tuple[int, str]:
-    """Longest and last first, so that leaving one out does not move the others."""
-    return -len(path), "".join(chr(0x10FFFF - ord(c)) for c in _sortable(path))
-
-
-def _sortable(path: Path) -> str:
-    return "/".join(f"{part:06d}" if isinstance(part, int) else part for part in path)
+def _depth(path: Path) -> tuple[int, str]:
+    names = (f"{part:06d}" if isinstance(part, int) else part for part in path)
+    return len(path), "/".join(names)
 
 
 def _path(detail: ErrorDetails, tree: Node) -> Path:
-    """`loc` as a path of the tree; parts that name a branch of a union are not in the tree."""
+    """`loc` as a path of the tree, without the parts that only name a branch of a union."""
     path: Path = ()
     loc = (*detail["loc"], *detail.get("ctx", {}).get("at", ()))
     for index, part in enumerate(loc):
@@ -124,7 +119,7 @@ def _path(detail: ErrorDetails, tree: Node) -> Path:
 
 
 def _blamed(detail: ErrorDetails, tree: Node) -> Path:
-    """What to leave out: the value that is wrong, or what lacks a field."""
+    """The path to leave out: the value that is wrong, or the map that lacks a field."""
     path = _path(detail, tree)
     return path[:-1] if detail["type"] == "missing" else path
 
@@ -143,18 +138,19 @@ def _finding(
     if kind == "missing":
         parent = key_at(tree, path[:-1])
         parent_node = find(tree, path[:-1])
-        where = parent.span if parent else _start(parent_node or tree)
+        where = parent.span if parent else first_character((parent_node or tree).span)
         return remark("KP114", f"`{path[-1]}` is missing here", where, field=field)
     if kind in ("literal_error", "enum"):
-        return _unknown_value(node, detail, span, field)
+        return _unknown_value(node, _allowed(model, path), span, field)
     if kind in _TYPE_NAMES:
-        message = f"{_shown(path)} must be {_TYPE_NAMES[kind]}"
-        return remark("KP113", message, span, hint=_type_hint(kind, node), field=field)
+        return remark(
+            "KP113",
+            f"{_shown(path)} must be {_TYPE_NAMES[kind]}",
+            span,
+            hint=_type_hint(kind, node),
+            field=field,
+        )
     return remark(_form_code(detail, path), _form_message(detail, path), span, field=field)
-
-
-def _start(node: Node) -> Span:
-    return Span(node.span.start, min(node.span.start + 1, node.span.end))
 
 
 def _shown(path: Path) -> str:
@@ -165,30 +161,40 @@ def _shown(path: Path) -> str:
 def _unknown_field(path: Path, tree: Node, model: type[BaseModel], field: str) -> Diagnostic:
     key = key_at(tree, path)
     name = str(path[-1])
-    fields = _fields(model, path[:-1])
-    inside = _inside(path[:-1])
-    message = f"unknown field `{name}`{inside}"
+    hint = suggestion(name, _schema_at(model, path[:-1]).get("properties", {}))
     holder = find(tree, path[:-1])
     taken = {entry.key.text for entry in holder.entries} if isinstance(holder, Mapping) else set()
-    near = nearest(name, fields)
-    fix = slip_of(key, near) if near not in taken else None
-    span = key.span if key else tree.span
-    return remark("KP102", message, span, hint=did_you_mean(name, fields), field=field, fix=fix)
+    return remark(
+        "KP102",
+        f"unknown field `{name}`{_inside(path[:-1])}",
+        key.span if key else tree.span,
+        hint=hint.text if hint else "",
+        field=field,
+        fix=slip_of(key, hint) if hint and hint.replacement not in taken else None,
+    )
 
 
-def slip_of(written: Node | None, near: str) -> Fix | None:
-    """The fix that writes `near` instead, if it is a slip of the hand."""
-    if not isinstance(written, Scalar) or not near or not is_slip(written.text, near):
+def fix_of(written: Node | None, hint: Hint | None) -> Fix | None:
+    """The fix that writes the replacement of the hint, in the quotes of the scalar."""
+    if not isinstance(written, Scalar) or hint is None or not hint.replacement:
         return None
-    edit = rewritten(written, near)
+    edit = rewritten(written, hint.replacement)
     return Fix((edit,)) if edit is not None else None
+
+
+def slip_of(written: Node | None, hint: Hint | None) -> Fix | None:
+    """The same, but only for a typing error of a letter or two."""
+    fix = fix_of(written, hint)
+    if fix is None or hint is None or not isinstance(written, Scalar):
+        return None
+    return fix if is_slip(written.text, hint.replacement) else None
 
 
 def _inside(path: Path) -> str:
     names = [part for part in path if isinstance(part, str)]
     if not names:
         return ""
-    one = {
+    items = {
         "predicates": "a predicate",
         "priorities": "a priority",
         "profiles": "a profile",
@@ -197,63 +203,57 @@ def _inside(path: Path) -> str:
         "extenders": "an extender",
     }
     if isinstance(path[-1], int):
-        return f" in {one.get(names[-1], f'`{names[-1]}`')}"
+        return f" in {items.get(names[-1], f'`{names[-1]}`')}"
     return f" in `{names[-1]}`"
 
 
 @cache
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Made once: it takes longer than all else that a finding needs."""
+    """Cached: building it takes longer than everything else that a finding needs."""
     return model.model_json_schema(by_alias=True)
 
 
-def _fields(model: type[BaseModel], path: Path) -> list[str]:
-    """The names of the fields of the model at `path`."""
+def _schema_at(model: type[BaseModel], path: Path) -> dict[str, Any]:
+    """The JSON schema of the value at `path`."""
     schema = _schema(model)
-    here: Any = schema
+    definitions = schema.get("$defs", {})
+    here = schema
     for part in path:
-        here = _next_schema(_resolved(here, schema), part, schema)
-    return sorted(_resolved(here, schema).get("properties", {}))
+        steps = (_step(choice, part) for choice in _choices(here, definitions))
+        here = next((found for found in steps if found is not None), {})
+    choices = list(_choices(here, definitions))
+    return next((c for c in choices if c.keys() & {"properties", "enum", "const"}), here)
 
 
-def _resolved(here: Any, schema: dict[str, Any]) -> dict[str, Any]:
-    for choice in _choices(here):
-        reference = choice.get("$ref", "")
-        if reference:
-            return dict(schema["$defs"][reference.rsplit("/", 1)[-1]])
-    return here if isinstance(here, dict) else {}
+def _choices(here: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schema itself or the members of its union, with references resolved."""
+    for choice in (here, *here.get("anyOf", ())):
+        reference = choice.get("$ref", "").rsplit("/", 1)[-1]
+        yield definitions[reference] if reference else choice
 
 
-def _choices(here: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(here, dict):
-        yield here
-        for many in ("anyOf", "allOf", "oneOf"):
-            yield from (one for one in here.get(many, ()) if isinstance(one, dict))
+def _step(here: dict[str, Any], part: str | int) -> dict[str, Any] | None:
+    below = here.get("additionalProperties")
+    if isinstance(part, str) and part in here.get("properties", {}):
+        below = here["properties"][part]
+    elif isinstance(part, int):
+        below = here.get("items")
+    return below if isinstance(below, dict) else None
 
 
-def _next_schema(here: dict[str, Any], part: str | int, schema: dict[str, Any]) -> Any:
-    for choice in _choices(here):
-        found = _resolved(choice, schema)
-        if isinstance(part, int) and "items" in found:
-            return found["items"]
-        if isinstance(part, str):
-            if part in found.get("properties", {}):
-                return found["properties"][part]
-            if isinstance(found.get("additionalProperties"), dict):
-                return found["additionalProperties"]
-    return {}
+def _allowed(model: type[BaseModel], path: Path) -> list[str]:
+    """The values of an enumeration."""
+    found = _schema_at(model, path)
+    return [found["const"]] if "const" in found else list(found.get("enum", ()))
 
 
-def _unknown_value(node: Node | None, detail: ErrorDetails, span: Span, field: str) -> Diagnostic:
-    allowed = detail.get("ctx", {}).get("expected", "")
-    names = [name.strip("' ") for name in allowed.replace(" or ", ", ").split(", ")]
+def _unknown_value(node: Node | None, names: Sequence[str], span: Span, field: str) -> Diagnostic:
     written = node.text if isinstance(node, Scalar) else "this"
-    near = nearest(written, names)
     listed = ", ".join(f"`{name}`" for name in names)
-    hint = f"did you mean `{near}`?" if near else f"one of {listed}"
-    fix = slip_of(node, near)
+    hint = suggestion(written, names) or Hint(f"one of {listed}")
     message = f"`{written}` is not one of {listed}"
-    return remark("KP103", message, span, hint=hint, field=field, fix=fix)
+    fix = slip_of(node, hint)
+    return remark("KP103", message, span, hint=hint.text, field=field, fix=fix)
 
 
 def _type_hint(kind: str, node: Node | None) -> str:
@@ -270,8 +270,8 @@ def _type_hint(kind: str, node: Node | None) -> str:
 
 def _form_code(detail: ErrorDetails, path: Path) -> str:
     names = [part for part in path if isinstance(part, str)]
-    last = names[-1] if names else ""
-    if detail["type"] == "string_too_long" and last.lower().endswith("expression"):
+    is_expression = bool(names) and names[-1].lower().endswith("expression")
+    if detail["type"] == "string_too_long" and is_expression:
         return "KP112"
     return "KP113"
 

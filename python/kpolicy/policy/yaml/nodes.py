@@ -1,7 +1,6 @@
-"""The tree of a document: scalars, sequences and mappings, each with its span.
+"""The tree of a document: scalars, sequences and mappings, each with its span in one text.
 
-Owns the node types, walking by path, leaving out by path, and turning into plain data. Assumes
-spans are offsets in one text. Must not know YAML's syntax nor any model.
+A node is found, left out or turned into plain data by its path, such as `("spec", "order")`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf. `text` is what was written, unquoted; `value` is what it stands for."""
+    """A leaf. `text` is the text without its quotes; `value` is what it means (`7`, `true`)."""
 
     span: Span
     text: str
@@ -55,14 +54,14 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 def rewritten(scalar: Scalar, text: str) -> Edit | None:
-    """Another plain word instead, in the same quotes; None where it is a block."""
+    """The edit that writes another word in the same quotes; None for a block scalar."""
     if scalar.style in ("|", ">"):
         return None
     return Edit(scalar.span, f"{scalar.style}{text}{scalar.style}")
 
 
 def made(value: Plain, span: Span) -> Node:
-    """A tree of plain data that no one wrote; everything in it is at `span`."""
+    """A tree made of plain data; every node of it has the same `span`."""
     if isinstance(value, dict):
         entries = tuple(Entry(Scalar(span, key, key), made(v, span)) for key, v in value.items())
         return Mapping(span, entries)
@@ -72,7 +71,7 @@ def made(value: Plain, span: Span) -> Node:
 
 
 def mapping(span: Span, **values: Node | None) -> Mapping:
-    """A mapping that no one wrote, of nodes that someone did; None leaves a key out."""
+    """A mapping made of existing nodes; a key whose value is None is left out."""
     entries = (Entry(Scalar(span, k, k), v) for k, v in values.items() if v is not None)
     return Mapping(span, tuple(entries))
 
@@ -111,6 +110,11 @@ def key_at(node: Node | None, path: Path) -> Scalar | None:
     return entry.key if entry else None
 
 
+def first_character(span: Span) -> Span:
+    """Where findings about a whole map or list are shown."""
+    return Span(span.start, min(span.start + 1, span.end))
+
+
 def items(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Sequence) else ()
 
@@ -120,7 +124,7 @@ def string(node: Node | None) -> str:
 
 
 def without(node: Node, path: Path) -> Node:
-    """The same tree with what is at `path` left out; unchanged if nothing is there."""
+    """The tree without the node at `path`; the same tree if there is none."""
     head, rest = path[0], path[1:]
     match node:
         case Mapping():
@@ -142,30 +146,26 @@ def without(node: Node, path: Path) -> Node:
     return node
 
 
-def mappings(node: Node) -> Iterator[Mapping]:
-    """Every map, outermost first."""
+def descendants(node: Node) -> Iterator[Node]:
+    """The node and all nodes below it in the order of the text; keys of mappings are left out."""
     pending: list[Node] = [node]
     while pending:
         current = pending.pop()
-        if isinstance(current, Mapping):
-            yield current
-            pending.extend(entry.value for entry in current.entries)
-        elif isinstance(current, Sequence):
-            pending.extend(current.items)
-
-
-def scalars(node: Node) -> Iterator[Scalar]:
-    """Every scalar that is a value, in order."""
-    pending: list[Node] = [node]
-    while pending:
-        current = pending.pop()
+        yield current
         match current:
-            case Scalar():
-                yield current
             case Sequence():
                 pending.extend(reversed(current.items))
             case Mapping():
                 pending.extend(entry.value for entry in reversed(current.entries))
+
+
+def mappings(node: Node) -> Iterator[Mapping]:
+    return (found for found in descendants(node) if isinstance(found, Mapping))
+
+
+def scalars(node: Node) -> Iterator[Scalar]:
+    """Every scalar that is a value, in order."""
+    return (found for found in descendants(node) if isinstance(found, Scalar))
 
 
 def dotted(path: Path) -> str:

@@ -121,8 +121,12 @@ def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
     size = len(source.text)
     if size > DOCUMENT_BYTES_MAX:
         empty = SourceText(source.name, "")
-        message = f"{size:,} bytes are more than a policy may have, {DOCUMENT_BYTES_MAX:,}"
-        return empty, remark("KP109", message, Span(0, 0), hint="split it into several files")
+        return empty, remark(
+            "KP109",
+            f"{size:,} bytes are more than a policy may have, {DOCUMENT_BYTES_MAX:,}",
+            Span(0, 0),
+            hint="split it into several files",
+        )
     if isinstance(source.text, str):
         text = source.text
     else:
@@ -140,8 +144,12 @@ def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
     if found is None:
         return decoded, None
     span = Span(found.start(), found.end())
-    message = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
-    return decoded, remark("KP101", message, span, hint="remove it, or write it as an escape")
+    return decoded, remark(
+        "KP101",
+        f"the character U+{ord(found.group()):04X} is not allowed in YAML",
+        span,
+        hint="remove it, or write it as an escape",
+    )
 
 
 @dataclass(slots=True)
@@ -256,16 +264,25 @@ class _Reader:
 
     def _duplicate(self, key: Scalar, first: Span) -> None:
         note = Note("first here", span=first)
-        message = f"the key `{key.text}` is written twice"
-        self._say("KP105", message, key.span, hint="keep one of them", notes=(note,))
+        self._say(
+            "KP105",
+            f"the key `{key.text}` is written twice",
+            key.span,
+            hint="keep one of them",
+            notes=(note,),
+        )
 
     def _anchor(self, event: Any, start: int) -> None:
         if event.anchor is not None:
             self._no_anchors(Span(start, start + len(event.anchor) + 1))
 
     def _no_anchors(self, span: Span) -> None:
-        message = "anchors and aliases are not read in a policy"
-        self._say("KP108", message, span, hint="write the value out")
+        self._say(
+            "KP108",
+            "anchors and aliases are not read in a policy",
+            span,
+            hint="write the value out",
+        )
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> None:
         mark = error.problem_mark or error.context_mark

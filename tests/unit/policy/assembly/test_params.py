@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.policy.assembly.params import cel_type, quantity, wanted_config_maps
+from kpolicy.policy.assembly.params import parse_param_type, quantity, wanted_config_maps
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import names, policy, profile, said
@@ -50,7 +50,8 @@ def test_quantities_are_whole_numbers_rounded_up(
     ],
 )
 def test_types_of_params_are_types_of_expressions(written: str, kind: str | None) -> None:
-    assert cel_type(written) == kind
+    parsed = parse_param_type(written)
+    assert (parsed and parsed.cel) == kind
 
 
 TEXT = policy(
