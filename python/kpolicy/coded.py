@@ -1,7 +1,4 @@
-"""Why something cannot go on, as one line with a code and what to do about it.
-
-Owns that form. Assumes texts that are one line each. Must not know any code.
-"""
+"""A failure as one line: a code, what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One line on what is wrong, one on what to do about it."""
+    """`message` says what is wrong, `hint` what to do about it; one line each."""
 
     code: str
     message: str

@@ -1,11 +1,8 @@
-"""Diagnostics: coded remarks about something a user wrote, as values.
-
-Owns the types `Span`, `Place`, `Severity`, `Hint`, `Fix` and `Diagnostic`. Must not know how a
-diagnostic is rendered, nor YAML, CEL or the engine.
-"""
+"""Diagnostics: findings about the text of a user, as values with a code, a place and a hint."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -40,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A second remark of a diagnostic, with a place of its own where it has one."""
+    """A further remark of a diagnostic, for example on the first of two equal names."""
 
     message: str
     span: Span | None = None
@@ -49,7 +46,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to write instead of a span; of the whole file, once the diagnostic has a place."""
+    """Replaces a span by a text. Offsets count from the start of the file once the diagnostic has a
+    place."""
 
     span: Span
     text: str
@@ -57,7 +55,8 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that mend a finding, all or none. `is_safe`: nobody could have meant anything else."""
+    """Edits that resolve a finding when all are applied. `is_safe`: the meaning is certain, so
+    `kpolicy lint --fix` applies it without `--unsafe-fixes`."""
 
     edits: tuple[Edit, ...]
     is_safe: bool = True
@@ -83,10 +82,11 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One remark: a stable code, one sentence, where, and what to do.
+    """One finding: a stable code, one sentence on what is wrong, its place, and what to do.
 
-    `span` is set while the text is known only by itself (an expression); the document layer turns
-    it into `place`. `field` is the path of the field, as in `spec.predicates[2].expression`.
+    `span` counts from the start of the text that was checked (a document, an expression); it is
+    replaced by `place`, a line of the file. `field` is a path such as
+    `spec.predicates[2].expression`.
     """
 
     code: str
@@ -99,9 +99,13 @@ class Diagnostic:
     notes: tuple[Note, ...] = ()
     fix: Fix | None = None
 
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
     def at(self, place: Place | None, field: str = "") -> Diagnostic:
         return replace(self, place=place, span=None, field=field or self.field)
 
 
-def has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
-    return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    return any(diagnostic.is_error for diagnostic in diagnostics)

@@ -1,8 +1,4 @@
-"""The policies that come with kpolicy.
-
-Owns their names and their text, which is data of the package and read as an import is. Assumes the
-package is whole. Must not know what is in them.
-"""
+"""Policies that others may extend by name: those that come with kpolicy, and those of a library."""
 
 from __future__ import annotations
 
@@ -24,43 +20,35 @@ def shipped_source(name: str) -> Source:
     return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
 
 
-def _is_test(name: str) -> bool:
-    return name.endswith(".test.yaml")
-
-
 @cache
 def shipped_names() -> tuple[str, ...]:
-    folder = files("kpolicy").joinpath("policies")
-    files_there = (entry.name for entry in folder.iterdir())
-    names = (name for name in files_there if name.endswith(".yaml") and not _is_test(name))
-    return tuple(sorted(name.removesuffix(".yaml") for name in names))
+    """The names of the policies in the package, without their tests."""
+    names = [entry.name for entry in files("kpolicy").joinpath("policies").iterdir()]
+    policies = (n for n in names if n.endswith(".yaml") and not n.endswith(".test.yaml"))
+    return tuple(sorted(name.removesuffix(".yaml") for name in policies))
 
 
 @cache
 def _shipped_policy(name: str) -> Policy | None:
-    """A policy to extend that is not among the sources."""
-    read = read_policies(find_documents([shipped_source(name)]).documents)
-    return next((policy for policy in read.policies if policy.name == name), None)
+    return offered([shipped_source(name)]).get(name) if name in shipped_names() else None
 
 
 def extended_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
-    """Those of the others that `policies` extend, at first or second hand."""
+    """The policies of `sources` or of kpolicy that `policies` extend, directly or not, by name."""
     own = {policy.name for policy in policies}
-    library: dict[str, Policy] = {}
-    wanted = [policy.model.spec.extends for policy in policies]
-    if all(name is None or name in own for name in wanted):
-        return library
-    others = offered(sources)
+    extended: dict[str, Policy] = {}
+    wanted = {policy.model.spec.extends for policy in policies} - own
+    others = offered(sources) if wanted - {None} else {}
     while wanted:
-        name = wanted.pop()
-        if name is None or name in own or name in library:
-            continue
-        found = others.get(name) or (_shipped_policy(name) if name in shipped_names() else None)
+        name = wanted.pop() or ""
+        found = others.get(name) or _shipped_policy(name)
         if found is not None:
-            library[name] = found
-            wanted.append(found.model.spec.extends)
-    return library
+            extended[name] = found
+            wanted |= {found.model.spec.extends} - own - extended.keys()
+    return extended
 
 
 def offered(sources: Sequence[Source]) -> dict[str, Policy]:
-    return {one.name: one for one in read_policies(find_documents(sources).documents).policies}
+    """The policies of `sources` by name."""
+    read = read_policies(find_documents(sources).documents)
+    return {policy.name: policy for policy in read.policies}

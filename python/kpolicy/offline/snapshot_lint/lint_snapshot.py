@@ -81,8 +81,10 @@ class _Against:
         explained = {(policy.policy.name, at.path) for policy, at, _ in missing}
         more += self._never_differing(explained)
         placed = self._lookups(missing)
-        said = tuple(one for before in self._examined.said if (one := self._noted(before, placed)))
-        return replace(self._examined, said=said).compiled(more, not_looked_for=())
+        said = tuple(
+            one for before in self._examined.findings if (one := self._noted(before, placed))
+        )
+        return replace(self._examined, findings=said).compiled(more, not_looked_for=())
 
     def _beyond_budget(self) -> Iterator[Diagnostic]:
         """KP401 for rules that are not evaluated on as many nodes as the snapshot has."""
@@ -184,7 +186,7 @@ class _Against:
     # Rules that never differ.
 
     def _never_differing(self, explained: set[tuple[str, Path]]) -> Iterator[Diagnostic]:
-        constant = [one.place for one in self._examined.said if one.code in _EXPLAINING]
+        constant = [one.place for one in self._examined.findings if one.code in _EXPLAINING]
         for policy in self._written:
             for rule in policy.rules:
                 at = rule.expression

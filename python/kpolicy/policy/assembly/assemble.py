@@ -1,8 +1,4 @@
-"""One profile's rules as entries of the program.
-
-Owns merging the policies of a profile and the order of filters. Assumes that the rules are resolved
-by name. Must not know YAML, nor the fields of an entry beyond name, built-in, args and weight.
-"""
+"""Assembles one profile of the program: merges the rules of its policies and orders the filters."""
 
 from __future__ import annotations
 
@@ -19,15 +15,14 @@ from kpolicy.policy.models.builtins import POSITIONS
 from kpolicy.policy.models.scheduling_policy import Extender, Preemption
 
 NODES_TO_SCORE_DEFAULT: Final = 100
-# A rule, and its entry in the program.
-_Made: TypeAlias = tuple[AppliedRule, dict[str, Any]]
+# A rule and its entry in the program.
+_RuleEntry: TypeAlias = tuple[AppliedRule, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
     entry: dict[str, Any]
     extenders: tuple[Extender, ...]
-    diagnostics: tuple[Diagnostic, ...]
 
 
 def assemble(
@@ -35,94 +30,87 @@ def assemble(
     served: Sequence[Served],
     policies: Sequence[str],
     expressions: ExpressionSets,
+    findings: list[Diagnostic],
 ) -> Assembled:
     """The profile `scheduler_name` of the program."""
-    maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
-    extenders = tuple(e for one in served for e in _extenders(one))
-    filters = [(rule, maker.filter(rule)) for rule in _filters(served, expressions)]
-    scores = [(rule, maker.score(rule)) for rule in _scores(served, expressions)]
+    entries = Entries({name: index for index, name in enumerate(policies)}, expressions)
+    extenders = tuple(extender for policy in served for extender in _extenders(policy))
+    filters = [(rule, entries.filter(rule)) for rule in _filters(served, expressions)]
+    scores = [(rule, entries.score(rule)) for rule in _scores(served, expressions)]
     _drop_ignored([entry for _, entry in filters + scores], extenders)
-    percentage, said_percentage = _percentage(served)
-    preemption, said_preemption = _preemption(served)
     entry = {
         "schedulerName": scheduler_name,
-        "percentageOfNodesToScore": percentage,
+        "percentageOfNodesToScore": _percentage(served, findings),
         "filters": _once(filters),
         "scores": _summed(scores),
-        "preemption": maker.preemption(*preemption),
+        "preemption": entries.preemption(*_preemption(served, findings)),
     }
-    said = [*said_percentage, *said_preemption]
-    return Assembled(entry, extenders, tuple(said))
+    return Assembled(entry, extenders)
 
 
 # Which rules, and in which order.
 
 
 def _filters(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
-    rules = _united((rule for one in served for rule in one.predicates), expressions)
-    if all(one.effective.policy.model.spec.predicate_order == "asWritten" for one in served):
-        return rules
-    return sorted(rules, key=_position)
+    rules = _united((rule for policy in served for rule in policy.predicates), expressions)
+    orders = {policy.effective.policy.model.spec.predicate_order for policy in served}
+    return rules if orders == {"asWritten"} else sorted(rules, key=_position)
 
 
 def _scores(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
-    rules = _united((rule for one in served for rule in one.priorities), expressions)
+    rules = _united((rule for policy in served for rule in policy.priorities), expressions)
     return [rule for rule in rules if not rule.written.policy.model.spec.shadow]
 
 
 def _position(rule: AppliedRule) -> int:
-    """kube-scheduler's order for built-ins; expressions after them, as they come."""
+    """Built-ins in the order of kube-scheduler, then expressions as they are written."""
     builtin = rule.written.builtin
     return POSITIONS[builtin.name] if builtin is not None else len(POSITIONS)
 
 
 def _united(rules: Iterable[AppliedRule], expressions: ExpressionSets) -> list[AppliedRule]:
-    """A rule that several policies of a profile have from one document counts once, unless they
-    have it with other values of params.
+    """Each rule once, also where several policies of the profile inherit it from one document.
 
-    If one of them has it for all pods, it is for all pods.
+    Other values of params make it another rule. If any policy has the rule for all pods, it is for
+    all pods.
     """
     found: dict[tuple[object, ...], AppliedRule] = {}
     for rule in rules:
         with_params = expressions.of(rule.heir, rule.written.policy.name)
         key = (*rule.written.identity, id(with_params))
-        known = found.get(key)
-        if known is None:
-            found[key] = rule
-        elif not rule.unless or not known.unless:
+        known = found.setdefault(key, rule)
+        if not rule.unless or not known.unless:
             found[key] = replace(known, unless=())
         elif rule.unless != known.unless:
             found[key] = replace(known, unless=(*known.unless, *rule.unless))
     return list(found.values())
 
 
-def _once(made: Iterable[_Made]) -> list[dict[str, Any]]:
-    """A built-in that two documents list with the same arguments is asked once."""
-    kept: list[_Made] = []
+def _once(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
+    """Equal built-ins of several documents are one filter."""
+    kept: list[_RuleEntry] = []
     for rule, entry in made:
-        if "builtin" in entry and any(entry == other for _, other in kept):
-            continue
-        kept.append((rule, entry))
-    return _named_apart(kept)
-
-
-def _summed(made: Iterable[_Made]) -> list[dict[str, Any]]:
-    """Priorities of several documents add: equal built-ins are one with the sum of weights."""
-    kept: list[_Made] = []
-    for rule, entry in made:
-        rest = {key: value for key, value in entry.items() if key != "weight"}
-        for _, other in kept:
-            if "builtin" in entry and rest == {k: v for k, v in other.items() if k != "weight"}:
-                other["weight"] += entry["weight"]
-                break
-        else:
+        if "builtin" not in entry or all(entry != other for _, other in kept):
             kept.append((rule, entry))
     return _named_apart(kept)
 
 
-def _named_apart(made: Iterable[_Made]) -> list[dict[str, Any]]:
-    """Names are unique in a profile; a later one of the same name is `POLICY/NAME`, by the policy
-    that makes it differ, and has a number only if that is taken too."""
+def _summed(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
+    """Equal built-ins of several documents are one score with the sum of their weights."""
+    kept: list[_RuleEntry] = []
+    for rule, entry in made:
+        equal = (other for _, other in kept if {**other, "weight": entry["weight"]} == entry)
+        known = next(equal, None) if "builtin" in entry else None
+        if known is None:
+            kept.append((rule, entry))
+        else:
+            known["weight"] += entry["weight"]
+    return _named_apart(kept)
+
+
+def _named_apart(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
+    """Gives the rules of a profile unique names: a later rule of an equal name is `POLICY/NAME`,
+    and `POLICY/NAME-2` if that exists too."""
     taken: set[str] = set()
     first: dict[str, AppliedRule] = {}
     entries = []
@@ -143,50 +131,37 @@ def _named_apart(made: Iterable[_Made]) -> list[dict[str, Any]]:
 # Settings that a profile has once.
 
 
-def _percentage(served: Sequence[Served]) -> tuple[int, list[Diagnostic]]:
+def _percentage(served: Sequence[Served], findings: list[Diagnostic]) -> int:
     chosen: int | None = None
-    said: list[Diagnostic] = []
-    for one in served:
-        path, asked = (
-            (*one.path, "percentageOfNodesToScore"),
-            (one.profile.percentage_of_nodes_to_score),
-        )
-        if asked is None:
+    for policy in served:
+        spec = policy.effective.policy.model.spec
+        path = (*policy.path, "percentageOfNodesToScore")
+        wanted = policy.profile.percentage_of_nodes_to_score
+        if wanted is None:
             path = ("spec", "percentageOfNodesToScore")
-            asked = one.effective.policy.model.spec.percentage_of_nodes_to_score
-        if asked is None:
-            continue
-        if chosen is not None and asked != chosen:
-            said.append(
-                one.effective.policy.remark(
-                    "KP116",
-                    f"another policy of this profile asks for {chosen} % of the nodes",
-                    path,
-                )
-            )
-        chosen = asked if chosen is None else chosen
-    return (NODES_TO_SCORE_DEFAULT if chosen is None else chosen), said
+            wanted = spec.percentage_of_nodes_to_score
+        if wanted is not None and chosen not in (None, wanted):
+            message = f"another policy of this profile asks for {chosen} % of the nodes"
+            findings.append(policy.effective.policy.remark("KP116", message, path))
+        chosen = wanted if chosen is None else chosen
+    return NODES_TO_SCORE_DEFAULT if chosen is None else chosen
 
 
 def _preemption(
-    served: Sequence[Served],
-) -> tuple[tuple[str, Policy, Preemption], list[Diagnostic]]:
-    """With the name of the policy that has it."""
-    stated = [one.effective.preemption for one in served]
-    position = next((index for index, one in enumerate(stated) if one is not None), 0)
-    policy, first = served[position].effective.policy, stated[position]
-    if first is None:
-        return (policy.name, policy, Preemption()), []
-    said = [
-        other[0].remark(
-            "KP116",
-            f"`{first[0].name}` sets preemption of this profile otherwise",
-            ("spec", "preemption"),
-        )
-        for other in stated
-        if other is not None and other[0].name != first[0].name and other[1] != first[1]
-    ]
-    return (policy.name, *first), said
+    served: Sequence[Served], findings: list[Diagnostic]
+) -> tuple[str, Policy, Preemption]:
+    """The heir, the policy that has the setting, and the setting."""
+    stated = [(policy.effective.policy.name, policy.effective.preemption) for policy in served]
+    settings = [(heir, *found) for heir, found in stated if found is not None]
+    if not settings:
+        policy = served[0].effective.policy
+        return policy.name, policy, Preemption()
+    _, first, wanted = settings[0]
+    for _, policy, other in settings:
+        if policy.name != first.name and other != wanted:
+            message = f"`{first.name}` sets preemption of this profile otherwise"
+            findings.append(policy.remark("KP116", message, ("spec", "preemption")))
+    return settings[0]
 
 
 def _extenders(served: Served) -> tuple[Extender, ...]:
@@ -196,7 +171,7 @@ def _extenders(served: Served) -> tuple[Extender, ...]:
 
 
 def _drop_ignored(entries: list[dict[str, Any]], extenders: tuple[Extender, ...]) -> None:
-    """What an extender manages alone replaces `ignoredResources`, as in kube-scheduler."""
+    """The resources that only extenders manage replace `ignoredResources`, as in kube-scheduler."""
     ignored = sorted(
         resource.name
         for extender in extenders

@@ -1,12 +1,10 @@
-"""A text that somebody wrote, and the way from offsets in it to lines and columns.
-
-Owns `Source` and `SourceText`. Assumes text or bytes of any content. Must not know YAML.
-"""
+"""Texts to compile, and the way from offsets in them to lines and columns of a file."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -14,6 +12,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Fix, Place, Span
 
 BYTE_ORDER_MARK: Final = "\ufeff"
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +21,9 @@ class Source:
 
     name: str
     text: str | bytes
-    # False for a file found in a folder: documents of other kinds in it are passed over.
+    # False for a file found in a folder: its documents of other kinds are ignored.
     is_named: bool = True
-    # Manifests that params are taken from, and no policies.
+    # The file holds ConfigMaps with values of params, and no policies.
     is_for_params: bool = False
 
     @property
@@ -39,32 +38,30 @@ class Source:
         return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
+def named_sources(sources: Sequence[Source | str] | Source | str) -> list[Source]:
+    """One or several sources as a list; a text without a name is `policy-1.yaml` and so on."""
+    listed = [sources] if isinstance(sources, (Source, str)) else sources
+    return [
+        source if isinstance(source, Source) else Source(f"policy-{number}.yaml", source)
+        for number, source in enumerate(listed, start=1)
+    ]
+
+
 @dataclass(frozen=True)
 class SourceText:
     """Decoded text with its lines. Offsets, lines and columns count code points."""
 
     name: str
     text: str
-    # The text this one is quoted in (a ConfigMap), and where its offsets are there.
+    # The text that quotes this one (a ConfigMap), and the way from spans here to spans there.
     within: tuple[SourceText, Callable[[Span], Span]] | None = None
-    # False where quotes would need an escape there.
+    # False if quotes and backslashes must be escaped there.
     is_verbatim: bool = True
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """Offsets at which lines start; `\\n`, `\\r\\n` and a lone `\\r` end one."""
-        starts = [0]
-        text = self.text
-        if "\r" not in text:
-            offset = text.find("\n")
-            while offset >= 0:
-                starts.append(offset + 1)
-                offset = text.find("\n", offset + 1)
-            return tuple(starts)
-        for offset, character in enumerate(text):
-            if character == "\n" or (character == "\r" and text[offset + 1 : offset + 2] != "\n"):
-                starts.append(offset + 1)
-        return tuple(starts)
+        return (0, *(found.end() for found in _LINE_END.finditer(self.text)))
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         offset = max(0, min(offset, len(self.text)))
@@ -72,7 +69,7 @@ class SourceText:
         return line, offset - self.line_starts[line - 1] + 1
 
     def place(self, span: Span) -> Place:
-        """Where it is in the file that a person would open."""
+        """The place in the file, also for a text quoted in another one."""
         if self.within is not None:
             outer, to_outer = self.within
             return outer.place(to_outer(span))
@@ -81,7 +78,7 @@ class SourceText:
         return Place(self.name, line, column, end_line, end_column)
 
     def file_span(self, span: Span) -> Span:
-        """The same in the file that a person would open."""
+        """The span in the file, also for a text quoted in another one."""
         if self.within is None:
             return span
         outer, to_outer = self.within
@@ -106,7 +103,7 @@ def placed(text: SourceText, diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _placed_fix(text: SourceText, fix: Fix | None) -> Fix | None:
-    """The fix with spans of the file; none where its text would have to be escaped."""
+    """The fix with spans of the file; None if its text would have to be escaped there."""
     if fix is None or text.within is None:
         return fix
     if not text.is_verbatim and any(set(edit.text) & set("'\"\\") for edit in fix.edits):
