@@ -45,7 +45,7 @@ def main(words: Sequence[str]) -> int:
 
 
 async def live(nodes: int, existing: int) -> Told:
-    importlib.import_module("kpolicy.scheduler.run")
+    importlib.import_module("kpolicy.scheduler.process")
     importlib.import_module("kpolicy.telemetry.traces")
     started = resident()
     size = generated_cluster.Size(nodes, existing, WAITING)
