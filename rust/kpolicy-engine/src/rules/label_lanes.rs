@@ -6,6 +6,7 @@
 
 use crate::model::{Labels, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator};
 use crate::snapshot::domains::ABSENT;
+use crate::snapshot::pod::NodeAffinity;
 use crate::snapshot::{Cluster, Domains};
 
 use super::node_selection::{can_be_parsed, fields_match};
@@ -27,9 +28,25 @@ pub fn selected(selector: &NodeSelector, fields: Fields, cluster: &Cluster) -> V
     lanes
 }
 
+/// Which nodes meet the node selector and the required affinity of a pod.
+pub fn required(affinity: &NodeAffinity, cluster: &Cluster) -> Vec<bool> {
+    let mut lanes = vec![true; cluster.nodes().slots()];
+    if let Some(pairs) = &affinity.selector {
+        keep_with_labels(pairs, cluster, &mut lanes);
+    }
+    if let Some(required) = &affinity.required {
+        let selected = selected(required, Fields::Read, cluster);
+        lanes.iter_mut().zip(selected).for_each(|(lane, holds)| *lane &= holds);
+    }
+    lanes
+}
+
 /// Leaves the nodes that have all of these labels.
 pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
     for (key, value) in pairs.iter() {
+        if !lanes.contains(&true) {
+            return;
+        }
         let domains = cluster.nodes().domains(key);
         // A value that no node has is the id of none.
         let wanted = domains.find(value).unwrap_or(u32::MAX);
@@ -37,13 +54,17 @@ pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
     }
 }
 
-fn of_term(term: &NodeSelectorTerm, fields: Fields, cluster: &Cluster) -> Vec<bool> {
+/// Which nodes meet a term.
+pub fn of_term(term: &NodeSelectorTerm, fields: Fields, cluster: &Cluster) -> Vec<bool> {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     let mut lanes = vec![!is_empty && can_be_parsed(term); cluster.nodes().slots()];
     if lanes.first() != Some(&true) {
         return lanes;
     }
     for requirement in &term.match_expressions {
+        if !lanes.contains(&true) {
+            return lanes;
+        }
         keep_meeting(requirement, cluster, &mut lanes);
     }
     if fields == Fields::Read && !term.match_fields.is_empty() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals};
 use crate::model::Labels;
+use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Score, Status};
@@ -60,6 +61,25 @@ impl Keys {
         present.filter(|key| has(key)).count() + absent.filter(|key| !has(key)).count()
     }
 
+    /// How many are as wanted on each node, by slot.
+    fn met_on_all(&self, cluster: &Cluster) -> Vec<usize> {
+        let mut met = vec![0; cluster.nodes().slots()];
+        let mut count = |key: &str, is_wanted: bool| {
+            let domains = cluster.nodes().domains(key);
+            for (met, id) in met.iter_mut().zip(domains.ids()) {
+                *met += usize::from((*id != ABSENT) == is_wanted);
+            }
+        };
+        self.present.iter().for_each(|key| count(key, true));
+        self.absent.iter().for_each(|key| count(key, false));
+        met
+    }
+
+    #[allow(clippy::cast_precision_loss)] // counts of labels
+    fn share(&self, met: usize) -> f64 {
+        (met as f64 * SCORE_MAX / self.len() as f64).trunc()
+    }
+
     fn all_met(&self, labels: &Labels) -> bool {
         self.met(labels) == self.len()
     }
@@ -94,6 +114,13 @@ impl PreparedFilter for Required {
         if self.0.all_met(&node.node.object.meta.labels) { Code::PASS } else { MISLABELED }
     }
 
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let wanted = self.0.len();
+        for (code, met) in codes.iter_mut().zip(self.0.met_on_all(cluster)) {
+            *code = if met == wanted { Code::PASS } else { MISLABELED };
+        }
+    }
+
     fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
         Status::unresolvable(REASON)
     }
@@ -117,10 +144,14 @@ impl PreparedScore for Preferred {
         Reads::parts(NodeParts::LABELS)
     }
 
-    #[allow(clippy::cast_precision_loss)] // counts of labels
     fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
-        let met = self.0.met(&node.node.object.meta.labels) as f64;
-        (met * SCORE_MAX / self.0.len() as f64).trunc()
+        self.0.share(self.0.met(&node.node.object.meta.labels))
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        for (cell, met) in raw.iter_mut().zip(self.0.met_on_all(cluster)) {
+            *cell = self.0.share(met);
+        }
     }
 }
 

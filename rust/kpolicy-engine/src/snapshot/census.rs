@@ -22,6 +22,8 @@ pub struct Tally {
 
 #[derive(Debug)]
 pub struct Row<T> {
+    /// Its key in `Rows::by_id`.
+    id: (u64, u64),
     pub what: T,
     pub by_node: BTreeMap<NodeSlot, Tally>,
 }
@@ -48,7 +50,7 @@ impl<T> Default for Rows<T> {
 impl<T> Rows<T> {
     fn put(&mut self, id: (u64, u64), slot: NodeSlot, pod: &Pod, what: impl FnOnce() -> T) {
         let index = *self.by_id.entry(id).or_insert_with(|| {
-            self.rows.push(Row { what: what(), by_node: BTreeMap::new() });
+            self.rows.push(Row { id, what: what(), by_node: BTreeMap::new() });
             self.rows.len() - 1
         });
         if let Some(row) = self.rows.get_mut(index) {
@@ -71,10 +73,9 @@ impl<T> Rows<T> {
         if row.by_node.is_empty() {
             self.by_id.remove(&id);
             self.rows.swap_remove(index);
-            let last = self.rows.len();
             // The row that took its place was the last one.
-            if let Some(moved) = self.by_id.values_mut().find(|at| **at == last) {
-                *moved = index;
+            if let Some(moved) = self.rows.get(index) {
+                self.by_id.insert(moved.id, index);
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Topology domains: the value of one label on every node, as small ids.
 //!
 //! Owns columns made on demand for the keys that rules ask for, kept up to date as nodes change.
-//! Ids mean something only within one column and one `version`. Columns are a cache: dropping one
-//! loses nothing.
+//! Ids mean something only within one column and one `version`. Columns are a cache with a bound in
+//! keys and in bytes: beyond it a column is made for the call that asks and not kept, so that pods
+//! with thousands of label keys hold no memory. Two columns of one key that are made while no node
+//! changes have the same ids.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
@@ -11,8 +14,16 @@ use rustc_hash::FxHashMap;
 use super::node::NodeSlot;
 use super::nodes::Nodes;
 
-/// With more keys than this, all columns are dropped at the next change of a node.
+/// The most keys whose columns are kept. The half that was asked for longest ago is dropped at the
+/// next change of a node: within one cycle ids must keep their meaning.
 const KEYS_MAX: usize = 256;
+
+/// The most bytes that columns take together: so many, and so many a node.
+const BYTES_MAX: usize = 4 << 20;
+const BYTES_A_NODE_MAX: usize = 4 << 10;
+
+/// What a value takes in a column, besides its text: two references, an entry of a map, a count.
+const BYTES_A_VALUE: usize = 80;
 
 /// The value of a label by node. Id 0 is absence.
 #[derive(Debug, Clone)]
@@ -64,6 +75,11 @@ impl Domains {
         self.version
     }
 
+    fn bytes(&self) -> usize {
+        let texts: usize = self.values.iter().map(|value| value.len()).sum();
+        size_of::<Self>() + 4 * self.ids.len() + BYTES_A_VALUE * self.values.len() + texts
+    }
+
     fn set(&mut self, slot: NodeSlot, value: Option<&str>) {
         if self.ids.len() <= slot.index() {
             self.ids.resize(slot.index() + 1, ABSENT);
@@ -89,44 +105,115 @@ impl Domains {
     }
 }
 
+/// A column that is kept, and when it was last asked for.
+#[derive(Debug)]
+struct Kept {
+    domains: Arc<Domains>,
+    asked: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct ByKey {
+    kept: FxHashMap<Box<str>, Kept>,
+    /// Of all kept columns, as they were when they were made.
+    bytes: usize,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct DomainColumns {
-    by_key: RwLock<FxHashMap<Box<str>, Arc<Domains>>>,
-    versions: std::sync::atomic::AtomicU64,
+    by_key: RwLock<ByKey>,
+    /// Counts columns made and columns asked for.
+    clock: AtomicU64,
 }
 
 impl DomainColumns {
     pub fn column(&self, key: &str, nodes: &Nodes) -> Arc<Domains> {
-        let found =
-            self.by_key.read().unwrap_or_else(PoisonError::into_inner).get(key).map(Arc::clone);
-        if let Some(found) = found {
-            return found;
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        if let Some(kept) = self.by_key.read().unwrap_or_else(PoisonError::into_inner).kept.get(key)
+        {
+            kept.asked.store(now, Ordering::Relaxed);
+            return Arc::clone(&kept.domains);
         }
-        let version = self.versions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let mut domains = Domains::new(version);
+        let mut domains = Domains::new(now);
         domains.ids.resize(nodes.slots(), ABSENT);
         for view in nodes.iter() {
             domains.set(view.slot, view.node.object.meta.labels.get(key));
         }
         let domains = Arc::new(domains);
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
-        by_key.insert(key.into(), Arc::clone(&domains));
+        by_key.keep(key, &domains, now);
         domains
     }
 
     /// Follows a node that changed; `label` gives its value of a key.
     pub fn follow<'a>(&mut self, slot: NodeSlot, label: impl Fn(&str) -> Option<&'a str>) {
         let by_key = self.by_key.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Only between cycles: within one, ids must keep their meaning.
-        if by_key.len() > KEYS_MAX {
-            by_key.clear();
-        }
-        // Values of nodes that left would pile up: a column made anew holds only those in use.
-        by_key.retain(|_, domains| domains.values.len() <= 2 * domains.ids.len() + 64);
+        by_key.trim();
         // Each column by itself: the order of keys does not matter.
         #[allow(clippy::iter_over_hash_type)]
-        for (key, domains) in by_key.iter_mut() {
-            Arc::make_mut(domains).set(slot, label(key));
+        for (key, kept) in &mut by_key.kept {
+            Arc::make_mut(&mut kept.domains).set(slot, label(key));
         }
+    }
+}
+
+impl ByKey {
+    fn keep(&mut self, key: &str, domains: &Arc<Domains>, now: u64) {
+        let bytes = self.bytes + domains.bytes();
+        let bytes_max = BYTES_MAX + BYTES_A_NODE_MAX * domains.ids.len();
+        if self.kept.len() < KEYS_MAX && bytes <= bytes_max {
+            self.bytes = bytes;
+            let asked = AtomicU64::new(now);
+            self.kept.insert(key.into(), Kept { domains: Arc::clone(domains), asked });
+        }
+    }
+
+    /// Drops what is not worth keeping.
+    fn trim(&mut self) {
+        // Values of nodes that left would pile up: a column made anew holds only those in use.
+        let is_tidy = |domains: &Domains| domains.values.len() <= 2 * domains.ids.len() + 64;
+        let kept = self.kept.len();
+        self.kept.retain(|_, kept| is_tidy(&kept.domains));
+        if self.kept.len() >= KEYS_MAX {
+            let mut asked: Vec<u64> =
+                self.kept.values().map(|kept| kept.asked.load(Ordering::Relaxed)).collect();
+            let (_, middle, _) = asked.select_nth_unstable(KEYS_MAX / 2);
+            let middle = *middle;
+            self.kept.retain(|_, kept| kept.asked.load(Ordering::Relaxed) >= middle);
+        }
+        if self.kept.len() != kept {
+            self.bytes = self.kept.values().map(|kept| kept.domains.bytes()).sum();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KEYS_MAX;
+    use crate::model::{Labels, Meta, Node};
+    use crate::snapshot::Cluster;
+
+    fn node(name: &str, value: &str) -> Node {
+        let labels: Labels = [("zone", value)].into_iter().collect();
+        Node { meta: Meta { name: name.into(), labels, ..Meta::default() }, ..Node::default() }
+    }
+
+    #[test]
+    fn keys_beyond_the_bound_are_answered_and_not_kept() {
+        let mut cluster = Cluster::default();
+        cluster.set_node(node("a", "x"));
+        let zone = cluster.nodes().domains("zone").version();
+        let version = |cluster: &Cluster, key: &str| cluster.nodes().domains(key).version();
+        for key in 0..2 * KEYS_MAX {
+            cluster.nodes().domains(&format!("key-{key}"));
+        }
+        assert_eq!(version(&cluster, "zone"), zone, "what is kept stays while no node changes");
+        let beyond = format!("key-{}", 2 * KEYS_MAX);
+        assert_ne!(version(&cluster, &beyond), version(&cluster, &beyond));
+        cluster.set_node(node("b", "y"));
+        assert_eq!(version(&cluster, "zone"), zone, "it was asked for last");
+        assert_eq!(version(&cluster, &beyond), version(&cluster, &beyond), "there is room again");
+        let domains = cluster.nodes().domains("zone");
+        assert_eq!(domains.len(), 3);
     }
 }

@@ -15,7 +15,7 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 pub use added::from_args;
 
-use super::label_lanes::{Fields, keep_with_labels, selected};
+use super::label_lanes::{self, Fields, of_term, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
     Code, Filter, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads, Score,
@@ -105,14 +105,7 @@ impl PreparedFilter for Prepared {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        let mut own = vec![true; codes.len()];
-        if let Some(pairs) = &self.wanted.selector {
-            keep_with_labels(pairs, cluster, &mut own);
-        }
-        if let Some(required) = &self.wanted.required {
-            let lanes = selected(required, Fields::Read, cluster);
-            own.iter_mut().zip(lanes).for_each(|(own, lane)| *own &= lane);
-        }
+        let own = label_lanes::required(&self.wanted, cluster);
         for (code, own) in codes.iter_mut().zip(own) {
             *code = if own { Code::PASS } else { OWN };
         }
@@ -204,6 +197,16 @@ impl PreparedScore for Preferred {
         let terms = self.added.preferred.iter().chain(&self.wanted.preferred);
         let matching = terms.filter(|(_, term)| term_selects(term, labels, name));
         matching.map(|(weight, _)| f64::from(*weight)).sum()
+    }
+
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        raw.fill(0.0);
+        for (weight, term) in self.added.preferred.iter().chain(&self.wanted.preferred) {
+            let weight = f64::from(*weight);
+            for (cell, holds) in raw.iter_mut().zip(of_term(term, Fields::Read, cluster)) {
+                *cell += if holds { weight } else { 0.0 };
+            }
+        }
     }
 
     fn normalization(&self) -> &Normalization {

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::rules::node_selection::requires;
+use rustc_hash::FxHashMap;
+
+use crate::rules::label_lanes;
 use crate::rules::tolerations::first_untolerated_hard;
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, Pod};
@@ -38,16 +40,22 @@ impl Standings {
         let reads_affinity = constraints.iter().any(|one| one.honors_affinity);
         let reads_taints = constraints.iter().any(|one| one.honors_taints);
         let (affinity, tolerations) = (&pod.template.node_affinity, &pod.template.tolerations);
+        let selected = reads_affinity.then(|| label_lanes::required(affinity, cluster));
+        let mut tolerated: FxHashMap<u64, bool> = FxHashMap::default();
         let mut by_slot = vec![0_u8; cluster.nodes().slots()];
         let mut all_have_keys = true;
         for view in cluster.nodes().iter() {
             let node = view.node;
             let lacks_key = |domains: &Arc<Domains>| domains.id(view.slot) == ABSENT;
             let has_keys = !needs_keys || !columns.iter().any(lacks_key);
-            let is_selected =
-                !reads_affinity || requires(affinity, &node.object.meta.labels, node.name.as_ref());
-            let is_tolerated =
-                !reads_taints || first_untolerated_hard(&node.taints, tolerations).is_none();
+            let is_selected = selected
+                .as_ref()
+                .is_none_or(|lanes| lanes.get(view.slot.index()).copied().unwrap_or(false));
+            let is_tolerated = !reads_taints
+                || node.taints.is_empty()
+                || *tolerated
+                    .entry(node.taints.id())
+                    .or_insert_with(|| first_untolerated_hard(&node.taints, tolerations).is_none());
             all_have_keys &= has_keys;
             if let Some(cell) = by_slot.get_mut(view.slot.index()) {
                 *cell = if has_keys { HAS_KEYS } else { 0 }
