@@ -1,16 +1,25 @@
-"""How long it takes to read an API server's answer to a write: our reader, and h11.
+"""What writes cost: an answer read by ours and by h11, a bind by our connections and by aiohttp's.
 
 `python -m tests.unit.cluster.http1.speed` prints the figures of docs/dependencies.md.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import aiohttp
 import h11
 
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.http1.answer_reader import AnswerReader
+from kpolicy.cluster.http1.write_connections import WriteConnections
+from kpolicy.cluster.writes.binder import Binder, Binding, Bound
+from kpolicy.testing import ControlPlane, pod
+from tests.unit.cluster.doubles import client
 
 BODY = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}\n'
 ANSWER = (
@@ -20,6 +29,7 @@ ANSWER = (
     b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
 )
 ROUNDS, TIMES = 5, 5_000
+PODS, AT_ONCE = 3_000, 64
 
 
 def by_ours() -> None:
@@ -47,6 +57,61 @@ def microseconds(read: Callable[[], None]) -> float:
     return best / TIMES * 1e6
 
 
+class AiohttpConnections(WriteConnections):
+    """Writes over aiohttp's client."""
+
+    session: aiohttp.ClientSession
+    server: str
+
+    async def ask(
+        self,
+        verb: str,
+        target: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        timeout_s: float,
+        body_bytes_max: int,
+    ) -> AnswerReader:
+        timeout = aiohttp.ClientTimeout(total=timeout_s)
+        async with self.session.request(
+            verb, self.server + target, data=body, headers=headers, timeout=timeout
+        ) as response:
+            reader = AnswerReader(body_bytes_max)
+            await response.read()
+            reader.status = response.status
+            return reader
+
+
+async def bind_microseconds(session: aiohttp.ClientSession | None) -> float:
+    """Processor time of a bind, the embedded control plane's part included."""
+    async with ControlPlane() as plane, client(plane.url) as api:
+        if session is not None:
+            api._writes = writes = AiohttpConnections(api.connection, headers=(), connections_max=1)
+            writes.session, writes.server = session, plane.url
+        pods = iter(plane.add(*(pod(f"pod-{number}") for number in range(PODS))))
+        began = time.process_time()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(bind_all(api, pods))
+        return (time.process_time() - began) / PODS * 1e6
+
+
+async def bind_all(api: ApiClient, pods: Iterator[Mapping[str, Any]]) -> None:
+    binder = Binder(api, SystemClock())
+    for made in pods:
+        metadata = made["metadata"]
+        binding = Binding(metadata["namespace"], metadata["name"], metadata["uid"], "node")
+        assert isinstance(await binder.bind(binding), Bound)
+
+
+async def print_binds() -> None:
+    print(f"a bind over our connections: {await bind_microseconds(None):.0f} µs")
+    async with aiohttp.ClientSession() as session:
+        print(f"a bind over aiohttp's client: {await bind_microseconds(session):.0f} µs")
+
+
 if __name__ == "__main__":
     for name, read in (("ours", by_ours), ("h11", by_h11)):
         print(f"{name}: {microseconds(read):.1f} µs an answer")
+    asyncio.run(print_binds())
