@@ -1,8 +1,7 @@
-"""The client: bytes to the API server, bytes back, over pooled connections.
+"""The client of one API server: requests and streams over pooled connections.
 
-Owns requests, streams, byte caps, timeouts, and the mapping of everything that can go wrong to
-`failure` values. Assumes one event loop. Must not know what the bytes mean, except that a failure
-is a Status.
+Everything that can go wrong is returned as a `Failure`. Bodies have a size limit and requests a
+time limit. Runs on one event loop. Must not know what the bytes mean, except for a Status.
 """
 
 from __future__ import annotations
@@ -52,25 +51,25 @@ class Response:
 
 
 class Stream:
-    """The body of an answer while it still comes."""
+    """The body of a response that is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
     async def read(self) -> bytes | Unreachable:
-        """All that has come since, at least a byte; empty at the end."""
+        """Return the bytes that have arrived, at least one; empty at the end."""
         try:
             return await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             return Unreachable(Cause.LOST, error_text(error, "the connection was lost"), sent=True)
 
     def close(self) -> None:
-        """Break it off; a `read` under way ends."""
+        """Close the connection; a `read` that is waiting ends."""
         self._response.close()
 
 
 class ApiClient:
-    """Requests to one API server. Close it, or use it as an async context."""
+    """Requests to one API server. Close it, or use it as an async context manager."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class ApiClient:
             connection, headers=self._sessions.headers, connections_max=connections_max
         )
         self._counts: dict[tuple[str, int], int] = {}
-        # Hears how long it took until there was an answer, or until there was known to be none.
+        # Called with the time until the response, or until it was certain that there will be none.
         self.timed: Callable[[str, float], None] = lambda verb, seconds: None
         self._clock = clock
         self.outages = Outages(connection, clock)
@@ -106,7 +105,7 @@ class ApiClient:
 
     @property
     def counts(self) -> Mapping[tuple[str, int], int]:
-        """Answers by verb and status code; code 0 counts requests without one."""
+        """Responses by verb and status code; code 0 counts requests without a response."""
         return self._counts
 
     async def request(
@@ -121,7 +120,8 @@ class ApiClient:
         body_bytes_max: int = BODY_BYTES_MAX,
         traceparent: str | None = None,
     ) -> Response | Failure:
-        """One request and its whole answer. A 401 is tried once more with renewed credentials."""
+        """Send one request and read the whole response. After a 401, try once more with new
+        credentials."""
         headers = {} if body is None else {"Content-Type": content_type}
         if traceparent is not None:
             headers["traceparent"] = traceparent
@@ -206,7 +206,7 @@ class ApiClient:
     async def stream(
         self, path: str, query: Mapping[str, str], *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> AsyncIterator[Stream | Failure]:
-        """A watch: the timeout is that of the head; how long the body may take is the caller's."""
+        """Open a watch. `timeout_s` limits the wait for the head; the caller limits the body."""
         headers: dict[str, str] = {}
         url = self._url(f"{path}?{urlencode(query)}")
         session = await self._sessions.ready(headers)
@@ -249,7 +249,7 @@ class ApiClient:
         await self._sessions.close()
 
     def _failed(self, failure: Failure) -> Failure:
-        """As told; where the two do not trust each other, certificates may have been renewed."""
+        """Return the failure. After a failed TLS handshake the certificates are read again."""
         if isinstance(failure, Unreachable) and failure.cause is Cause.TLS:
             self._sessions.distrusted()
         return failure
@@ -269,7 +269,7 @@ def _timeout(total_s: float | None) -> aiohttp.ClientTimeout:
 
 
 async def _read(response: aiohttp.ClientResponse, bytes_max: int) -> bytes | None:
-    """The whole body, or None and a closed connection when it is larger than allowed."""
+    """Return the whole body; None, and close the connection, if it is larger than allowed."""
     parts, size = [], 0
     while chunk := await response.content.readany():
         size += len(chunk)

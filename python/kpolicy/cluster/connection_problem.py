@@ -1,7 +1,6 @@
-"""Why there is no connection to an API server, as a value with a code and a hint.
+"""Why there is no connection to an API server: a value with a code, a message and a hint.
 
-Owns `ConnectionProblem` and the catalogue of its codes. Assumes that the reader of the message is
-the person who wrote the kubeconfig. Must not know files, sockets or HTTP.
+Its reader is the person who wrote the kubeconfig.
 """
 
 from __future__ import annotations
@@ -72,11 +71,11 @@ class ConnectionProblem(Coded):
 
 
 def problem(code: str, message: str, hint: str = "") -> ConnectionProblem:
-    """A problem whose texts are made one line each, however they came."""
+    """Make a problem; message and hint become one line each."""
     return ConnectionProblem(code, one_line(message), one_line(hint))
 
 
 def one_line(text: str) -> str:
-    """Foreign text (a plugin's, a server's) as one printable line of bounded length."""
+    """Return text from a plugin or server as one printable line of limited length."""
     words = " ".join(text[: 4 * MESSAGE_CHARACTERS_MAX].split())
     return "".join(c if c.isprintable() else "�" for c in words[:MESSAGE_CHARACTERS_MAX])

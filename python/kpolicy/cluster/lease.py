@@ -1,9 +1,8 @@
 """Leader election on a Lease, with a local fence.
 
-Owns acquiring, renewing, losing and releasing. Deadlines are monotonic and count from when a
-renewal was sent, not from when its answer came. Must not know what a leader does: whoever acts asks
-`fence` just before, and `lost` tells once and for all; a lost elector is not used again (the
-process ends and starts anew).
+Deadlines are monotonic and count from when a renewal was sent, not from when its response came. A
+leader checks `fence` immediately before each write. An elector that lost the lease is not used
+again: the process ends and is restarted.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ class LeaseStatistics:
 
 
 class Elector:
-    """Run it as a task; cancel it, then `release`, to stop.
+    """Run it as a task; to stop, cancel the task, then call `release`.
 
-    `fence`, `acquired` and `lost` may be used from any thread and loop, so that an elector can run
-    in a thread of its own (`lease_thread`).
+    `fence`, `acquired` and `lost` may be used from any thread, so that an elector can run in a
+    `LeaseThread`.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Elector:
         self._identity = identity
         self._pulse = pulse
         self._observed: Observation | None = None
-        self._read_first = True  # what we last observed may not be what the API server holds
+        self._read_first = True  # what was last observed may differ from what the API server holds
         self._fence_until_ns = 0  # one int: reading it needs no lock
         self._renewals = 0
         self._last_error = ""
@@ -89,14 +88,14 @@ class Elector:
         self._lost: Future[None] = Future()
 
     def fence(self) -> bool:
-        """Whether we may act now."""
+        """Whether we may act as leader now."""
         return self._clock.monotonic_ns() < self._fence_until_ns
 
     async def acquired(self) -> None:
         await asyncio.shield(asyncio.wrap_future(self._acquired))
 
     async def lost(self) -> None:
-        """Only after it was acquired; not by `release`."""
+        """Wait until an acquired lease is lost; `release` does not count as losing it."""
         await asyncio.shield(asyncio.wrap_future(self._lost))
 
     def statistics(self) -> LeaseStatistics:
@@ -110,7 +109,7 @@ class Elector:
         )
 
     async def run(self) -> None:
-        """Acquire, then renew until that fails for too long; returns when the lease is lost."""
+        """Acquire the lease, then renew it; return when it is lost."""
         while not await self._try():
             self._pulse.beat()
             await self._clock.sleep(self._look_again_s())
@@ -127,7 +126,8 @@ class Elector:
         _complete(self._lost)
 
     async def release(self) -> bool:
-        """Give it up so that another need not wait. Whatever we sent as leader must have ended."""
+        """Release the lease so that another replica need not wait. All writes as leader must have
+        ended."""
         self._fence_until_ns = 0
         if not self._acquired.done():
             return False
@@ -145,7 +145,7 @@ class Elector:
         return isinstance(answer, Response)
 
     async def _renew(self) -> None:
-        """One try. It ends with the fence: a later answer would only delay the loss."""
+        """Try once. The attempt ends with the fence: a later response would only delay the loss."""
         left_s = (self._fence_until_ns - self._clock.monotonic_ns()) / NANOSECONDS
         async with self._clock.move_on_after(left_s) as deadline:
             await self._try()
@@ -153,7 +153,7 @@ class Elector:
             self._last_error = str(TimedOut(self._terms.renew_deadline_s))
 
     async def _try(self) -> bool:
-        """Take the lease or renew it; true when it is ours by the API server's word."""
+        """Acquire or renew the lease; True if the API server confirmed that it is ours."""
         if self._read_first:
             answer = await self._read(LEASE_REQUEST_TIMEOUT_S)
             if isinstance(answer, Status) and answer.code == _NOT_FOUND:
@@ -166,7 +166,7 @@ class Elector:
         if observed is None:
             return await self._write("POST", None)
         if not observed.may_take(self._identity, self._clock.monotonic_ns()):
-            self._fence_until_ns = 0  # we held it, and now someone else does
+            self._fence_until_ns = 0  # we held it, and another holds it now
             return self._fail_text(f"{observed.record.holder} holds it")
         return await self._write("PUT", observed.record)
 
@@ -176,7 +176,7 @@ class Elector:
             body = new_lease(self._namespace, self._name, self._identity, self._terms, now_ns)
         else:
             body = held_lease(record, self._identity, self._terms, now_ns)
-        self._read_first = True  # until the answer says how it went
+        self._read_first = True  # until the response shows the result
         sent_ns = self._clock.monotonic_ns()
         path = self._path() if record else self._collection()
         answer = await self._client.request(
@@ -214,11 +214,11 @@ class Elector:
         return False
 
     def _look_again_s(self) -> float:
-        """Never later than the moment when what we see of another's lease is over."""
+        """Return when to look again: at the latest when the lease of another holder expires."""
         wait_ns = 0
         if self._observed is not None:
             wait_ns = self._observed.wait_ns(self._identity, self._clock.monotonic_ns())
-        if wait_ns == 0:  # nobody is in the way, so that something else failed
+        if wait_ns == 0:  # nobody holds it, so the failure was another
             return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
         return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)
 
@@ -250,9 +250,9 @@ class LeaseThread:
         self._started.wait()
 
     def stop(self, timeout_s: float) -> bool:
-        """Release the lease and end the thread; false when that took too long."""
+        """Release the lease and end the thread; False if that took too long."""
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            # The elector may end by itself at this very moment; there is then nobody to tell.
+            # The elector may end at this very moment; then its loop is closed.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(timeout_s)
@@ -268,7 +268,7 @@ class LeaseThread:
             self._on_lost()
 
     async def _elect(self) -> bool:
-        """True when it was told to stop, false when the lease was lost."""
+        """Return True when stopped, False when the lease was lost."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._started.set()
         async with self._client:

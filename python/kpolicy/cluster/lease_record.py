@@ -1,8 +1,7 @@
-"""A Lease as a value, and who may take it.
+"""A Lease as a value, and who may take it. Pure.
 
-Owns the reading and writing of `coordination.k8s.io/v1` Leases and the terms of an election. Pure.
-Times inside a Lease are other machines' clocks: they are written for people and never trusted; what
-counts is when we, by our own monotonic clock, saw the record change.
+Times in a Lease come from other machines' clocks: we write them for people and never trust them.
+What counts is when we saw the record change, by our own monotonic clock.
 """
 
 from __future__ import annotations
@@ -27,8 +26,11 @@ from kpolicy.cluster.writes.conventions import api_micro_time
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """Made by `checked`. Others wait `duration_s` before they take over; we give up acting after
-    `renew_deadline_s` without renewal: the difference is the time a bind sent last may take."""
+    """The terms of an election; use `checked` to make them.
+
+    Other replicas wait `duration_s` before they take over. A leader stops acting after
+    `renew_deadline_s` without renewal. The difference is the time that its last bind may take.
+    """
 
     duration_s: float
     renew_deadline_s: float
@@ -62,8 +64,8 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What the API server holds. `document` is kept whole, so that a write loses no field that is
-    not ours."""
+    """The Lease that the API server holds. `document` keeps all its fields, so that a write loses
+    none."""
 
     holder: str
     duration_s: float
@@ -73,7 +75,7 @@ class LeaseRecord:
 
 
 def read_lease(body: bytes) -> LeaseRecord | None:
-    """None for what is not a Lease."""
+    """Read a Lease; None if the body is something else."""
     try:
         document = json.loads(body)
         spec = document.get("spec") or {}
@@ -90,7 +92,7 @@ def read_lease(body: bytes) -> LeaseRecord | None:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A record and when we first saw it as it is."""
+    """A record, and when we first saw it in this version."""
 
     record: LeaseRecord
     since_ns: int
@@ -100,11 +102,11 @@ class Observation:
         return Observation(record, self.since_ns if same else monotonic_ns)
 
     def may_take(self, identity: str, monotonic_ns: int) -> bool:
-        """Nobody holds it, we do, or its holder has not renewed for as long as it promised to."""
+        """Whether nobody holds it, or we do, or its holder has not renewed it in time."""
         return self.wait_ns(identity, monotonic_ns) == 0
 
     def wait_ns(self, identity: str, monotonic_ns: int) -> int:
-        """How long it may not be taken yet, unless it is renewed meanwhile."""
+        """Return for how long it may not be taken, if it is not renewed."""
         if self.record.holder in {"", identity}:
             return 0
         promised_ns = ceil(self.record.duration_s * NANOSECONDS)
@@ -130,8 +132,10 @@ def new_lease(namespace: str, name: str, identity: str, terms: LeaseTerms, now_n
 
 
 def held_lease(record: LeaseRecord, identity: str, terms: LeaseTerms, now_ns: int) -> bytes:
-    """The record as ours: renewed when it was, taken over (a transition) when it was not. The
-    resourceVersion inside makes the write fail when somebody was faster."""
+    """Return the Lease with us as holder, renewed or taken over (a transition).
+
+    Its resourceVersion makes the write fail if another replica was faster.
+    """
     now = api_micro_time(now_ns)
     document = copy.deepcopy(record.document)
     spec = document.setdefault("spec", {})
@@ -145,7 +149,7 @@ def held_lease(record: LeaseRecord, identity: str, terms: LeaseTerms, now_ns: in
 
 
 def released_lease(record: LeaseRecord, now_ns: int) -> bytes:
-    """Nobody's, free at once; the count of transitions stays."""
+    """Return the Lease without a holder; the count of transitions stays."""
     now = api_micro_time(now_ns)
     document = copy.deepcopy(record.document)
     spec = document.setdefault("spec", {})

@@ -1,8 +1,7 @@
-"""What the log says while the API server is away, or one resource is refused: a line at each turn.
+"""Logs when the API server goes away and comes back, and when it refuses a resource.
 
-Owns that choice, for all informers of one client together: a server that goes away fails every
-watch at once. What each of them meets on the way is told at debug, and counted by the informers.
-Must not decide what follows a failure: `plan` does.
+All informers of a client share it: a server that goes away fails every watch at once, and one line
+is enough. Each single failure is logged at debug and counted by the informer.
 """
 
 from __future__ import annotations
@@ -31,27 +30,28 @@ _UNAUTHORIZED, _FORBIDDEN, _GONE = 401, 403, 410
 
 
 class Outages:
-    """Informers tell it what `failed` and when they were `answered` again."""
+    """Informers report what `failed`, and when requests were `answered` again."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-        self._in_a_row: Counter[str] = Counter()  # failures, by resource
-        self._refusals: Counter[str] = Counter()  # of them
+        self._in_a_row: Counter[str] = Counter()  # consecutive failures by resource
+        self._refusals: Counter[str] = Counter()  # consecutive refusals by resource
         self._since_ns: int | None = None
-        self._told_ns: int | None = None  # when an outage was told last
-        self._is_told = False  # the one under way
-        self._refused: dict[str, str] = {}  # what was told, by resource
+        self._told_ns: int | None = None  # when the last outage was logged
+        self._is_told = False  # whether the outage under way was logged
+        self._refused: dict[str, str] = {}  # the message last logged, by resource
 
     def failed(self, resource: Resource, verb: str, failure: Failure | None, text: str) -> None:
-        """`verb`: list or watch. No failure: the server answered, if not as it should."""
+        """Report a failed list or watch (`verb`). Without `failure`, the server answered, but
+        wrongly."""
         self._in_a_row[resource.name] += 1
         _log.debug("%s: %s", resource.name, text)
         if failure is None or (isinstance(failure, Status) and failure.code == _GONE):
-            return  # the server is there, and its list will mend it
+            return  # the server is there; a new list mends it
         if isinstance(failure, Status) and _is_of_resource(failure):
             self._refusals[resource.name] += 1
-            # One that starts may refuse for a moment what it grants.
+            # A server that is starting may refuse for a moment what it grants later.
             if self._refusals[resource.name] > 1:
                 self._refuse(resource, verb, failure)
         elif _is_away(failure) or self._in_a_row[resource.name] > 1:
@@ -71,7 +71,7 @@ class Outages:
     def _away(self, resource: Resource, verb: str, failure: Failure) -> None:
         if self._since_ns is None:
             self._since_ns = self._clock.monotonic_ns()
-        # Of several servers behind one address one may be gone: that is told now and then.
+        # If one of several servers behind one address is gone, log that once in a while.
         is_new = self._told_ns is None or self._past_s(self._told_ns) >= OUTAGE_TOLD_PERIOD_S
         if not self._is_told and is_new:
             self._is_told = True
@@ -93,12 +93,13 @@ class Outages:
         return (self._clock.monotonic_ns() - since_ns) / NANOSECONDS
 
 
-# A connection that is cut may be made anew at once; a second failure says that it cannot.
+# A connection that was cut can usually be opened again at once; a second failure shows that this
+# one cannot.
 _MAY_BE_CUT: Final = frozenset({Cause.LOST, Cause.OVERSIZED})
 
 
 def _is_away(failure: Failure) -> bool:
-    """Whether already the first failure says so."""
+    """Whether the first failure alone shows that the server is away."""
     match failure:
         case TimedOut():
             return True
@@ -109,7 +110,7 @@ def _is_away(failure: Failure) -> bool:
 
 
 def _is_of_resource(failure: Status) -> bool:
-    """The server is there, and has something against this request."""
+    """Whether the server answered and rejected this request."""
     return not failure.transient and failure.code != _UNAUTHORIZED
 
 

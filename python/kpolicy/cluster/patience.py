@@ -29,20 +29,20 @@ from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Un
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """`step` counts failures since the last healthy stretch."""
+    """The state of a back-off; `step` counts failures since it was last healthy."""
 
     step: int = 0
     failed_at_ns: int | None = None
 
     def ceiling_s(self) -> float:
-        """The most the next wait can be."""
-        # 2**64 is beyond every cap: the exponent is bounded so that it cannot overflow a float.
+        """The upper limit of the next wait."""
+        # 2**64 is beyond every limit: the exponent is bounded so that the float cannot overflow.
         return min(BACKOFF_S_MAX, BACKOFF_S_INITIAL * BACKOFF_FACTOR ** min(self.step + 1, 64))
 
     def failed(self, monotonic_ns: int, chance: float, at_least_s: float = 0.0) -> Wait:
-        """A failure now: how long to wait, and the state after. `chance` is in [0, 1).
+        """Return how long to wait after a failure, and the new state. `chance` is in [0, 1).
 
-        The wait is in [initial, ceiling); `at_least_s` (Retry-After) raises both its ends.
+        The wait is in [initial, ceiling). `at_least_s` (Retry-After) raises both limits.
         """
         healthy = (
             self.failed_at_ns is not None
@@ -69,7 +69,8 @@ _PASSES = frozenset({Cause.REFUSED, Cause.LOST})
 
 
 class Patience:
-    """Counts from the first failure of the start; over when `end` says that we have started."""
+    """Retries requests while kpolicy starts. Time counts from the first failure; `end` stops
+    retries."""
 
     def __init__(self, clock: Clock, random: Random, seconds: float = START_PATIENCE_S) -> None:
         self._clock = clock
@@ -77,19 +78,19 @@ class Patience:
         self._seconds = seconds
         self._until_ns: int | None = None
         self._ended = False
-        self._failing: dict[int, str] = {}  # by question
+        self._failing: dict[int, str] = {}  # the last failure of each request, by its number
         self._questions = 0
 
     @property
     def waits_for(self) -> str:
-        """What the API server last said, while we ask it again."""
+        """What the API server last answered to a request that is being retried."""
         return next(iter(self._failing.values()), "")
 
     def end(self) -> None:
         self._ended = True
 
     async def ask(self, question: Question) -> Response | Failure:
-        """The answer, or the last failure when it lasted too long or will not pass."""
+        """Return the response, or the last failure if waiting longer is no use."""
         self._questions += 1
         number, backoff = self._questions, Backoff()
         try:
@@ -125,7 +126,7 @@ class Patience:
 
 
 def passes(failure: Failure) -> bool:
-    """Whether the same question may be answered in a moment."""
+    """Whether the same request may succeed in a moment."""
     match failure:
         case Status():
             return failure.transient

@@ -1,7 +1,4 @@
-"""Is there an API server, does it know us, may we read what we need: one clear line.
-
-Owns what is asked, and in which order. Assumes that it is asked once, at start.
-"""
+"""Checks once at start: the API server answers, accepts us, and lets us list what we need."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ async def probe(
     timeout_s: float = CONNECT_TIMEOUT_S,
     patience: Patience | None = None,
 ) -> ServerVersion | ConnectionProblem:
-    """The server's version, after every resource in `needs` could be listed."""
+    """Return the server's version, after every resource in `needs` could be listed."""
 
     async def get(path: str, query: Mapping[str, str] | None = None) -> Response | Failure:
         async def once() -> Response | Failure:
@@ -64,7 +61,7 @@ def _version(body: bytes) -> ServerVersion | None:
         return ServerVersion(
             git_version=str(document["gitVersion"]),
             major=int(str(document["major"]).rstrip("+")),
-            minor=int(str(document["minor"]).rstrip("+")),  # "36+" on some clouds
+            minor=int(str(document["minor"]).rstrip("+")),  # some clouds add a plus sign: "36+"
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

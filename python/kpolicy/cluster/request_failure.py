@@ -17,7 +17,7 @@ from kpolicy.cluster.limits import RETRY_AFTER_S_MAX
 
 
 class Cause(StrEnum):
-    """Why a server was not reached, or its answer not had."""
+    """Why the server was not reached, or its response not received."""
 
     REFUSED = "refused"
     NAME = "name"
@@ -30,8 +30,8 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """No answer, or not the whole of it. `sent` is false only when the server cannot have seen the
-    request: then it may be repeated, whatever it was."""
+    """No response, or only a part of it. `sent` is False only if the server cannot have seen the
+    request; then any request may be repeated."""
 
     cause: Cause
     message: str
@@ -52,7 +52,7 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An answer that is not a success."""
+    """A response that is not a success."""
 
     code: int
     reason: str
@@ -72,7 +72,7 @@ Failure: TypeAlias = Unreachable | TimedOut | Status
 
 
 def status_of(code: int, body: bytes, retry_after: str | None) -> Status:
-    """The Status in an answer's body; anything else in it is taken as its message."""
+    """Read the Status in a response's body; any other body becomes the message."""
     reason, message = "", body[:4096].decode("utf-8", "replace")
     try:
         document = json.loads(body)
@@ -85,14 +85,14 @@ def status_of(code: int, body: bytes, retry_after: str | None) -> Status:
 
 
 def retry_after_seconds(header: str | None) -> float | None:
-    """Seconds, as the API server sends; the HTTP date form is not used by it and is ignored."""
+    """Return the seconds of a Retry-After header. The API server does not use its date form."""
     if header is None or not header.strip().isascii() or not header.strip().isdigit():
         return None
     return min(float(header.strip()[:9]), RETRY_AFTER_S_MAX)
 
 
 def explain_failure(connection: Connection, failure: Failure, what: str) -> ConnectionProblem:
-    """A failed request in the words of a connection problem; `what` is what was asked."""
+    """Explain a failed request to a person; `what` is what was requested."""
     server, user = connection.server, connection.user or "anonymous"
     match failure:
         case TimedOut():
@@ -155,7 +155,7 @@ def _explain_unreachable(server: str, failure: Unreachable, what: str) -> Connec
                 "check certificate-authority(-data) in the kubeconfig, or tls-server-name",
             )
         case Cause.CREDENTIALS:
-            # The message is a problem of its own, with code and hint.
+            # The message is itself a problem with code and hint.
             return problem(code.UNAUTHORIZED, f"cannot {what}: {failure.message}")
         case _:
             return problem(code.UNREACHABLE, f"cannot {what}: {server}: {failure.message}")

@@ -1,7 +1,7 @@
-"""What the API server says of a bearer token: whose it is, and whether that user may read a path.
+"""Asks the API server whose bearer token this is, and whether that user may read a path.
 
-Owns the two reviews (TokenReview, SubjectAccessReview) on the wire. Whatever is not a clear answer
-is a failure in words. Must not know who asks, or remember anything: not the token either.
+Uses TokenReview and SubjectAccessReview. An unclear answer is a `ReviewFailure`. Keeps nothing,
+least of all tokens.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Reviews:
         self._client = client
 
     async def user_of(self, token: str) -> ReviewedUser | ReviewFailure | None:
-        """Whose token it is; None: nobody's."""
+        """Return the user the token belongs to; None if the token is not valid."""
         spec = {"token": token}
         status = await self._ask(_TOKENS, "authentication.k8s.io/v1", "TokenReview", spec)
         if isinstance(status, ReviewFailure):
@@ -49,7 +49,7 @@ class Reviews:
         return ReviewedUser(user["username"], user.get("uid") or "", tuple(groups), dict(extra))
 
     async def allows(self, user: ReviewedUser, verb: str, path: str) -> bool | ReviewFailure:
-        """Whether the user may do this with a path that is no resource."""
+        """Whether the user may access a path that is not a resource."""
         spec = {
             "user": user.name,
             "uid": user.uid,

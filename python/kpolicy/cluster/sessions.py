@@ -1,8 +1,7 @@
-"""Sessions: who we are and which certificates, at every request, over pooled connections.
+"""The aiohttp session in use: credentials and certificates for every request.
 
-Owns the aiohttp session in force, its limits, and its replacement when certificates change.
-Assumes one event loop. Must not know requests. Environment proxies are not looked up: it would
-cost a thread hop per request.
+Replaces the session when certificates change; requests under way may end on the old one. Proxies in
+the environment are not used: looking them up would cost a thread switch for each request.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Sessions:
         self._retired: dict[aiohttp.ClientSession, asyncio.Task[None]] = {}
 
     async def ready(self, headers: dict[str, str]) -> aiohttp.ClientSession | Unreachable:
-        """The session to use now, and who we are put into `headers`."""
+        """Return the session to use now, and set the Authorization header in `headers`."""
         header = await self._connection.authorization.header()
         if isinstance(header, ConnectionProblem):
             return Unreachable(Cause.CREDENTIALS, str(header), sent=False)
@@ -57,11 +56,11 @@ class Sessions:
         return self._session
 
     def distrusted(self) -> None:
-        """A handshake failed: the next request reads the certificates again."""
+        """Call after a failed handshake: the next request reads the certificates again."""
         self._tls_check_ns = 0
 
     async def close(self) -> None:
-        """End all connections at once; requests under way end as unreachable."""
+        """Close all connections at once; requests under way end as unreachable."""
         self._closed = True
         for task in self._retired.values():
             task.cancel()
@@ -72,8 +71,8 @@ class Sessions:
             await session.close()
 
     def _check_tls(self) -> None:
-        """Certificates are read again each minute, and when they were no good; a change retires
-        the session made with them."""
+        """Read the certificates again each minute and after a failed handshake; retire the session
+        if they changed."""
         tls = self._connection.tls
         if tls is None:
             return
@@ -103,11 +102,11 @@ class Sessions:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Those of every request."""
+        """The headers of every request."""
         return (
             ("User-Agent", self._user_agent),
             ("Accept", "application/json"),
-            # Compressing lists costs both sides more than the bytes cost a cluster's network.
+            # Compressing lists costs both sides more than it saves in a cluster's network.
             ("Accept-Encoding", "identity"),
             *self._connection.headers,
         )
@@ -128,7 +127,7 @@ class Sessions:
 
 
 def transport_failure(error: Exception, timeout_s: float) -> Failure:
-    """What aiohttp raised, as a value. What cannot be told counts as sent."""
+    """Turn an exception of aiohttp into a value. If in doubt, the request counts as sent."""
     match error:
         case aiohttp.ConnectionTimeoutError():
             return TimedOut(min(timeout_s, CONNECT_TIMEOUT_S), sent=False)
@@ -148,7 +147,7 @@ def transport_failure(error: Exception, timeout_s: float) -> Failure:
 
 
 def error_text(error: Exception, otherwise: str) -> str:
-    """In words for people; aiohttp's own where they say more."""
+    """Describe the error; in aiohttp's own words where they say more."""
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the connection broke in the middle of an answer"
     return one_line(str(error)) or otherwise

@@ -1,7 +1,7 @@
-"""The address of an API server and the credentials for it; keeps the Authorization header fresh.
+"""The address of an API server, and the credentials for it.
 
-`Authorization` has three makes: a fixed header, a token file that is read again, and a credential
-that is fetched again before it expires (from an exec plugin or an auth-provider).
+`Authorization` gives the header of each request: fixed, from a token file that is read again, or
+from a credential that is fetched again before it expires (exec plugin, auth-provider).
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from kpolicy.cluster.limits import (
     TOKEN_FILE_REREAD_S,
 )
 
-# `source` of a connection that a pod's service account gives.
+# the `source` of a connection made from a pod's service account
 IN_CLUSTER: Final = "in-cluster"
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """All there is to know before the first request."""
+    """What must be known before the first request."""
 
     server: str  # scheme, host, port and path prefix, without a slash at the end
     authorization: Authorization
     namespace: str
     user: str
-    source: str  # where this came from, for the log
+    source: str  # for the log
     tls: TlsMaterial | None = None  # None: plain HTTP
-    server_name: str | None = None  # expected in the server's certificate, where not its address
+    server_name: str | None = (
+        None  # expected in the server's certificate, if not the host of the address
+    )
     proxy: str | None = None
     headers: tuple[tuple[str, str], ...] = ()  # impersonation
 
@@ -59,18 +61,18 @@ _log = logging.getLogger(__name__)
 
 class Authorization(Protocol):
     async def header(self) -> str | ConnectionProblem:
-        """The header's value now; empty for none."""
+        """Return the header's value; empty for none."""
 
     @property
     def certificate(self) -> CertificatePair | None:
-        """A client certificate that came with the credential."""
+        """The client certificate that came with the credential."""
 
     def refused(self) -> None:
-        """The server answered 401: what is cached is no longer good."""
+        """Call after a 401: the cached credential is no longer valid."""
 
 
 class FixedAuthorization:
-    """Nothing, a token or a password that stands in the kubeconfig itself."""
+    """No credential, or the token or password in the kubeconfig itself."""
 
     def __init__(self, header: str = "") -> None:
         self._header = header
@@ -87,7 +89,7 @@ class FixedAuthorization:
 
 
 class TokenFileAuthorization:
-    """A file whose token changes, as projected service account tokens do."""
+    """A token file that changes, as projected service account tokens do."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -117,7 +119,7 @@ class TokenFileAuthorization:
 
 
 def read_token(path: Path) -> str | ConnectionProblem:
-    """A token and nothing else: a line end after it would break the header."""
+    """Read a token. Anything besides one line of text would break the header and is a problem."""
     try:
         with path.open("rb") as file:
             content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
@@ -132,10 +134,10 @@ def read_token(path: Path) -> str | ConnectionProblem:
 
 
 class RenewedAuthorization:
-    """A credential that is fetched by a call (a plugin, an identity provider) and ends some time.
+    """A credential that is fetched by a call (exec plugin, auth-provider) and expires.
 
-    One fetch at a time. While what we have is good, requests go on with it and the next is fetched
-    beside them; only without a good one do they wait.
+    At most one fetch runs at a time. While the credential is valid, requests go on with it and the
+    next one is fetched beside them; without a valid one they wait.
     """
 
     def __init__(
@@ -165,7 +167,8 @@ class RenewedAuthorization:
         return self._credential.certificate if self._credential else None
 
     def refused(self) -> None:
-        # A credential fetched just now that is refused will not be better when fetched again.
+        # A credential that was fetched a moment ago and is refused would not be better if fetched
+        # again.
         if self._clock.monotonic_ns() >= self._not_before_ns:
             self._credential = None
 
@@ -195,9 +198,12 @@ class RenewedAuthorization:
 def auth_provider_fetch(
     user: Mapping[str, object], context: str, clock: Clock
 ) -> Callable[[], Awaitable[Credential | ConnectionProblem]]:
-    """Fetch through `kubernetes.aio.config`, which knows OIDC and GCP and checks their ends itself:
-    it is asked again each minute, and keeps refreshed tokens in `user`."""
-    # Nothing but the user is wanted of it: a cluster without a server makes it leave TLS alone.
+    """Make a fetch through `kubernetes.aio.config`, which knows OIDC and GCP.
+
+    The package checks the expiry itself: it is called each minute, and keeps refreshed tokens in
+    `user`.
+    """
+    # Only the user is used; without a server in the cluster, the package leaves TLS alone.
     document = {
         "current-context": context,
         "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],

@@ -1,7 +1,7 @@
-"""Credential plugins of kubeconfigs: one run of one command (client.authentication.k8s.io).
+"""Runs a credential plugin of a kubeconfig once (client.authentication.k8s.io).
 
-Owns the exec protocol: what the plugin is told, its bounds, and what it answers. Assumes that the
-kubeconfig's owner trusts the command. Must not know when a credential is fetched again.
+Limits its time and output and checks what it prints. The kubeconfig's owner is trusted with the
+choice of the command.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _VERSIONS = (
 )
 
 
-# What ExecCredential's spec.cluster may hold besides the authority.
+# what ExecCredential's spec.cluster may contain besides the certificate authority
 _CLUSTER_KEYS = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a plugin gave: a token, a certificate, or both, and the wall time of its end."""
+    """What a plugin returned: a token, a certificate or both, and when it expires (wall clock)."""
 
     token: str | None
     certificate: CertificatePair | None
@@ -50,7 +50,9 @@ class ExecCommand:
     environment: Mapping[str, str]
     api_version: str
     install_hint: str = ""
-    cluster: Mapping[str, object] = field(default_factory=dict)  # when provideClusterInfo is set
+    cluster: Mapping[str, object] = field(
+        default_factory=dict
+    )  # empty unless provideClusterInfo is set
 
 
 def exec_command(
@@ -60,7 +62,8 @@ def exec_command(
     cluster: Mapping[str, object],
     authority: bytes | None,
 ) -> ExecCommand | ConnectionProblem:
-    """The `exec` section of a user, checked; `cluster` and its authority for those that ask."""
+    """Check the `exec` section of a user. `cluster` and `authority` are for plugins that ask for
+    them."""
     if not isinstance(spec, Mapping) or not isinstance(spec.get("command"), str):
         return problem(code.FILE_MALFORMED, "the user's exec section names no command")
     version = spec.get("apiVersion")
@@ -98,7 +101,7 @@ def _cluster_info(cluster: Mapping[str, object], authority: bytes | None) -> Map
 async def run_exec(
     command: ExecCommand, timeout_s: float = EXEC_TIMEOUT_S
 ) -> Credential | ConnectionProblem:
-    """Run the plugin once. It gets no terminal: nobody can answer it here."""
+    """Run the plugin once, without a terminal, since nobody could answer its questions."""
     if shutil.which(command.command, path=command.environment.get("PATH")) is None:
         return problem(
             code.EXEC_MISSING,
@@ -119,7 +122,7 @@ async def run_exec(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # no terminal to prompt on, and a group to end as a whole
+            start_new_session=True,  # no terminal to prompt on; killed as a group
         )
     except OSError as error:
         return problem(
@@ -153,7 +156,7 @@ async def run_exec(
 
 
 async def _read(stream: asyncio.StreamReader | None) -> bytes:
-    """All of it up to the cap; the rest is read and dropped, or the plugin would never end."""
+    """Read up to the limit. The rest is read and dropped, or else the plugin would never end."""
     if stream is None:
         return b""
     kept = bytearray()

@@ -1,8 +1,7 @@
-"""kubeconfig files: merged as kubectl does, and one context chosen of them.
+"""Reads kubeconfig files: merges them as kubectl does and finds the context.
 
-Owns the way from paths to `ChosenContext`. Merging and lookup are `kubernetes.aio.config`'s; that
-package is imported only here and in `credentials`, when called, because it costs 0.2 s and 20 MB.
-Must not know TLS, plugins or HTTP: what the context says is handed on as it stands.
+Merging and lookup are done by `kubernetes.aio.config`. It is imported when a kubeconfig is read,
+since it costs 0.3 s and 20 MiB (docs/dependencies.md).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from kpolicy.cluster.limits import CREDENTIAL_FILE_BYTES_MAX, KUBECONFIG_FILES_M
 
 @dataclass(frozen=True, slots=True)
 class ChosenContext:
-    """What a context of a kubeconfig names; paths in `cluster` and `user` are relative to the
-    folders of the files that define them."""
+    """A context with its cluster and user. Paths in `cluster` and `user` are relative to their
+    folders."""
 
     name: str
     cluster: Mapping[str, object]
@@ -37,7 +36,7 @@ class ChosenContext:
 
 
 def default_paths(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """`KUBECONFIG`'s list without empty entries, else `~/.kube/config`."""
+    """Return the files listed in KUBECONFIG, or else `~/.kube/config`."""
     listed = [entry for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]
     if listed:
         return tuple(Path(entry).expanduser() for entry in listed[:KUBECONFIG_FILES_MAX])
@@ -48,7 +47,7 @@ def default_paths(environ: Mapping[str, str]) -> tuple[Path, ...]:
 def choose_context(
     paths: Sequence[Path], context: str | None = None
 ) -> ChosenContext | ConnectionProblem:
-    """Merge these files, which exist, and look up the context (or the current one)."""
+    """Merge the files, which must exist, and look up the context (or the current one)."""
     for path in paths:
         if (wrong := _check(path)) is not None:
             return wrong
@@ -63,7 +62,7 @@ def choose_context(
             "`kubectl config get-contexts` lists what is defined",
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        # What the package raises where a list is a string, an entry has no name, and the like.
+        # raised by the package where a list is a string, an entry has no name, and the like
         return problem(
             code.FILE_MALFORMED,
             f"{_names(paths)}: not a well-formed kubeconfig ({type(error).__name__}: {error})",
@@ -72,7 +71,7 @@ def choose_context(
 
 
 def _check(path: Path) -> ConnectionProblem | None:
-    """Everything about one file that the package would answer with a traceback."""
+    """Find everything about one file for which the package would raise an unclear exception."""
     if os.pathsep in str(path):
         return problem(
             code.FILE_UNREADABLE,
@@ -131,7 +130,7 @@ def _choose(
 
 
 def _current_context(merger: Any) -> str | None:
-    """The first file that sets it wins, as in kubectl; the package would take the last."""
+    """Return the current context: the first file that sets it wins, as in kubectl."""
     for config in merger.config_files.values():
         if config.get("current-context"):
             return str(config["current-context"])

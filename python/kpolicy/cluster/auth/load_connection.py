@@ -1,6 +1,6 @@
-"""Finds the API server and the user: from a flag, KUBECONFIG, ~/.kube/config or the pod we run in.
+"""Finds the API server and the user: a flag, KUBECONFIG, ~/.kube/config, or the pod we run in.
 
-The first source that exists decides, also when it is wrong. Fields of a kubeconfig take precedence
+The first source that exists decides, even if it is wrong. Fields of a kubeconfig take precedence
 over each other as in kubectl. Nothing here sends a request, but a credential plugin may.
 """
 
@@ -40,7 +40,7 @@ async def load_connection(
     context: str | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection | ConnectionProblem:
-    """The connection these sources give: the first that is there decides, also when it is wrong."""
+    """Return the connection that these sources describe."""
     present = _present(kubeconfig, environ)
     if present:
         chosen = choose_context(present, context)
@@ -190,7 +190,7 @@ def _tls(chosen: ChosenContext) -> TlsMaterial | ConnectionProblem:
 def _bytes_or_path(
     section: Mapping[str, object], key: str, folder: Path
 ) -> bytes | Path | ConnectionProblem | None:
-    """Inline data before a file, as in kubectl."""
+    """Return inline data, or else the path of the file, as kubectl does."""
     if data := section.get(f"{key}-data"):
         try:
             return base64.b64decode("".join(str(data).split()), validate=True)
@@ -222,7 +222,8 @@ def _authorization(
 
 
 def _impersonation(user: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Left out, we would act with more rights than the kubeconfig's owner meant."""
+    """Return the impersonation headers; without them we would have more rights than was
+    intended."""
     headers = []
     if name := user.get("as"):
         headers.append(("Impersonate-User", str(name)))

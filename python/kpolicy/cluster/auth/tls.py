@@ -1,7 +1,6 @@
-"""TLS towards the API server: which certificates, and the context made of them.
+"""TLS towards the API server: reads certificates, and reads them again when they may have changed.
 
-Owns reading of authorities and client certificates, and their renewal. Assumes PEM. Must not know
-kubeconfig syntax or sessions: whoever holds connections compares `generation`.
+Certificates and keys are PEM. Whoever holds connections compares `generation`.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class TlsSource:
 
 
 class TlsMaterial:
-    """The TLS context now in force; `refresh` makes a new one when a source changed."""
+    """The TLS context in use; `refresh` replaces it when a source has changed."""
 
     def __init__(self, source: TlsSource, context: ssl.SSLContext, read: _Read) -> None:
         self._source = source
@@ -68,11 +67,11 @@ class TlsMaterial:
 
     @property
     def generation(self) -> int:
-        """Grows when the context was replaced: connections made before use the old one."""
+        """Grows when the context is replaced; connections opened before that use the old one."""
         return self._generation
 
     def refresh(self, certificate: CertificatePair | None = None) -> ConnectionProblem | None:
-        """Read the sources again. On a problem the context in force stays in force."""
+        """Read the sources again. If there is a problem, the context in use stays in use."""
         read = _read_all(self._source, certificate)
         if isinstance(read, ConnectionProblem):
             return read
@@ -133,8 +132,8 @@ def _bytes_of(
 def _context(read: _Read, *, verify: bool) -> ssl.SSLContext | ConnectionProblem:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Cluster authorities often lack the key usage extensions that the strict check of newer Pythons
-    # asks for, and Go, which everyone else here speaks, does not ask.
+    # Many clusters' certificate authorities lack the key usage extensions that newer Pythons demand
+    # by default. Go does not demand them, and all other clients are written in Go.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not verify:
         context.check_hostname = False
@@ -167,15 +166,18 @@ def _reason(error: Exception) -> str:
 
 
 def _load_pair(context: ssl.SSLContext, pair: CertificatePair) -> None:
-    # `password` is given so that an encrypted key is an error; OpenSSL would prompt on a terminal.
+    # With a `password`, an encrypted key is an error; without one OpenSSL would prompt for it.
     with _as_path(pair.certificate) as certificate, _as_path(pair.key) as key:
         context.load_cert_chain(certificate, key, password="")
 
 
 @contextmanager
 def _as_path(content: bytes) -> Iterator[str]:
-    """A path for OpenSSL, which reads chains from files only; memory where the system can, so that
-    keys do not reach a disk and a read-only container works."""
+    """Give OpenSSL a path, as it reads chains from files only.
+
+    The file is in memory if the system can do that: keys do not reach a disk, and a read-only
+    container works.
+    """
     if hasattr(os, "memfd_create"):
         descriptor, path = os.memfd_create("kpolicy-tls"), None
     else:

@@ -1,8 +1,7 @@
 """Reads the answer to one request from the bytes of an HTTP/1.1 connection. Pure.
 
-Strict: whatever RFC 9112 does not allow is refused, and so is what two readers could take in two
-ways (a repeated Content-Length, or one beside Transfer-Encoding). Answers are not compressed, as we
-do not ask for that.
+Strict: refuses what RFC 9112 does not allow, and what two readers could understand differently (a
+repeated Content-Length, or one beside Transfer-Encoding). We do not ask for compression.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class AnswerReader:
         if head is None or status == _SWITCHING_PROTOCOLS:
             raise ValueError("the answer is not HTTP/1.1")
         headers = _headers(data[head.end() : end].decode("latin-1"))
-        if status >= 200:  # those below announce that the answer is still to come
+        if status >= 200:  # a status below 200 announces that the answer is still to come
             self.status, self.headers = status, headers
             words = self.headers.get("connection", "").lower().split(",")
             self._keeps_open = head[1] == b"1" and "close" not in map(str.strip, words)
@@ -132,7 +131,7 @@ class AnswerReader:
         return end + 2
 
     def _read_chunk(self, data: bytes, at: int) -> int:
-        """The bytes of a chunk, then the line end behind them."""
+        """Read bytes of a chunk, then the line end after it."""
         if self._left:
             return self._take(data, at)
         if len(data) - at < 2:
@@ -143,12 +142,12 @@ class AnswerReader:
         return at + 2
 
     def _read_trailer(self, data: bytes, at: int) -> int:
-        """One line behind the last chunk; trailers are checked and dropped."""
+        """Check and drop one line after the last chunk."""
         end = self._line_end(data, at, HEAD_BYTES_MAX - self._left)
         if end < 0:
             return at
         _headers(data[at - 2 : end].decode("latin-1") if end > at else "")
-        self._left += end + 2 - at  # what the trailers have taken so far
+        self._left += end + 2 - at  # the size of the trailers so far
         self.whole = end == at
         return end + 2
 
@@ -171,7 +170,7 @@ class AnswerReader:
 
 
 def _headers(lines: str) -> dict[str, str]:
-    """Fields by name in lower case; each begins with the line end before it."""
+    """Parse header fields, each with the line end before it; names become lower case."""
     headers: dict[str, str] = {}
     size = 0
     for field in _FIELD.finditer(lines):

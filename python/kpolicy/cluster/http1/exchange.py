@@ -1,7 +1,7 @@
 """One kept-alive connection for writes: sends a request and receives its answer, one at a time.
 
-`TlsStream` encrypts in one buffer that all connections share. asyncio's own TLS keeps 256 KiB for
-each connection and takes as much again for each read.
+`TlsStream` encrypts through one buffer that all connections share. asyncio's own TLS keeps 256 KiB
+for each connection and allocates as much again for each read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Stream(Protocol):
 
 
 class Exchange(asyncio.Protocol):
-    """`idle_since_s` is the loop's time at which its last answer was whole."""
+    """`idle_since_s` is the loop's time when the last answer was complete."""
 
     def __init__(self, generation: int) -> None:
-        self.generation = generation  # of the certificates that it was opened with
+        self.generation = generation  # of the certificates in use when it was opened
         self.idle_since_s = 0.0
         self.open = False
         self._stream: Stream | None = None
@@ -32,7 +32,10 @@ class Exchange(asyncio.Protocol):
         self._answer: asyncio.Future[AnswerReader] | None = None
 
     async def ask(self, request: bytes, body_bytes_max: int, timeout_s: float) -> AnswerReader:
-        """Raises OSError (TimeoutError among them) or ValueError, and is closed then."""
+        """Send a request and return its answer.
+
+        Raises OSError (also TimeoutError) or ValueError, and closes the connection then.
+        """
         assert self._stream is not None
         assert self._answer is None, "one request at a time"
         loop = asyncio.get_running_loop()
@@ -71,7 +74,7 @@ class Exchange(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         reader, answer = self._reader, self._answer
         if reader is None or answer is None or answer.done():
-            self.close()  # nothing was asked
+            self.close()  # no request was sent
             return
         try:
             reader.feed(data)
@@ -97,7 +100,8 @@ class Exchange(asyncio.Protocol):
 
 
 class TlsStream(asyncio.BufferedProtocol):
-    """Between the socket and an exchange, which is told of the connection once it is `ready`."""
+    """Encrypts between the socket and an exchange. The exchange is opened when the handshake is
+    done."""
 
     def __init__(
         self, exchange: Exchange, context: ssl.SSLContext, server_name: str, buffer: bytearray
@@ -111,7 +115,8 @@ class TlsStream(asyncio.BufferedProtocol):
         self._is_open = False
 
     async def ready(self) -> None:
-        """Raises OSError, of which `ssl.SSLError` is one; the connection is lost then."""
+        """Wait for the handshake. Raises OSError (also `ssl.SSLError`), and closes the
+        connection then."""
         try:
             await self._shaken
         except BaseException:
@@ -164,7 +169,7 @@ class TlsStream(asyncio.BufferedProtocol):
             self._send()
             return
         except ssl.SSLError as error:
-            self._send()  # the server may log why we refuse it
+            self._send()  # the server may log the reason for our refusal
             self._fail(error)
             return
         self._send()
@@ -175,14 +180,14 @@ class TlsStream(asyncio.BufferedProtocol):
     def _fail(self, error: Exception) -> None:
         if not self._shaken.done():
             self._shaken.set_exception(error)
-            self._shaken.exception()  # seen: whoever waited may have given up
+            self._shaken.exception()  # mark it as retrieved: whoever waited may have given up
 
     def _open_records(self) -> None:
         try:
             while data := self._tls.read(TLS_RECORD_BYTES_MAX):
                 self._exchange.data_received(data)
         except ssl.SSLWantReadError:
-            self._send()  # answers to what only TLS reads, such as a change of keys
+            self._send()  # answers within TLS itself, such as a change of keys
             return
         except ssl.SSLError as error:
             self._exchange.connection_lost(error)

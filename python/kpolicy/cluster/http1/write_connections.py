@@ -1,8 +1,8 @@
-"""Kept-alive connections for writes, as many as are under way at once.
+"""A pool of kept-alive connections for writes.
 
-Writes are most of what a scheduler sends, each small: they go past aiohttp, which costs several
-times as much processor time for them. Owns the pool, the text of a request, and the mapping of what
-can go wrong to `failure` values. Assumes no proxy. Must not know what the bytes mean.
+Most requests of a scheduler are small writes. They do not go through aiohttp's client, which costs
+1.6 times as much processor time for each bind (docs/dependencies.md). Proxies are not supported
+here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class WriteConnections:
             return answer
 
     def close(self) -> None:
-        """At once; requests under way end as unreachable."""
+        """Close all connections at once; requests under way end as unreachable."""
         self._closed = True
         for exchange in [*self._all]:
             exchange.close()
@@ -88,7 +88,7 @@ class WriteConnections:
     def _request(
         self, verb: str, target: str, body: bytes, headers: Mapping[str, str]
     ) -> bytes | None:
-        """None when there is a line end in it where none may be."""
+        """Return the bytes of the request; None if a header contains a line end."""
         given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
             f"{verb} {self._prefix}{target} HTTP/1.1\r\n{self._fixed}{given}"
@@ -100,7 +100,7 @@ class WriteConnections:
         return head.encode("ascii") + body
 
     def _kept(self, now_s: float) -> Exchange | None:
-        """The connection used last, if one is left that is good."""
+        """Return the connection used last that can still be used."""
         while self._idle:
             exchange = self._idle.pop()
             fresh = now_s - exchange.idle_since_s < KEEPALIVE_S
@@ -118,7 +118,7 @@ class WriteConnections:
             exchange.close()
 
     async def _open(self, timeout_s: float, left_s: float) -> Exchange | Failure:
-        """None of these failures can have shown the server the request."""
+        """Open a connection. If this fails, the server cannot have seen the request."""
         exchange = Exchange(self._generation())
         try:
             async with asyncio.timeout(max(0.0, min(CONNECT_TIMEOUT_S, left_s))):

@@ -1,8 +1,7 @@
-"""Keep a sink up to date with one resource, for ever.
+"""Keeps a sink up to date with one resource: lists it, watches it, and recovers from failures.
 
-Owns the life of list and watch: what follows a failure, back-off, and the rule that the version
-never goes back. Assumes that the sink takes differences out of a repeated list. Must not know what
-is watched. What to do next is decided by `plan`, which is pure.
+What follows each outcome is decided by `watch_plan`, which is pure. The sink works out the
+differences when a list is repeated.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from kpolicy.heartbeat import NO_PULSE, Pulse
 class InformerStatistics:
     resource: str
     synced: bool = False
-    reachable: bool = False  # whether the last list or watch was answered, so far as is known
+    reachable: bool = False  # whether the last list or watch was answered
     resource_version: str = ""
-    last_event_monotonic_ns: int = 0  # when bytes last came
+    last_event_monotonic_ns: int = 0  # when bytes last arrived
     bytes_read: int = 0
-    lists: int = 0  # lists that came to their end
-    relists: int = 0  # those after the first
+    lists: int = 0  # completed lists
+    relists: int = 0  # completed lists after the first
     reconnects: int = 0  # watches after the first
     failures: int = 0
-    last_error: str = ""  # empties when bytes come again
+    last_error: str = ""  # empty again once bytes arrive
 
 
 class Informer:
@@ -57,7 +56,7 @@ class Informer:
         self._statistics = InformerStatistics(resource.name)
         self._synced = asyncio.Event()
         self._stop = asyncio.Event()  # ends the watch under way
-        self._wanted: asyncio.Event | None = None  # set by a list that begins from now on
+        self._wanted: asyncio.Event | None = None  # set by a list that starts from now on
         self._serving: asyncio.Event | None = None  # set by the list under way
         self._watched = False
         self._pulse = NO_PULSE
@@ -66,11 +65,11 @@ class Informer:
         return self._statistics
 
     async def wait_synced(self) -> None:
-        """Until the first list is whole in the sink."""
+        """Wait until the sink has the first complete list."""
         await self._synced.wait()
 
     async def list_anew(self) -> None:
-        """Bring the whole list again: objects are to be read in another way. Until it is whole."""
+        """List again from the start, and wait until that list is complete."""
         if self._wanted is None:
             self._wanted = asyncio.Event()
         wanted = self._wanted
@@ -81,7 +80,7 @@ class Informer:
         self._pulse = pulse
         try:
             await self._run(pulse)
-        finally:  # nobody is to wait for a list that will not come
+        finally:  # nobody may wait for a list that will not come
             for waited_for in (self._wanted, self._serving):
                 if waited_for is not None:
                     waited_for.set()
@@ -146,7 +145,7 @@ class Informer:
         )
 
     def _on_open(self) -> None:
-        """Nothing may happen for a minute: that the server answers again must be seen before."""
+        """Note that the server has accepted the watch; the first event may come a minute later."""
         self._client.outages.answered(self._resource)
         self._pulse.beat()
         self._statistics = replace(self._statistics, reachable=True)
@@ -157,7 +156,7 @@ class Informer:
             self._note_bytes(size, read.resource_version)
 
     async def _pause(self, failure: Failure) -> None:
-        """Between tries of one page: as after any failure, but the list goes on."""
+        """Wait before a page is requested again, as after any failure."""
         at_least_s = (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
         wait = self._plan.backoff.failed(
             self._clock.monotonic_ns(), self._random.random(), at_least_s

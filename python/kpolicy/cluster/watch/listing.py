@@ -1,7 +1,7 @@
-"""One list, page by page, into the sink.
+"""Lists one resource, page by page, into the sink.
 
-Owns paging and the retries of one page. Assumes that the caller decides what follows: whatever ends
-a list is returned as a value. Must not know back-off or what was tried before.
+Retries single pages. Whatever ends the list is returned as a value; the caller decides what
+follows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The server listed a state older than one we have seen."""
+    """The server listed a state older than one that was already seen."""
 
     resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The list ended early; `paging` tells that pages had been read before."""
+    """The list ended early; `paging` says whether pages had been read before."""
 
     failure: Failure
     paging: bool
@@ -49,9 +49,12 @@ async def read_list(
     exactly: str = "",
     on_page: Callable[[], None] = lambda: None,
 ) -> Listed | Stale | Broken:
-    """List everything, page by page. A page that fails for the moment is asked for again after
-    `pause`: what was read is still good. `exactly` is a version that others were listed at.
-    `on_page` hears of each page that the sink has taken."""
+    """List everything, page by page.
+
+    A page that fails for a moment is requested again after `pause`; pages read before remain valid.
+    With `exactly`, the list is made at that version. `on_page` is called for each page the sink has
+    taken.
+    """
     query = resource.query() | {"limit": str(page_objects)}
     if not_older_than:
         query |= {"resourceVersion": not_older_than, "resourceVersionMatch": "NotOlderThan"}
@@ -74,7 +77,7 @@ async def read_list(
         if not read.continue_token:
             await sink.list_end(resource.name, read.resource_version)
             return Listed(read.resource_version, size)
-        # The token carries the version; the API refuses both together.
+        # the token contains the version; the API server refuses both together
         query.pop("resourceVersion", None)
         query.pop("resourceVersionMatch", None)
         query["continue"] = read.continue_token

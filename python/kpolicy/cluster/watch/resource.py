@@ -12,8 +12,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What is listed and watched. `name` is what the sink and people call it, `granted_by` the role
-    that should allow it."""
+    """What is listed and watched. `name` is used by the sink and in messages; `granted_by` is
+    the role that should grant access to it."""
 
     name: str
     path: str
@@ -30,17 +30,17 @@ class Resource:
         return query
 
 
-_DIGITS_MAX = 20  # they are unsigned 64 bit
+_DIGITS_MAX = 20  # versions are unsigned 64-bit integers
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether `version` is certainly older; empty or not numeric is never certain."""
+    """Whether `version` is certainly older. An empty or non-numeric version is never certain."""
     left, right = _number(version), _number(than)
     return left is not None and right is not None and left < right
 
 
 def newer_of(seen: str, reported: str) -> str:
-    """What to resume from: never goes back, and nothing reported changes nothing."""
+    """Return the version to resume from. It never goes back; an empty version changes nothing."""
     return seen if not reported or is_older(reported, seen) else reported
 
 
@@ -51,7 +51,7 @@ def _number(version: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """The Status in an ERROR event, or one that came instead of a list."""
+    """The Status of an ERROR event, or one that came instead of a list."""
 
     code: int
     reason: str
@@ -60,8 +60,8 @@ class WatchStatus:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """`status`: it is not a whole page of the list that was asked for; what could be read is kept,
-    and the list must begin anew."""
+    """What a list page says besides its objects. With a `status` the list is incomplete and must
+    start again."""
 
     continue_token: str
     resource_version: str
@@ -71,17 +71,17 @@ class PageRead:
 
 @dataclass(frozen=True, slots=True)
 class LinesRead:
-    """`resource_version`: the newest in these lines, bookmarks included; empty if none had one."""
+    """`resource_version`: the newest in these lines, bookmarks included; empty if there is none."""
 
     resource_version: str
     status: WatchStatus | None = None
 
 
 class Sink(Protocol):
-    """One list at a time per resource; calls for one resource never overlap.
+    """Takes the bytes of lists and watches. Calls for one resource never overlap.
 
-    A `list_begin` while a list is open drops what the open one has named so far. What a finished
-    list has not named is gone at `list_end`.
+    A `list_begin` while a list is open drops what the open list has named. Objects that a completed
+    list has not named are deleted at `list_end`.
     """
 
     async def list_begin(self, resource: str) -> None: ...
@@ -91,4 +91,4 @@ class Sink(Protocol):
     async def list_end(self, resource: str, resource_version: str) -> None: ...
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        """Whole lines of a watch."""
+        """Take complete lines of a watch."""

@@ -1,8 +1,7 @@
-"""Who is in the cluster, by the API server: its nodes, and a few words of each pod.
+"""Lists the nodes and pods of the cluster, for those who compare them with our own state.
 
-Owns the reading of lists for those who compare. It reads JSON by itself, apart from the decoder of
-the engine: a slip of that one must not hide behind itself. Pages are read in a thread, so that the
-loop goes on. Must not know what is compared.
+It reads JSON without the engine's decoder, so that a mistake of the decoder does not hide itself.
+Pages are read in a thread, so that the loop is not blocked.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 
 @dataclass(frozen=True, slots=True)
 class RosterPod:
-    """`node` and `nominated` are empty where the API server names none."""
+    """A pod. `node` and `nominated` are empty if the API server names none."""
 
     key: str
     node: str = ""
@@ -70,8 +69,8 @@ class _Pages:
 
 
 async def read_roster(client: ApiClient, nodes: Resource, pods: Resource) -> Roster | str:
-    """Both lists, or why they could not be had. A page that fails is not asked for again: whoever
-    compares can do so once more."""
+    """Return both lists, or the reason why that failed. Pages that fail are not requested again:
+    the caller can compare later."""
     read: list[_Pages] = []
     for resource in (nodes, pods):
         sink = _Pages()

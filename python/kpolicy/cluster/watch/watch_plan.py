@@ -1,8 +1,4 @@
-"""What an informer does next: list, watch or wait.
-
-Owns the decision after every end of a list or a watch. Pure: time and chance are arguments, nothing
-is asked. Must not know how requests are made.
-"""
+"""Decides what an informer does next: list, watch or wait. Pure: time and chance are arguments."""
 
 from __future__ import annotations
 
@@ -36,7 +32,8 @@ _PAGE_GROWTH = 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`list_latest`: list at "", the newest state there is, rather than no older than was seen."""
+    """The next step of an informer. With `list_latest` it lists the newest state ("") instead of
+    any state that is not older than what was seen."""
 
     list_needed: bool = True
     list_latest: bool = True
@@ -44,12 +41,12 @@ class Plan:
     page_objects: int = LIST_PAGE_OBJECTS
     wait_s: float = 0.0
     error: str = ""
-    failure: Failure | None = None  # that the error tells of, if it is one
+    failure: Failure | None = None  # the failure that `error` describes, if it was one
     backoff: Backoff = field(default_factory=Backoff)
-    watch_failures: int = 0  # in a row, without a byte
-    too_large: int = 0  # in a row
-    stale_lists: int = 0  # in a row
-    refusals: int = 0  # in a row
+    watch_failures: int = 0  # consecutive, without a byte received
+    too_large: int = 0  # consecutive
+    stale_lists: int = 0  # consecutive
+    refusals: int = 0  # consecutive
 
     @property
     def refuse_stale(self) -> bool:
@@ -61,7 +58,7 @@ class Plan:
 
 
 def listing_anew(plan: Plan) -> Plan:
-    """The list again, from no older than what was seen, and at once."""
+    """Plan another list at once, of a state not older than what was seen."""
     return replace(plan, list_needed=True, wait_s=0.0)
 
 
@@ -98,7 +95,7 @@ def _after_broken_list(
         if plan.page_objects > LIST_PAGE_OBJECTS_MIN:
             return replace(plan, page_objects=plan.page_objects // 2, wait_s=0.0)
     elif isinstance(failure, Status) and failure.code == GONE:
-        # A continue token outlived by compaction: with larger pages the next list is quicker.
+        # Compaction was faster than the list: with larger pages the next list is quicker.
         larger = min(LIST_PAGE_OBJECTS_MAX, plan.page_objects * _PAGE_GROWTH)
         plan = replace(plan, list_latest=True, page_objects=larger if paging else plan.page_objects)
     elif isinstance(failure, Status) and failure.code == GATEWAY_TIMEOUT:
@@ -109,7 +106,7 @@ def _after_broken_list(
 def after_watch(
     plan: Plan, outcome: Watched, lasted_ns: int, monotonic_ns: int, chance: float
 ) -> Plan:
-    """`plan` is the one that the watch was begun with."""
+    """Return the plan after a watch; `plan` is the one in force when it began."""
     version = newer_of(plan.resource_version, outcome.resource_version)
     plan = replace(plan, wait_s=0.0, error="", failure=None, resource_version=version)
     if outcome.bytes_read and outcome.status is None:
@@ -140,7 +137,7 @@ def _after_broken_watch(plan: Plan, failure: Failure, monotonic_ns: int, chance:
             return _after_failure(plan, failure, monotonic_ns, chance)
         if failure.code == GATEWAY_TIMEOUT:
             return _after_failure(_too_large(plan), failure, monotonic_ns, chance)
-    # Neither a server that is away nor one that is busy says anything against our version.
+    # A server that is away or busy does not mean that our version is wrong.
     away = isinstance(failure, Unreachable) and failure.cause is not Cause.OVERSIZED
     busy = isinstance(failure, Status) and failure.code == TOO_MANY_REQUESTS
     if isinstance(failure, Status | Unreachable) and not away and not busy:
@@ -155,7 +152,7 @@ def _after_broken_watch(plan: Plan, failure: Failure, monotonic_ns: int, chance:
 
 
 def _too_large(plan: Plan) -> Plan:
-    """The server answered that our version is in its future: it lags, or was restored."""
+    """The server says that our version is in its future: it lags, or was restored from a backup."""
     if plan.too_large + 1 < TOO_LARGE_TRIES_MAX:
         return replace(plan, too_large=plan.too_large + 1)
     return replace(plan, too_large=0, list_needed=True, list_latest=True)

@@ -1,4 +1,4 @@
-"""One watch, from the request to its end: passes whole lines to the sink and ends a silent watch.
+"""One watch, from request to end: passes complete lines to the sink and ends a silent watch.
 
 Whatever ends a watch is returned as a value; the caller decides what follows.
 """
@@ -24,10 +24,10 @@ from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, WatchStatu
 class End(StrEnum):
     """Why a watch is over."""
 
-    CLOSED = "closed"  # the server ended it: its time was up, or it is restarting
+    CLOSED = "closed"  # by the server: the time was up, or it restarts
     SILENT = "silent"
     FAILED = "failed"  # not opened, broken off, or a line without end
-    STATUS = "status"  # the server said so in the stream
+    STATUS = "status"  # by an ERROR event
     STOPPED = "stopped"  # by us
 
 
@@ -61,7 +61,7 @@ class _Progress:
     """The state of a watch under way, as its guard sees it."""
 
     last_byte_ns: int
-    is_reading: bool = True  # False while the sink works: that is not the server's silence
+    is_reading: bool = True  # False while the sink works: the server is not silent then
     ended_by_us: End | None = None
 
 
@@ -112,7 +112,7 @@ async def read_watch(
                 progress.last_byte_ns, progress.is_reading = clock.monotonic_ns(), True
 
         async def close_early() -> NoReturn:
-            """The stream is closed and `read` ends by that: the sink's work is not cut short."""
+            """Close the stream, so that `read` ends; the sink's work is not interrupted."""
             progress.ended_by_us = await _stopped_or_silent(progress, clock, stop)
             stream.close()
             await asyncio.Future[NoReturn]()
@@ -121,8 +121,8 @@ async def read_watch(
 
 
 async def _stopped_or_silent(progress: _Progress, clock: Clock, stop: asyncio.Event) -> End:
-    """Wait until the watch is stopped, or the server was silent for too long. Costs nothing for
-    each chunk."""
+    """Wait until the watch is stopped or the server was silent for too long. Does no work per
+    chunk."""
     left_s = WATCH_SILENCE_S
     while left_s > 0:
         async with clock.move_on_after(left_s) as quiet:
@@ -135,7 +135,7 @@ async def _stopped_or_silent(progress: _Progress, clock: Clock, stop: asyncio.Ev
 
 
 class LineSplitter:
-    """Feed chunks, get whole lines (one or many, each with its line end) or nothing yet."""
+    """Splits chunks into complete lines, with the fewest copies."""
 
     def __init__(self, line_bytes_max: int = WATCH_LINE_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max
@@ -144,12 +144,12 @@ class LineSplitter:
 
     @property
     def held_bytes(self) -> int:
-        """The beginning of a line whose end has not come."""
+        """The size of the line that is not complete yet."""
         return self._held
 
     @property
     def overflowed(self) -> bool:
-        """Whether the line that is coming is longer than any line may be."""
+        """Whether the incomplete line is longer than any line may be."""
         return self._held > self._line_bytes_max
 
     def feed(self, chunk: bytes) -> bytes:

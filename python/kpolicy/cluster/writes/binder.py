@@ -30,8 +30,8 @@ from kpolicy.cluster.writes.conventions import in_doubt_until_ns, pod_path, serv
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`uid` makes it hold for this very pod and not for one recreated under its name.
-    `annotations` are merged into the pod by the API server, in the same write."""
+    """`uid`: the bind holds for this pod only, not for a new pod of the same name. The API
+    server merges `annotations` into the pod in the same write."""
 
     namespace: str
     name: str
@@ -42,12 +42,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The API server has written it now."""
+    """This request bound the pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyOurs:
-    """The pod is on our node: an earlier try, or a twin of ours, had written it."""
+    """The pod is on our node already: an earlier try, or another replica of ours, bound it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class TakenByOther:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The pod does not exist any more, is being deleted, or is another one of that name."""
+    """The pod was deleted, is being deleted, or was replaced by another pod of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The pod changed (gates, version): what we decided on is no longer so."""
+    """The pod changed (scheduling gates, resource version): our decision no longer holds."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """401, 403, 400, 422, 413: repeating it would not help."""
+    """Rejected with 400, 401, 403, 413 or 422: trying again would not help."""
 
     code: int
     message: str
@@ -77,8 +77,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have been written, or be written yet. A read that begins after `until_ns` (monotonic)
-    and shows the pod on no node tells that it was not. It may be sent so often again."""
+    """The bind may have been written, or may still be.
+
+    A read that begins after `until_ns` (monotonic) and shows no node proves that it was not
+    written. It may be sent `sends_left` times more.
+    """
 
     failure: Failure
     until_ns: int
@@ -87,7 +90,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Overloaded:
-    """Not written, for a server that is busy, failing or away."""
+    """Not written, as the server is busy, failing or away."""
 
     retry_after_s: float
     message: str
@@ -100,14 +103,14 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Someone else was to bind it, and did not."""
+    """An extender was to bind the pod, and did not."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class PodUnreadable:
-    """The pod could not be read, or what was read is no pod."""
+    """The pod could not be read, or the response is not a pod."""
 
 
 SettledOutcome: TypeAlias = (
@@ -121,7 +124,7 @@ _OTHER_UID = re.compile(r"UID in precondition")
 
 
 def binding_body(binding: Binding) -> bytes:
-    """The Binding as JSON, written directly: no dictionaries on the way of every pod."""
+    """Return the Binding as JSON. It is written directly, as this runs for every pod."""
     text = encode_basestring_ascii
     annotations = ""
     if binding.annotations:
@@ -135,7 +138,8 @@ def binding_body(binding: Binding) -> bytes:
 
 
 def conflict_outcome(binding: Binding, message: str) -> BindOutcome:
-    """What a 409 means; kubernetes gives every reason the same code and reason."""
+    """Return what a 409 means. Kubernetes gives every cause the same code and reason, so the
+    message decides."""
     if assigned := _ASSIGNED.search(message):
         node = assigned[1]
         return AlreadyOurs() if node == binding.node else TakenByOther(node)
@@ -145,8 +149,7 @@ def conflict_outcome(binding: Binding, message: str) -> BindOutcome:
 
 
 def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | None:
-    """What the pod of that name, as the API server has it, tells of a bind whose answer was lost;
-    None: it is on no node as yet."""
+    """Return what the pod shows about a bind whose response was lost; None: it has no node yet."""
     try:
         document = json.loads(pod)
         metadata, spec = document["metadata"], document.get("spec", {})
@@ -164,12 +167,12 @@ def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | No
 _CREATED = 201
 _NOT_FOUND = 404
 _CONFLICT = 409
-# These hold whatever became of an earlier try: a pod is bound once, and never unbound.
+# Final whatever became of an earlier try: a pod is bound once, and never unbound.
 _SETTLED = (Bound, AlreadyOurs, TakenByOther, Gone)
 
 
 class Binder:
-    """`fence` is true while we may act; without leader election, always."""
+    """`fence` is True while we may act as leader; always, without leader election."""
 
     def __init__(
         self,
@@ -186,8 +189,11 @@ class Binder:
         self._query = {"timeout": server_timeout(timeout_s)}
 
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
-        """Where one try may have been written, nothing that another came to is the end: only the
-        API server's word on the pod is."""
+        """Bind the pod, with retries.
+
+        If one try may have been written, the result of a later try is not final: only the API
+        server's record of the pod is.
+        """
         outcome: BindOutcome = Fenced()
         doubt: Unknown | None = None
         for attempt in range(1, BIND_TRIES_MAX + 1):
@@ -217,8 +223,11 @@ class Binder:
         *,
         may_send: bool = True,
     ) -> BindOutcome:
-        """What became of a bind in doubt, or that nobody knows yet. Sent again it holds for the
-        same pod and node, so that twice is once, and an answer to either is an end to both."""
+        """Find out what became of a bind in doubt; return the doubt if that is still unknown.
+
+        The bind may be sent again: it is for the same pod and node, and a response to either
+        request settles both.
+        """
         began_ns = self._clock.monotonic_ns()
         seen = await self._seen(binding)
         if isinstance(seen, PodUnreadable):
@@ -235,7 +244,7 @@ class Binder:
         return outcome if isinstance(outcome, _SETTLED) else doubt
 
     async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
-        """One try; `Overloaded`: it was not written and may be tried again."""
+        """Send the bind once. `Overloaded` means that it was not written and may be sent again."""
         path = f"{pod_path(binding.namespace, binding.name)}/binding"
         answer = await self._client.request(
             "POST",
@@ -256,7 +265,7 @@ class Binder:
         return _refusal(binding, answer)
 
     async def _seen(self, binding: Binding) -> BindOutcome | PodUnreadable | None:
-        """What the pod itself tells, read from etcd; None: it is on no node as yet."""
+        """Return what the pod itself shows, read from etcd; None: it has no node yet."""
         for attempt in range(1, SETTLE_TRIES_MAX + 1):
             answer = await self._client.request(
                 "GET", pod_path(binding.namespace, binding.name), timeout_s=SETTLE_TIMEOUT_S
@@ -273,7 +282,7 @@ class Binder:
 
 
 def _refusal(binding: Binding, failure: Failure) -> BindOutcome:
-    """What a request came to that was not written."""
+    """Return the outcome of a request that was not written."""
     if isinstance(failure, Status):
         if failure.code == _CONFLICT:
             return conflict_outcome(binding, failure.message)
@@ -288,7 +297,7 @@ def _refusal(binding: Binding, failure: Failure) -> BindOutcome:
 
 
 def _longer(one: Unknown | None, other: Unknown) -> Unknown:
-    """Both may be written yet."""
+    """Combine two doubts: either request may still be written."""
     if one is None:
         return other
     return replace(other, until_ns=max(one.until_ns, other.until_ns))

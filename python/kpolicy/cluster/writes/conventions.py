@@ -1,5 +1,4 @@
-"""What all writes share: the path of a pod, times as the API writes them, and how long a write
-whose answer was lost may still take effect. Pure: time is an argument.
+"""What all writes share: paths, times, and how long an unanswered write may still take effect.
 
 The API server honours `?timeout=` of every request that is not a watch, counted from when it read
 the request's head. When that deadline passes, it cancels its own request to etcd, which may already
@@ -29,19 +28,21 @@ _UNAVAILABLE: Final = 503
 
 
 def server_timeout(timeout_s: float) -> str:
-    """What to ask the API server to give up after, as the value of `timeout`."""
+    """Return the deadline to request from the API server, as the value of `timeout`."""
     return f"{timeout_s * SERVER_TIMEOUT_SHARE:g}s"
 
 
 def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
-    """Until when a write may still be made that came back with this; 0: it is not made."""
+    """Return until when a failed write may still take effect; 0: it will not."""
     seconds = UNANSWERED_IN_DOUBT_S
     if isinstance(failure, Status):
-        # Refused, or told to come again: it was not begun.
+        # Rejected, or told to come again: the API server did not start it.
         is_put_off = failure.code == _UNAVAILABLE and failure.retry_after_s is not None
         if not failure.transient or failure.code == _TOO_MANY or is_put_off:
             return 0
-        if failure.reason:  # the API server's own words, not those of a proxy before it
+        if (
+            failure.reason
+        ):  # with a reason the response is the API server's own, not that of a proxy before it
             seconds = ANSWERED_IN_DOUBT_S
     elif not failure.sent:
         return 0
@@ -66,7 +67,7 @@ def api_micro_time(now_ns: int) -> str:
 
 
 def pod_path(namespace: str, name: str) -> str:
-    # Names of the API are safe as they are; what is not a name must still not become a path.
+    # Valid names are safe in a path. A name that is not valid must not become another path.
     if not (_SAFE_NAME.match(namespace) and _SAFE_NAME.match(name)):
         namespace, name = quote(namespace, safe=""), quote(name, safe="")
     return f"/api/v1/namespaces/{namespace}/pods/{name}"

@@ -34,7 +34,7 @@ from kpolicy.heartbeat import NO_PULSE, Pulse
 
 @dataclass(slots=True)
 class Series:
-    """One Event object and how often what it tells has happened."""
+    """An Event object, and how often its occurrence was repeated."""
 
     key: Hashable
     namespace: str
@@ -51,7 +51,7 @@ class Series:
 
 
 class SeriesMemory:
-    """The least recently seen are forgotten beyond the bound."""
+    """Remembers recent events. Beyond the limit, the least recently seen are forgotten."""
 
     def __init__(self, series_max: int = EVENT_SERIES_MAX) -> None:
         self._series_max = series_max
@@ -62,7 +62,8 @@ class SeriesMemory:
         return len(self._series)
 
     def seen(self, key: Hashable, monotonic_ns: int, wall_ns: int) -> Series | None:
-        """Count another occurrence; None when there is no running series, so a new Event is due."""
+        """Count an occurrence; None if there is no current series, so that a new Event is
+        needed."""
         series = self._series.get(key)
         if series is None or monotonic_ns - series.last_seen_ns > EVENT_SERIES_S * NANOSECONDS:
             return None
@@ -83,11 +84,11 @@ class SeriesMemory:
             self.forgotten += 1
 
     def end(self, key: Hashable) -> None:
-        """The Event was not written, or is gone: the next occurrence begins anew."""
+        """Forget a series whose Event was not written or no longer exists."""
         self._series.pop(key, None)
 
     def worth_writing(self, series: Series, monotonic_ns: int) -> bool:
-        """The first repetition at once, so that people see it repeats; then once in a while."""
+        """Whether to write the count: at the first repetition, then at most once a period."""
         return series.unwritten and (
             series.written_count == 1
             or monotonic_ns - series.last_write_ns >= EVENT_SERIES_WRITE_S * NANOSECONDS
@@ -97,7 +98,7 @@ class SeriesMemory:
         series.written_count, series.last_write_ns = series.count, monotonic_ns
 
     def due(self, monotonic_ns: int) -> Iterator[Series]:
-        """Series whose count should be written now; those that have ended are forgotten after."""
+        """Yield series whose count should be written; forget those that have ended."""
         for key, series in list(self._series.items()):
             ended = monotonic_ns - series.last_seen_ns > EVENT_SERIES_S * NANOSECONDS
             if series.unwritten and (ended or self.worth_writing(series, monotonic_ns)):
@@ -113,7 +114,7 @@ _ELLIPSIS = b" ..."
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an event is about."""
+    """The object that an event is about."""
 
     namespace: str
     name: str
@@ -124,8 +125,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something to tell. `controller` is the profile's schedulerName. What happens to an object
-    once only (`once`) is not remembered for a series."""
+    """Something that happened. `controller` is the profile's schedulerName. With `once`, it can
+    happen to an object only once, and no series is remembered."""
 
     regarding: Reference
     kind: Literal["Normal", "Warning"]
@@ -146,7 +147,7 @@ class _NewEvent:
 
 
 class EventRecorder:
-    """`instance` tells replicas apart (reportingInstance). Run it as a task."""
+    """Run it as a task. `instance` distinguishes replicas (reportingInstance)."""
 
     def __init__(self, client: ApiClient, clock: Clock, instance: str) -> None:
         self._client = client
@@ -168,11 +169,11 @@ class EventRecorder:
         )
 
     def record(self, occurrence: Occurrence) -> None:
-        """Tell it, or count it; never waits."""
+        """Queue an event, or count it in its series; never waits."""
         now_ns, wall_ns = self._clock.monotonic_ns(), self._clock.now_ns()
         key: Hashable = None
         if not occurrence.once:
-            key = hash(occurrence)  # notes may be long, and thousands are remembered
+            key = hash(occurrence)  # a hash, since notes may be long and thousands are remembered
             series = self._memory.seen(key, now_ns, wall_ns)
             if series is not None:
                 if self._memory.worth_writing(series, now_ns):
@@ -185,7 +186,7 @@ class EventRecorder:
             self._memory.begin(key, namespace, name, now_ns, wall_ns)
 
     def give_way(self, while_: Callable[[], bool]) -> None:
-        """Take next to nothing of the API server while that holds."""
+        """Use a single worker while `while_` returns True."""
         self._outbox.gives_way = while_
 
     def statistics(self) -> OutboxStatistics:
@@ -221,12 +222,14 @@ class EventRecorder:
                 content_type=MERGE_PATCH,
             )
             if isinstance(answer, Status) and answer.code == _NOT_FOUND:
-                self._memory.end(item.key)  # outlived its hour in etcd: the next one is a new Event
+                self._memory.end(
+                    item.key
+                )  # the Event expired in etcd after an hour: the next one is a new Event
             return isinstance(answer, Response)
         path = _path(event_namespace(item.occurrence.regarding))
         body = event_body(item.occurrence, item.name, item.wall_ns, self._instance)
         answer = await write(self._client, self._clock, "POST", path, body, content_type=JSON)
-        # A conflict is our own earlier try whose answer was lost: names are not used twice.
+        # names are unique: a conflict is our own earlier try whose response was lost
         if isinstance(answer, Response) or (
             isinstance(answer, Status) and answer.code == _CONFLICT
         ):
@@ -241,18 +244,18 @@ def _path(namespace: str) -> str:
 
 
 def event_namespace(regarding: Reference) -> str:
-    """Events about what has no namespace are in `default`."""
+    """Return the namespace of an event: `default` for objects without one."""
     return regarding.namespace or "default"
 
 
 def event_name(object_name: str, stamp: int) -> str:
-    """`<object>.<hex>`, a valid subdomain however long the object's name is."""
+    """Return `<object>.<hex>`: a valid name however long the object's name is."""
     suffix = f".{stamp:x}"
     return object_name[: NAME_BYTES_MAX - len(suffix)].rstrip("-.") + suffix
 
 
 def cut_note(note: str) -> str:
-    """At most as many bytes as the API takes, cut as kube-scheduler cuts."""
+    """Shorten a note to what the API accepts, as kube-scheduler does."""
     raw = note.encode("utf-8", "replace")
     if len(raw) <= EVENT_NOTE_BYTES_MAX:
         return raw.decode()
@@ -260,7 +263,7 @@ def cut_note(note: str) -> str:
 
 
 def cut_utf8(text: str, bytes_max: int) -> str:
-    """The longest beginning within so many bytes, without half a character at its end."""
+    """Return the longest prefix of so many bytes that does not split a character."""
     return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
 
 

@@ -29,7 +29,8 @@ from kpolicy.cluster.writes.conventions import api_time, in_doubt_until_ns, pod_
 from kpolicy.cluster.writes.pod_status import FIRST_GENERATION, generation_of
 
 _NOT_FOUND = 404
-# How the API server says that the uid is another: of a deletion in two ways, and of a patch.
+# How the API server says that the uid belongs to another pod: to a deletion (in two ways) and a
+# patch.
 _OTHER_UID = (
     (409, "UID in precondition"),
     (409, "UID in the precondition"),
@@ -39,8 +40,8 @@ _OTHER_UID = (
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """`uid` makes it hold for this very pod and not for one recreated under its name. `message` is
-    what the pod's condition says of the reason."""
+    """`uid`: the eviction holds for this pod only, not for a new pod of the same name. `message`
+    is the reason in the pod's condition."""
 
     namespace: str
     name: str
@@ -54,22 +55,22 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """The API server has deleted it, or begun to: its time to end runs."""
+    """The API server has deleted the pod, or its grace period has begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyGone:
-    """It does not exist any more; what has its name is another pod."""
+    """The pod no longer exists; a pod of that name is another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyLeaving:
-    """Somebody else was sooner: its time to end is not ours to set, and runs."""
+    """Another client deleted the pod first: its grace period is running."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotEvicted:
-    """Refused, or given up after tries; `code` 0: no answer, so that it may have been written."""
+    """Rejected, or given up after retries. `code` 0: no response, so it may have been written."""
 
     code: int
     message: str
@@ -84,8 +85,11 @@ EvictionOutcome: TypeAlias = Evicted | AlreadyGone | AlreadyLeaving | NotEvicted
 
 
 def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
-    """The condition that kube-scheduler writes first, so that what owns the pod knows why it ends.
-    The uid makes the API server refuse it for another pod of that name; the generation is its."""
+    """Return the patch that sets the condition DisruptionTarget, so that the owner knows the
+    reason.
+
+    The API server rejects it for another pod of the same name, because of the uid.
+    """
     text = encode_basestring_ascii
     return (
         f'{{"metadata":{{"uid":{text(eviction.uid)}}},"status":{{"conditions":['
@@ -96,8 +100,11 @@ def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
 
 
 def deletion_body(eviction: Eviction) -> bytes:
-    """With the pod's own grace period. The uid is the only precondition: a resource version would
-    make every heartbeat of the pod's kubelet a conflict."""
+    """Return DeleteOptions with the pod's own grace period.
+
+    The uid is the only precondition: with a resource version, every status update by the kubelet
+    would be a conflict.
+    """
     return (
         '{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":'
         f"{encode_basestring_ascii(eviction.uid)}}}}}"
@@ -111,7 +118,7 @@ class PodEnding:
 
 
 def pod_ending(body: bytes) -> PodEnding | None:
-    """Which pod an answer shows, and whether its deletion has begun; None: it shows no pod."""
+    """Return the pod's uid and whether it is being deleted; None if the body is not a pod."""
     try:
         metadata = json.loads(body)["metadata"]
         return PodEnding(str(metadata["uid"]), bool(metadata.get("deletionTimestamp")))
@@ -120,7 +127,7 @@ def pod_ending(body: bytes) -> PodEnding | None:
 
 
 def is_of_api(body: bytes) -> bool:
-    """A pod, or a Status; not what a proxy says in the API server's stead."""
+    """Whether the body is an API object or a Status, and not the response of a proxy."""
     try:
         return bool(json.loads(body)["kind"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -128,7 +135,7 @@ def is_of_api(body: bytes) -> bool:
 
 
 def is_of_another(code: int, message: str) -> bool:
-    """Whether a refusal says that this very pod is not there."""
+    """Whether a rejection says that this pod is gone."""
     return code == _NOT_FOUND or any(
         code == own_code and text in message for own_code, text in _OTHER_UID
     )
@@ -142,7 +149,7 @@ _QUERY = {"timeout": server_timeout(EVICT_TIMEOUT_S)}
 
 @dataclass(frozen=True, slots=True)
 class _InDoubt:
-    """It may be done until then (monotonic); `otherwise` if it was not."""
+    """The write may still take effect until then (monotonic); if it does not, `otherwise` holds."""
 
     otherwise: NotEvicted
     until_ns: int
@@ -150,11 +157,11 @@ class _InDoubt:
 
 @dataclass(frozen=True, slots=True)
 class _There:
-    """The pod is there, and stays as far as is known."""
+    """The pod exists, and is not being deleted as far as we know."""
 
 
 class Evictor:
-    """`fence` is true while we may act; without leader election, always."""
+    """`fence` is True while we may act as leader; always, without leader election."""
 
     def __init__(
         self, client: ApiClient, clock: Clock, fence: Callable[[], bool] = lambda: True
@@ -166,7 +173,7 @@ class Evictor:
     async def evict(self, eviction: Eviction) -> EvictionOutcome:
         path = pod_path(eviction.namespace, eviction.name)
         told = await self._tell(path, eviction)
-        if isinstance(told, _InDoubt):  # a condition that is written late ends nobody
+        if isinstance(told, _InDoubt):  # a condition that is written late does no harm
             return told.otherwise
         if not isinstance(told, Response):
             return told
@@ -180,7 +187,8 @@ class Evictor:
     async def _tell(
         self, path: str, eviction: Eviction
     ) -> Response | AlreadyGone | NotEvicted | EvictionFenced | _InDoubt:
-        """Once more where the answer shows a pod of another generation than pods begin with."""
+        """Write the condition; once more if the response shows another generation than pods
+        start with."""
         now_ns, generation = self._clock.now_ns(), FIRST_GENERATION
         for _ in range(2):
             body = disruption_body(eviction, now_ns, generation)
@@ -215,8 +223,10 @@ class Evictor:
         return _InDoubt(outcome, doubted_until_ns) if doubted_until_ns else outcome
 
     async def _learn(self, eviction: Eviction, doubt: _InDoubt) -> EvictionOutcome:
-        """Until it goes, or no deletion of ours is under way any more. It is sent again meanwhile:
-        whichever comes through, it goes once."""
+        """Wait until the pod goes, or until no deletion of ours can still take effect.
+
+        The deletion is sent again meanwhile; whichever request arrives, the pod is deleted once.
+        """
         until_ns, sends_left, wait_s = doubt.until_ns, EVICT_SENDS_IN_DOUBT_MAX, EVICT_LOOK_S
         path, body = pod_path(eviction.namespace, eviction.name), deletion_body(eviction)
         while True:
@@ -256,7 +266,7 @@ def _is_ending(body: bytes) -> bool:
 
 
 def _seen(eviction: Eviction, answer: Response | Failure) -> Evicted | AlreadyGone | _There | None:
-    """What a read of the pod tells; None: nobody can tell now."""
+    """Return what a read of the pod shows; None if it shows nothing."""
     if isinstance(answer, Status) and answer.code == _NOT_FOUND:
         return AlreadyGone()
     read = pod_ending(answer.body) if isinstance(answer, Response) else None
@@ -268,7 +278,7 @@ def _seen(eviction: Eviction, answer: Response | Failure) -> Evicted | AlreadyGo
 
 
 def _patience(failure: Failure, attempt: int) -> float | None:
-    """How long to wait before the next try; None where none would help."""
+    """Return how long to wait before the next try; None if another try would not help."""
     wait_s = EVICT_RETRY_S * 2 ** (attempt - 1)
     if isinstance(failure, Status):
         if not (failure.transient or failure.code == _CONFLICT):

@@ -1,8 +1,7 @@
-"""Writes that may be late or lost, but never in the way.
+"""A bounded queue of writes that may be late or lost, with workers of its own.
 
-Owns a bounded queue with workers of its own: `offer` returns at once, what does not fit is dropped
-and counted, a newer item replaces a waiting one of the same key, and two of one key are never under
-way together. While `gives_way` says so there is one worker. Must not know what is written.
+`offer` returns at once; what does not fit is dropped and counted. A newer item replaces a waiting
+one of the same key, and two items of one key are never sent at the same time.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ class OutboxStatistics:
     waiting: int
     under_way: int
     written: int
-    dropped: int  # did not fit
-    replaced: int  # overtaken by a newer one while waiting
-    failed: int  # tried, and given up
+    dropped: int  # dropped: the queue was full
+    replaced: int  # replaced by a newer one while waiting
+    failed: int  # given up after retries
 
 
 class Outbox(Generic[Item]):
-    """`send` gives whether the item was written; it does not raise."""
+    """`send` returns whether the item was written, and does not raise. While `gives_way` returns
+    True, one worker runs."""
 
     def __init__(
         self, send: Callable[[Item], Awaitable[bool]], *, capacity: int, workers: int
@@ -42,18 +42,18 @@ class Outbox(Generic[Item]):
         self._capacity = capacity
         self._workers = workers
         self.gives_way: Callable[[], bool] = lambda: False
-        # Ordered, for taking the first of a plain dict again and again is quadratic.
+        # an OrderedDict: taking the first item of a plain dict again and again is quadratic
         self._waiting: OrderedDict[str, Item] = OrderedDict()
         self._under_way: set[str] = set()
         self._group: asyncio.TaskGroup | None = None
         self._active = 0
-        self._asked: dict[str, asyncio.Event] = {}  # keys whose rest somebody waits for
-        self._rested = asyncio.Event()  # a worker found nothing more to do
+        self._asked: dict[str, asyncio.Event] = {}  # keys that `at_rest` waits for
+        self._rested = asyncio.Event()  # a worker found no more work
         self._written = self._dropped = self._replaced = self._failed = 0
         self._pulse = NO_PULSE
 
     def offer(self, key: str, item: Item, *, urgent: bool = False) -> bool:
-        """Queue it, before all others if it is urgent; false when it was dropped instead."""
+        """Queue an item, first if it is urgent; False if it was dropped."""
         if key in self._waiting:
             self._replaced += 1
         elif len(self._waiting) >= self._capacity:
@@ -66,16 +66,16 @@ class Outbox(Generic[Item]):
         return True
 
     def withdraw(self, key: str) -> None:
-        """Forget an item that waits; one under way goes on."""
+        """Remove a waiting item; one being sent is not stopped."""
         self._waiting.pop(key, None)
         self._rest(key)
 
     def waiting(self, key: str) -> Item | None:
-        """What waits to be written under that key."""
+        """Return the item of that key that waits."""
         return self._waiting.get(key)
 
     async def at_rest(self, key: str) -> None:
-        """Until nothing of that key waits or is under way. `run` must be running."""
+        """Wait until no item of that key waits or is being sent. `run` must be running."""
         while key in self._waiting or key in self._under_way:
             await self._asked.setdefault(key, asyncio.Event()).wait()
 
@@ -90,7 +90,7 @@ class Outbox(Generic[Item]):
         )
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
-        """Work until cancelled."""
+        """Send items until cancelled."""
         self._pulse = pulse
         pulse.rest(self._has_work)
         async with asyncio.TaskGroup() as group:
@@ -100,7 +100,8 @@ class Outbox(Generic[Item]):
             await asyncio.get_running_loop().create_future()
 
     async def drain(self, clock: Clock, seconds: float) -> bool:
-        """Wait until all is written, at most so long; true when it is. `run` must be running."""
+        """Wait at most so long until everything is sent; return whether it is. `run` must be
+        running."""
         async with clock.move_on_after(seconds) as timeout:
             while self._has_work():
                 self._rested.clear()
@@ -108,7 +109,8 @@ class Outbox(Generic[Item]):
         return not timeout.expired
 
     def _start_worker(self) -> None:
-        """Workers live while there is work: idle ones would all wake for every item."""
+        """Start a worker if there is work. Workers end without work: idle ones would wake for
+        every item."""
         if self._group is None or self._active >= self._workers_max:
             return
         if self._next() is not None:
@@ -130,7 +132,7 @@ class Outbox(Generic[Item]):
                 else:
                     self._failed += 1
                 self._pulse.rest(self._has_work)
-                self._start_worker()  # those that gave way come back
+                self._start_worker()  # start the workers again that had given way
         finally:
             self._active -= 1
             self._rested.set()
@@ -147,14 +149,14 @@ class Outbox(Generic[Item]):
             asked.set()
 
     def _next(self) -> str | None:
-        # At most `workers` keys are under way: that many are skipped at most.
+        # at most as many keys as workers are being sent: no more are skipped
         return next((key for key in self._waiting if key not in self._under_way), None)
 
 
 async def write(
     client: ApiClient, clock: Clock, verb: str, path: str, body: bytes, *, content_type: str
 ) -> Response | Failure:
-    """One write with few retries: only for what can be written twice without harm."""
+    """Write with a few retries. Only for writes that do no harm if made twice."""
     for attempt in range(1, WRITE_TRIES_MAX + 1):
         answer = await client.request(
             verb, path, body=body, content_type=content_type, timeout_s=WRITE_TIMEOUT_S

@@ -21,18 +21,19 @@ from kpolicy.cluster.writes.conventions import api_time, pod_path
 from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
 from kpolicy.heartbeat import NO_PULSE, Pulse
 
-# Pods are created with it, and only changes of their spec count it up: gates that are lifted, say.
+# Pods start with it; it grows with changes of the spec, such as removed scheduling gates.
 FIRST_GENERATION: Final = 1
 
 
 class ConditionReason(StrEnum):
-    UNSCHEDULABLE = "Unschedulable"  # the cluster has no place for it now
-    SCHEDULER_ERROR = "SchedulerError"  # we failed
+    UNSCHEDULABLE = "Unschedulable"  # no node fits now
+    SCHEDULER_ERROR = "SchedulerError"  # an error of ours
 
 
 @dataclass(frozen=True, slots=True)
 class PodCondition:
-    """`nominated_node`: None leaves it as it is, empty clears it."""
+    """A PodScheduled=False condition. `nominated_node`: None keeps the current one, empty clears
+    it."""
 
     namespace: str
     name: str
@@ -43,8 +44,8 @@ class PodCondition:
 
 
 def condition_body(condition: PodCondition, transition_ns: int | None, generation: int) -> bytes:
-    """The uid makes the API server refuse it for another pod of the same name. `generation` is that
-    of the pod as we saw it; 0: not known."""
+    """Return the patch of the status. The uid makes the API server reject it for another pod of
+    the same name. `generation` 0: unknown."""
     text = encode_basestring_ascii
     since = "" if transition_ns is None else f',"lastTransitionTime":"{api_time(transition_ns)}"'
     observed = f',"observedGeneration":{generation}' if generation else ""
@@ -59,13 +60,13 @@ def condition_body(condition: PodCondition, transition_ns: int | None, generatio
 
 
 def nomination_body(uid: str, node: str) -> bytes:
-    """The nomination alone; an empty node clears it."""
+    """Return the patch of the nominated node alone; an empty node clears it."""
     of_pod = f'"metadata":{{"uid":{encode_basestring_ascii(uid)}}}'
     return f'{{{of_pod},"status":{{"nominatedNodeName":{_node(node)}}}}}'.encode("ascii")
 
 
 def generation_of(body: bytes) -> int:
-    """Of the pod in an answer; 0 from an API server that does not count them, or for no pod."""
+    """Return the generation of the pod in a response; 0 if there is none."""
     try:
         return int(json.loads(body)["metadata"].get("generation") or 0)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -76,14 +77,14 @@ def _node(name: str) -> str:
     return encode_basestring_ascii(name) if name else "null"
 
 
-# These come at once, without the pauses of a server that is away.
+# these failures come at once, without the pauses of a server that is away
 _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The last that was asked for a pod; no digest where it does not hold any more.
-    `transition_ns` until a write of it has succeeded. `generation` as last seen in an answer."""
+    """What was requested last for a pod. `digest` is None if it no longer holds; `transition_ns`
+    is set until it was written; `generation` is that of the last response."""
 
     digest: int | None
     transition_ns: int | None
@@ -98,8 +99,7 @@ class _Patch:
 
 @dataclass(frozen=True, slots=True)
 class _Nomination:
-    """The nominated node alone, of a pod about which there is nothing else to say; empty where it
-    is void."""
+    """The nominated node alone, without a condition; empty to clear it."""
 
     namespace: str
     name: str
@@ -116,10 +116,10 @@ class PodStatusWriter:
         self._client = client
         self._clock = clock
         self._cache_max = cache_max
-        # By uid. Hashes, for the messages of 100,000 pods are 100 MB.
+        # By uid. Only hashes are kept: the messages of 100,000 pods would take 100 MB.
         self._last: OrderedDict[str, _Asked] = OrderedDict()
-        # By uid, from when it is said that a nomination is void until the API server has it; what
-        # is said of the pod meanwhile says so too. At most what the outbox holds.
+        # Uids whose nomination is to be cleared, until the API server has cleared it. Conditions
+        # that are written meanwhile clear it too. No more than the outbox holds.
         self._releasing: set[str] = set()
         self._unchanged = 0
         self._outbox: Outbox[_Patch | _Nomination] = Outbox(
@@ -128,11 +128,11 @@ class PodStatusWriter:
 
     @property
     def unchanged(self) -> int:
-        """How often nothing was written because it said so already."""
+        """How many writes were skipped since the status said the same already."""
         return self._unchanged
 
     def set(self, condition: PodCondition, *, urgent: bool = False) -> None:
-        """Write it unless it says what was written last; never waits."""
+        """Queue the condition, unless it equals the one written last; never waits."""
         if condition.nominated_node:
             self._releasing.discard(condition.uid)
         elif condition.uid in self._releasing:
@@ -142,7 +142,7 @@ class PodStatusWriter:
         if before is not None and before.digest == digest:
             self._unchanged += 1
             return
-        # Only the first one is a transition; the time of it stays while just the message changes.
+        # Only the first is a transition; a change of the message keeps its time.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
         generation = FIRST_GENERATION if before is None else before.generation
         asked = _Asked(digest, transition_ns, generation)
@@ -154,28 +154,30 @@ class PodStatusWriter:
             self._last.popitem(last=False)
 
     async def written(self, uid: str) -> bool:
-        """Whether the API server has what was said last of the pod; waits until that is known."""
+        """Wait until it is known whether the last condition of the pod was written; return
+        whether it was."""
         await self._outbox.at_rest(uid)
         last = self._last.get(uid)
         return last is not None and last.digest is not None
 
     def nominate(self, namespace: str, name: str, uid: str, node: str) -> None:
-        """The pod is to be bound to this node before long; never waits."""
+        """Queue the nomination of a node to which the pod will soon be bound; never waits."""
         self._releasing.discard(uid)
         self._offer_nomination(_Nomination(namespace, name, uid, node))
 
     def release(self, namespace: str, name: str, uid: str) -> None:
-        """The pod's nomination is void; never waits. What waits to be told of it goes along."""
+        """Queue the clearing of the pod's nomination; never waits. A waiting condition clears it
+        too."""
         self._releasing.add(uid)
         if not self._offer_nomination(_Nomination(namespace, name, uid, "")):
             self._releasing.discard(uid)
 
     async def at_rest(self, uid: str) -> None:
-        """Until nothing about the pod waits or is under way."""
+        """Wait until nothing about the pod waits or is being sent."""
         await self._outbox.at_rest(uid)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone, or on a node: what waits for it is not written any more."""
+        """Drop what waits for a pod that is deleted or bound."""
         self._last.pop(uid, None)
         self._releasing.discard(uid)
         self._outbox.withdraw(uid)
@@ -190,7 +192,8 @@ class PodStatusWriter:
         return await self._outbox.drain(self._clock, seconds)
 
     def _offer_nomination(self, nomination: _Nomination) -> bool:
-        """What was said last does not hold any more, even if the same is said again."""
+        """Queue a nomination. The condition requested last must be written again, even if it is
+        the same."""
         uid = nomination.uid
         before, waiting = self._last.get(uid), self._outbox.waiting(uid)
         if before is not None:
@@ -220,7 +223,8 @@ class PodStatusWriter:
         return False
 
     async def _write_condition(self, patch: _Patch) -> tuple[Response | Failure, int]:
-        """Once more where the pod turns out to be of another generation than it was known to be."""
+        """Write the condition; once more if the response shows another generation than was
+        known."""
         condition, asked = patch.condition, patch.asked
         generation = asked.generation
         for _ in range(2):
@@ -233,7 +237,8 @@ class PodStatusWriter:
         return answer, generation
 
     def _keep(self, patch: _Patch, last: _Asked | None) -> bool:
-        """What could not be written yet waits again, with the release that came meanwhile."""
+        """Queue again what could not be written yet, with a nomination that was changed
+        meanwhile."""
         uid = patch.condition.uid
         waiting = self._outbox.waiting(uid)
         if isinstance(waiting, _Nomination):
@@ -249,8 +254,8 @@ class PodStatusWriter:
                 self._released(uid)
             return True
         if nomination.node:
-            return False  # not told later either: the bind does not depend on it
-        # What waits, if anything does, was said later and releases too, or nominates anew.
+            return False  # not tried again later: the bind does not depend on it
+        # An item that waits is newer, and clears the nomination too or sets another one.
         if uid in self._releasing and self._outbox.waiting(uid) is None:
             kept = _passes(answer) and self._outbox.offer(uid, nomination)
             if not kept:
@@ -258,7 +263,7 @@ class PodStatusWriter:
         return False
 
     def _released(self, uid: str) -> None:
-        """Written or given up; unless it was said again, of a later nomination."""
+        """Note that the nomination was cleared or given up, unless a later one is to be cleared."""
         waiting = self._outbox.waiting(uid)
         if not (isinstance(waiting, _Nomination) and not waiting.node):
             self._releasing.discard(uid)
@@ -275,8 +280,8 @@ def _with_nomination(patch: _Patch, node: str, last: _Asked | None) -> _Patch:
 
 
 def _passes(failure: Failure) -> bool:
-    """The server is away or busy. A parked pod may not be tried again for long: what it should say
-    is kept, at the end of the queue, and each round of tries takes its pauses."""
+    """Whether the server is away or busy. The item then goes to the end of the queue, because a
+    parked pod may not be tried again for a long time."""
     if isinstance(failure, Status):
         return failure.transient
     return not isinstance(failure, Unreachable) or failure.cause not in _FINAL

@@ -32,7 +32,7 @@ _FREE_PHASES: Final = frozenset({"", "Pending", "Available"})
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """One object as it was read last."""
+    """An object at the version that was read last."""
 
     name: str
     uid: str
@@ -40,8 +40,11 @@ class ObjectVersion:
 
 
 class VolumePatch(Protocol):
-    """One write. `seen` reads the object after a conflict or a lost answer: the version that says
-    what we wanted, the patch to send now, or None where it is not ours to write any more."""
+    """One write. `seen` reads the object after a conflict or a lost response.
+
+    It returns the version that contains our change, or the patch to send now, or None if the object
+    may no longer be changed by us.
+    """
 
     @property
     def path(self) -> str: ...
@@ -51,7 +54,8 @@ class VolumePatch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BindVolume:
-    """A volume is to name its claim. `mark`: and to say that no user bound it."""
+    """Sets the claim of a volume. With `mark`, also notes that a controller bound it, not a
+    user."""
 
     volume: ObjectVersion
     namespace: str
@@ -93,7 +97,7 @@ class BindVolume:
 
 @dataclass(frozen=True, slots=True)
 class SelectNode:
-    """A claim is to name the node on which it is to be provisioned."""
+    """Sets the node on which a claim is to be provisioned."""
 
     namespace: str
     claim: ObjectVersion
@@ -126,7 +130,7 @@ def _metadata(read: ObjectVersion) -> dict[str, Any]:
 
 
 def _seen(read: ObjectVersion, document: dict[str, Any]) -> ObjectVersion | None:
-    """The same object as it is now; None where it is another one, or on its way out."""
+    """Return the version of the object now; None if it is another one, or is being deleted."""
     metadata = document["metadata"]
     if metadata.get("uid") != read.uid or metadata.get("deletionTimestamp"):
         return None
@@ -144,7 +148,7 @@ _NOT_AN_OBJECT = "the answer is not an object of the API"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """It says so now: `version` is the first that does, as far as we know."""
+    """Written; `version` is the first known version with our change."""
 
     version: str
 
@@ -163,7 +167,7 @@ WriteOutcome: TypeAlias = Written | NotWritten | WriteFenced
 
 
 class VolumeWriter:
-    """`fence` is true while we may act; without leader election, always."""
+    """`fence` is True while we may act as leader; always, without leader election."""
 
     def __init__(
         self, client: ApiClient, clock: Clock, fence: Callable[[], bool] = lambda: True
@@ -207,7 +211,8 @@ class VolumeWriter:
         return NotWritten(message)
 
     async def _read(self, patch: VolumePatch) -> str | VolumePatch | None:
-        """What `patch.seen` makes of the object now; the patch itself where nobody can tell."""
+        """Return what `patch.seen` makes of the object now; the patch itself if it could not be
+        read."""
         answer = await self._client.request("GET", patch.path, timeout_s=BIND_TIMEOUT_S)
         if not isinstance(answer, Response):
             return None if _is_final(answer) else patch
@@ -225,7 +230,7 @@ def _is_final(failure: Failure) -> bool:
 
 
 def _message(failure: Failure) -> str:
-    """As kube-scheduler tells it: the API server's own words."""
+    """Return the API server's own message, as kube-scheduler does."""
     return failure.message if isinstance(failure, Status) else str(failure)
 
 

@@ -19,8 +19,7 @@ import yaml
 from kubernetes.aio import client as package_client
 from kubernetes.aio import config as package
 
-from kpolicy.cluster.auth.connection import Credential
-from kpolicy.cluster.auth.exec_plugin import ExecCommand, run_exec
+from kpolicy.cluster.auth.exec_plugin import Credential, ExecCommand, run_exec
 
 V1 = "client.authentication.k8s.io/v1"
 CREDENTIAL = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "t0ken"}}
@@ -38,7 +37,8 @@ async def loaded(user: dict[str, Any], folder: Path) -> Any:
     }
     path.write_text(yaml.safe_dump(document))
     configuration = package_client.Configuration()
-    await package.load_kube_config(str(path), client_configuration=configuration)
+    load: Any = package.load_kube_config
+    await load(str(path), client_configuration=configuration)
     return configuration
 
 
