@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kpolicy.diagnostics import Diagnostic, has_errors
-from kpolicy.offline.policy_tests.observe import PARK, PLACE, Observation, Unobserved, World, world
+from kpolicy.offline.policy_tests.observe import (
+    PARK,
+    PLACE,
+    Observation,
+    SmallCluster,
+    Unobserved,
+    small_cluster,
+)
 from kpolicy.offline.policy_tests.rule_names import RuleNames, rule_names
 from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.assembly.program import Program
@@ -40,7 +47,7 @@ class PolicyUnderTest:
     def world(self, *objects: Object, seed: int = 0) -> PolicyWorld:
         """A cluster of these objects: nodes, pods that are on them, namespaces, and so on."""
         items = [dict(item) for item in objects]
-        made = world(self.program, (), items, seed=seed, now_ns=0)
+        made = small_cluster(self.program, (), items, seed=seed, now_ns=0)
         if made.unreadable:
             raise ValueError(f"an object cannot be read: {made.unreadable[0]}")
         return PolicyWorld(self, made)
@@ -51,7 +58,7 @@ class PolicyWorld:
     """Pods are decided one after the other, each seeing those that were placed before it."""
 
     policy: PolicyUnderTest
-    _world: World
+    _world: SmallCluster
 
     def decide(self, pod: Object) -> PolicyDecision:
         spec = {**pod.get("spec", {}), "schedulerName": self.policy.scheduler_name}

@@ -19,7 +19,7 @@ from kpolicy.engine import Decision, Engine, Verdict
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size, bodies
 from kpolicy.offline.limits import BATCH_PODS
-from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Progress, default_program
+from kpolicy.offline.snapshots.snapshot import Progress, default_program, loaded_engine
 from kpolicy.policy.assembly.program import Program
 
 _NOW_NS: Final = 0
@@ -125,10 +125,7 @@ def quantile(ordered: Sequence[int], percent: int) -> int:
 
 
 def _world(workload: str, size: Size, program: Program, seed: int) -> Engine:
-    engine = Engine(seed)
-    refusals = engine.load(program.bytes)
-    if refusals:
-        raise PolicyRefusedError(refusals)
+    engine = loaded_engine(program, seed)
     for body in bodies(workload, size):
         unreadable = engine.load_objects(body, workload)
         assert not unreadable, unreadable[:1]

@@ -1,16 +1,14 @@
-"""`eval`: one expression, with variables and with the pod and node of a snapshot.
+"""`eval`: the value of one expression, with variables and with the pod and node of a snapshot.
 
-Owns what an expression may see here, and its answer as a value: a result, or an error with a code.
-What the type checker refuses is still evaluated, as CEL without a checker does: a wrong type that
-is not reached leaves the value standing, and the answer says both. Facts are those that rules get
-from the same engine. Must not know how an answer is shown.
+An expression that the type checker refuses is evaluated too, as CEL without a checker does: a wrong
+type in a part that is not reached does not change the value. The answer then has both.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,18 +17,24 @@ from kpolicy.engine import Engine
 from kpolicy.offline.decide.expression_values import Exact, NotAValueError, given, is_told, plain
 from kpolicy.offline.decide.policy_names import PolicyNames
 from kpolicy.offline.decide.subexpressions import Step, steps, used_variables, variable_name
-from kpolicy.offline.snapshots.pod_lookup import full_key, placed_pods, unknown, unplaced
+from kpolicy.offline.snapshots.pod_lookup import (
+    full_key,
+    key_of_pod,
+    pods_by_key,
+    unknown_pod,
+    unplaced,
+)
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_expression
 from kpolicy.policy.nearest import did_you_mean
 
-# What a policy may cost does not bind a question asked once; the engine counts what is spent.
+# The cost limit of policies does not apply here. The engine counts the cost.
 _COST_MAX: Final = 2**62
-# Codes of errors that are not of the expression; those of compiling are KPxxx, those of evaluating
-# the kinds of `docs/internals/expressions.md`.
+# Codes of errors in the request. Compiling gives KPxxx, evaluating the codes of
+# `docs/internals/expressions.md`.
 BAD_REQUEST: Final = "bad_request"
 UNKNOWN_OBJECT: Final = "unknown_object"
-# Of the engine: a variable that no value has the form of.
+# The engine's code for a variable that has the form of no value.
 _UNREAD: Final = "IR000"
 _ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
 
@@ -56,14 +60,14 @@ class EvaluationError:
 @dataclass(frozen=True, slots=True)
 class Evaluated:
     """`type` is the name that CEL's `type()` gives; `exact` the value in the exact form of
-    docs/internals/expressions.md; `findings` all that compiling remarked."""
+    docs/internals/expressions.md; `findings` are those of the compiler."""
 
     expression: str
     type: str = ""
     exact: Exact = None
     error: EvaluationError | None = None
     findings: tuple[Diagnostic, ...] = ()
-    # With `traced`: what every sub-expression gave, and the units spent.
+    # With `traced`: the value of every sub-expression, and the cost.
     steps: Step | None = None
     spent: int = 0
 
@@ -113,7 +117,7 @@ def evaluate(
 
 
 class Evaluating:
-    """The same for many expressions over one snapshot, with the names of one policy."""
+    """Evaluates many expressions over one snapshot, with the names of one policy."""
 
     def __init__(self, snapshot: Snapshot | None = None, names: PolicyNames | None = None) -> None:
         self._snapshot = snapshot
@@ -155,11 +159,11 @@ class Evaluating:
         return replace(_refused(expression, findings), steps=answer.steps, spent=answer.spent)
 
     def _read_for(self, ir: dict[str, Any]) -> None:
-        """Have in the engine what the expression reads of objects by API path."""
+        """Makes the engine keep the API paths that the expression reads."""
         try:
             self._engine.keep(json.dumps(ir).encode())
         except (ValueError, RecursionError):
-            return  # the same is said of the request
+            return  # evaluating the request fails with the same error
         if self._snapshot is not None and self._engine.stale():
             for text in self._snapshot.texts:
                 self._engine.load_objects(text.body, "")
@@ -185,22 +189,20 @@ class Evaluating:
         return replace(environment, variables=variables)
 
     def _broken(self, expression: str, environment: Environment) -> Iterator[Diagnostic]:
-        """Why variables that the expression uses cannot be known here."""
+        """Why variables that the expression uses cannot be compiled."""
         for name, span in used_variables(expression):
-            one = environment.variables.get(name)
-            first = (
-                next(filter(_is_error, map(self._hinted, one.diagnostics)), None) if one else None
-            )
+            variable = environment.variables.get(name)
+            found = map(self._hinted, variable.diagnostics if variable else ())
+            first = next(filter(_is_error, found), None)
             if first is not None:
                 message = f"in `variables.{name}`: {first.message}"
                 yield replace(first, message=message, span=span, notes=(), fix=None)
-            elif one is not None and one.tree is None:
-                yield from (
-                    replace(inner, span=span) for inner in self._broken(one.text, environment)
-                )
+            elif variable is not None and variable.tree is None:
+                for inner in self._broken(variable.text, environment):
+                    yield replace(inner, span=span)
 
     def _hinted(self, one: Diagnostic) -> Diagnostic:
-        """A fact that is not known for want of a flag: that is what to tell."""
+        """Hints at the flag that would make a fact known."""
         name = one.message.split("`")[1] if one.message.count("`") > 1 else ""
         if one.code != "KP201" or name not in _ROOTS or "not known here" not in one.message:
             return one
@@ -244,12 +246,12 @@ class Evaluating:
         return EvaluationError(error["code"], error["message"], f"in `{within[0]}`: `{part}`")
 
     def _near(self, message: str) -> str:
-        """What may have been meant by a name that is not there."""
+        """Hints at the object that was perhaps meant by an unknown name."""
         *_, what, name = message.split()
         if self._snapshot is None:
             return ""
         if what == "pod":
-            return unknown(self._snapshot, name).hint
+            return unknown_pod(self._snapshot, name).hint
         nodes = [
             str(item.get("metadata", {}).get("name", ""))
             for _, item in self._snapshot.objects()
@@ -259,18 +261,14 @@ class Evaluating:
 
     @contextmanager
     def _as_if_not_there(self, key: str) -> Iterator[None]:
-        """A pod on a node is asked about as rules would be: before it was there."""
+        """Inside, a pod on a node is pending, as it is when rules judge it."""
         if not key or self._snapshot is None:
             yield
             return
         if self._pending is None:
-            pods = self._engine.pending()
-            self._pending = frozenset(f"{pod.namespace}/{pod.name}" for pod in pods)
-        placed = {} if key in self._pending else placed_pods(self._snapshot, [key])
-        if not placed:
-            yield
-            return
-        with unplaced(self._engine, placed[key]):
+            self._pending = frozenset(map(key_of_pod, self._engine.pending()))
+        placed = {} if key in self._pending else pods_by_key(self._snapshot, [key])
+        with unplaced(self._engine, placed[key]) if placed else nullcontext():
             yield
 
 

@@ -1,9 +1,7 @@
-"""`explain`: everything that can be said of pods, each judged by itself against a snapshot.
+"""`explain`: why each pod fits or does not fit each node, each pod judged by itself.
 
-Owns which pods are asked about and in what order. The answers are the engine's (design §7 binds
-their shape), line by line; it judges a pod on a node as if that were not there. A pod that ended is
-nothing to the engine any more, so it is shown it as if it were pending.
-Must not decide.
+The answers are the engine's, line by line (design §7 binds their shape). It judges a pod on a node
+as if the pod were not there. It ignores a pod that has ended, so that pod is made pending first.
 """
 
 from __future__ import annotations
@@ -11,28 +9,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from kpolicy.engine import Engine, PodChange
+from kpolicy.engine import PodChange
+from kpolicy.offline.decide.policy_on_snapshot import PolicyOnSnapshot
 from kpolicy.offline.limits import EXPLAINED_NODES_MAX
 from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER
 from kpolicy.offline.snapshots.pod_lookup import (
     NotExplained,
     full_key,
+    has_ended,
     key_of_pod,
-    placed_pods,
-    queue_order,
-    unknown,
+    pods_by_key,
+    scheduler_of,
+    unknown_pod,
     unplaced,
 )
-from kpolicy.offline.snapshots.snapshot import Snapshot, default_program
+from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.assembly.program import Program
-from kpolicy.policy.compile import EVERY_POD
-
-# No rule reads the time of an explanation.
-_NOW_NS: Final = 0
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,79 +52,47 @@ def explain(
     return Explained([json.loads(line) for line in lines], work.not_explained)
 
 
-class Explaining:
-    """The same in lines, as they come; `not_explained` fills meanwhile."""
+class Explaining(PolicyOnSnapshot):
+    """Explanations as lines, one after the other. `not_explained` is complete after the last."""
 
     def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
-        program = policy or default_program()
+        super().__init__(snapshot, policy, seed=seed)
         self.not_explained: list[NotExplained] = []
-        self._snapshot = snapshot
-        self._served = frozenset(program.scheduler_names)
-        self._engine: Engine = snapshot.engine(program, seed=seed)
-        nodes = int(json.loads(self.statistics)["nodes"])
-        self._pods_a_call = max(1, EXPLAINED_NODES_MAX // max(1, nodes))
-
-    @property
-    def statistics(self) -> bytes:
-        """What the engine holds."""
-        return self._engine.statistics()
-
-    def pending(self) -> list[PodChange]:
-        """Pending pods that a profile serves, in queue order."""
-        return queue_order(pod for pod in self._engine.pending() if self._serves(pod))
 
     def not_served(self) -> list[PodChange]:
-        return [pod for pod in self._engine.pending() if not self._serves(pod)]
+        return [pod for pod in self.engine.pending() if not self.serves(pod.scheduler_name)]
 
     def lines(self) -> Iterator[bytes]:
-        yield from self._asked([key_of_pod(pod) for pod in self.pending()])
+        keys = [key_of_pod(pod) for pod in self.pending()]
+        nodes = max(1, int(json.loads(self.statistics)["nodes"]))
+        size = max(1, EXPLAINED_NODES_MAX // nodes)
+        for start in range(0, len(keys), size):
+            yield from self.explained(keys[start : start + size])
 
     def lines_of(self, written: Sequence[str]) -> Iterator[bytes]:
-        """In the order in which they were asked for."""
+        """In the order of the arguments."""
         keys = list(dict.fromkeys(map(full_key, written)))
-        pending = {key_of_pod(pod): pod for pod in self._engine.pending()}
-        placed = placed_pods(self._snapshot, [key for key in keys if key not in pending])
+        pending = {key_of_pod(pod): pod for pod in self.engine.pending()}
+        placed = pods_by_key(self.snapshot, [key for key in keys if key not in pending])
         for key in keys:
-            pod = pending.get(key)
-            if pod is not None and not self._serves(pod):
-                self.not_explained.append(self._unserved(key, pod.scheduler_name))
-            elif pod is not None:
-                yield from self._asked([key])
+            if key in pending:
+                yield from self._lines(key, pending[key].scheduler_name)
             elif key in placed:
-                yield from self._placed(key, placed[key])
+                yield from self._lines(key, scheduler_of(placed[key]), placed[key])
             else:
-                self.not_explained.append(unknown(self._snapshot, key))
+                self.not_explained.append(unknown_pod(self.snapshot, key))
 
-    def _serves(self, pod: PodChange) -> bool:
-        return EVERY_POD in self._served or pod.scheduler_name in self._served
-
-    def _unserved(self, key: str, scheduler_name: str) -> NotExplained:
-        message = f"its scheduler is `{scheduler_name}`"
-        return NotExplained(key, message, f"the policy serves {', '.join(sorted(self._served))}")
-
-    def _asked(self, keys: Sequence[str]) -> Iterator[bytes]:
-        for start in range(0, len(keys), self._pods_a_call):
-            request = json.dumps({"pods": keys[start : start + self._pods_a_call]})
-            yield from self._engine.explain(request.encode(), _NOW_NS).splitlines()
-
-    def _placed(self, key: str, pod: Json) -> Iterator[bytes]:
-        lines = self._as_if_not_there(key, pod) if _has_ended(pod) else list(self._asked([key]))
-        if not lines:
-            self.not_explained.append(self._silent(key, pod))
-        yield from lines
-
-    def _as_if_not_there(self, key: str, pod: Json) -> list[bytes]:
-        """A pod that has ended is nothing to the engine."""
-        with unplaced(self._engine, pod):
-            return list(self._asked([key]))
-
-    def _silent(self, key: str, pod: Json) -> NotExplained:
-        name = str((pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER)
-        if EVERY_POD in self._served or name in self._served:
-            return NotExplained(key, "it could not be read")
-        return self._unserved(key, name)
-
-
-def _has_ended(pod: Json) -> bool:
-    status = pod.get("status")
-    return isinstance(status, dict) and status.get("phase") in _ENDED
+    def _lines(self, key: str, scheduler_name: str, placed: Json | None = None) -> list[bytes]:
+        if placed is not None and has_ended(placed):
+            with unplaced(self.engine, placed):
+                lines = self.explained([key])
+        else:
+            is_asked = placed is not None or self.serves(scheduler_name)
+            lines = self.explained([key]) if is_asked else []
+        if not lines and self.serves(scheduler_name):
+            self.not_explained.append(NotExplained(key, "it could not be read"))
+        elif not lines:
+            message = f"its scheduler is `{scheduler_name}`"
+            hint = f"the policy serves {', '.join(sorted(self.served))}"
+            self.not_explained.append(NotExplained(key, message, hint))
+        return lines

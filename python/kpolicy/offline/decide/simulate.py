@@ -1,8 +1,7 @@
-"""`simulate`: place all pending pods of a snapshot, each seeing the ones before it.
+"""`simulate`: places all pending pods of a snapshot, each seeing the ones before it.
 
-Owns the order and what is told of each pod. Nothing is evicted: where preemption would make room,
-the pod says where and whose. Decides with the engine's `schedule`, as the scheduler does. Must not
-decide itself.
+Nothing is evicted: a pod that preemption would make room for says where, and in place of whom.
+Decides with the engine's `schedule`, as the scheduler does.
 """
 
 from __future__ import annotations
@@ -10,18 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from kpolicy.engine import Decision, Verdict
-from kpolicy.offline.limits import BATCH_PODS
-from kpolicy.offline.snapshots.pod_lookup import queue_order
-from kpolicy.offline.snapshots.snapshot import Progress, Snapshot, default_program
+from kpolicy.offline.decide.policy_on_snapshot import PolicyOnSnapshot, decide
+from kpolicy.offline.reports.columns import largest_first
+from kpolicy.offline.snapshots.snapshot import Progress, Snapshot
 from kpolicy.offline.snapshots.survey import Utilisation, utilisation
 from kpolicy.policy.assembly.program import Program
-from kpolicy.policy.compile import EVERY_POD
-
-# Rules may read ages; a recorded cluster stands still at its epoch.
-_NOW_NS: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +54,15 @@ class Summary:
     utilisation: dict[str, Utilisation] = field(default_factory=dict)
 
     def line(self) -> dict[str, Any]:
-        summary: dict[str, Any] = {
+        summary = {
             "pods": self.placed + self.pending,
             "placed": self.placed,
             "pending": self.pending,
             "notServed": self.not_served,
             "nodes": self.nodes,
-            "byReason": _largest_first(self.by_reason),
-            "byRule": _largest_first(self.by_rule),
-            "utilisation": {name: one.line() for name, one in self.utilisation.items()},
+            "byReason": dict(largest_first(self.by_reason)),
+            "byRule": dict(largest_first(self.by_rule)),
+            "utilisation": {name: used.line() for name, used in self.utilisation.items()},
         }
         return {"summary": summary}
 
@@ -92,41 +87,25 @@ def simulate(
     return Simulation(list(work.pods(progress)), work.summary())
 
 
-class Simulating:
-    """The same pod by pod; `summary` is of those that came so far."""
+class Simulating(PolicyOnSnapshot):
+    """A simulation pod by pod. `summary` counts the pods so far."""
 
     def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
-        program = policy or default_program()
-        served = frozenset(program.scheduler_names)
-        self._snapshot = snapshot
-        self._engine = snapshot.engine(program, seed=seed)
-        pending = self._engine.pending()
-        waiting = [pod for pod in pending if EVERY_POD in served or pod.scheduler_name in served]
-        self._uids = [pod.uid for pod in queue_order(waiting)]
-        self._not_served = len(pending) - len(waiting)
-        self._came: list[SimulatedPod] = []
+        super().__init__(snapshot, policy, seed=seed)
+        self._queue = self.pending()
+        self._not_served = len(self.engine.pending()) - len(self._queue)
+        self._simulated: list[SimulatedPod] = []
         self._nodes = 0
 
-    @property
-    def statistics(self) -> bytes:
-        """What the engine holds."""
-        return self._engine.statistics()
-
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
-        for start in range(0, len(self._uids), BATCH_PODS):
-            batch = self._uids[start : start + BATCH_PODS]
-            decisions = self._engine.schedule(batch, _NOW_NS).decisions
-            for decision in decisions:
-                self._nodes = decision.nodes_total
-                pod = _simulated(decision)
-                self._came.append(pod)
-                yield pod
-            if progress is not None:
-                progress(start + len(batch), len(self._uids))
+        for decision in decide(self.engine, self._queue, progress):
+            self._nodes = decision.nodes_total
+            self._simulated.append(_simulated(decision))
+            yield self._simulated[-1]
 
     def summary(self) -> Summary:
-        placed = {pod.uid for pod in self._came if pod.node}
-        unplaced = [pod for pod in self._came if not pod.node]
+        placed = {pod.uid for pod in self._simulated if pod.node}
+        unplaced = [pod for pod in self._simulated if not pod.node]
         return Summary(
             placed=len(placed),
             pending=len(unplaced),
@@ -134,24 +113,18 @@ class Simulating:
             nodes=self._nodes,
             by_reason=Counter(pod.message for pod in unplaced),
             by_rule=Counter(rule for pod in unplaced for rule in pod.rejected_by),
-            utilisation=utilisation(self._snapshot.inventory, placed),
+            utilisation=utilisation(self.snapshot.inventory, placed),
         )
 
 
 def _simulated(decision: Decision) -> SimulatedPod:
-    message = decision.message
-    if decision.verdict == Verdict.GONE:
-        message = "the pod is being deleted"
+    is_gone = decision.verdict == Verdict.GONE
     return SimulatedPod(
         pod=f"{decision.namespace}/{decision.name}",
         uid=decision.uid,
         node=decision.node,
-        message=message,
+        message="the pod is being deleted" if is_gone else decision.message,
         rejected_by=tuple(decision.rejected_by),
         nominated_node=decision.nominated_node,
         victims=tuple(victim.key for victim in decision.victims),
     )
-
-
-def _largest_first(counted: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))

@@ -1,8 +1,4 @@
-"""What becomes of one pod: asked of the engine, with names.
-
-Owns `World` (an engine that holds a test's objects) and `Observation`. Everything comes from the
-engine's `explain` and `schedule`, the same calls that decide online (B8). Must not compare.
-"""
+"""What the engine decides for one pod, by the same calls that decide online (B8)."""
 
 from __future__ import annotations
 
@@ -11,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.engine import Decision, Engine, Verdict
+from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Text
+from kpolicy.offline.snapshots.pod_lookup import key_of_pod
+from kpolicy.offline.snapshots.snapshot import Text, loaded_engine
 from kpolicy.policy.assembly.program import Program
 
 PLACE: Final = "place"
@@ -54,7 +51,7 @@ class Observation:
     explained: Mapping[str, Any]
     errors: tuple[RuleError, ...] = ()
     audited: tuple[str, ...] = ()
-    # What each part of each expression gave, as the engine tells it.
+    # The values of each part of each expression, as the engine reports them.
     seen: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -71,23 +68,22 @@ class Unobserved:
 
 
 @dataclass(slots=True)
-class World:
-    """One engine, and what of it could not be read."""
+class SmallCluster:
+    """An engine that holds the objects of a test, and which of them could not be read."""
 
     engine: Engine
     now_ns: int
     unreadable: list[str] = field(default_factory=list)
 
     def observe(self, pod: Json) -> Observation | Unobserved:
-        """The pod comes, is judged, and is placed if it can be."""
+        """Adds the pod, explains it, and places it if it fits."""
         if not isinstance(pod.get("metadata"), dict):
             return Unobserved("the pod has no metadata")
-        key = _key(pod)
+        key = f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata'].get('name')}"
         problems = self.add([pod])
         if problems:
             return Unobserved(f"the pod cannot be read: {problems[0]}")
-        waiting = {f"{one.namespace}/{one.name}": one for one in self.engine.pending()}
-        change = waiting.get(key)
+        change = {key_of_pod(pending): pending for pending in self.engine.pending()}.get(key)
         if change is None:
             return Unobserved(f"{key} is not pending", "it has a node already, or is ending")
         request = json.dumps({"pods": [key], "parts": True}).encode()
@@ -99,28 +95,12 @@ class World:
         seen = explained.pop("seen", [])
         before = self._audited()
         [decision] = self.engine.schedule([change.uid], self.now_ns).decisions
-        after = self._audited()
-        audited = sorted(rule for rule, count in after.items() if count > before.get(rule, 0))
-        return self._observation(key, decision, explained, seen, audited)
-
-    def add(self, items: Sequence[Json]) -> list[str]:
-        """What could not be read of them."""
-        document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
-        unread = self.engine.load_objects(json.dumps(document).encode(), "")
-        return [f"{one.object}: {one.message}" for one in unread]
-
-    def _audited(self) -> dict[str, int]:
-        rules = json.loads(self.engine.statistics())["rules"]
-        return {name.partition("/")[2]: told["audited"] for name, told in rules.items()}
-
-    def _observation(
-        self, key: str, decision: Decision, explained: Json, seen: list[Json], audited: list[str]
-    ) -> Observation:
-        errors = [
+        audited = (rule for rule, count in self._audited().items() if count > before.get(rule, 0))
+        errors = (
             RuleError(rule["rule"], error.get("node", ""), error["code"], error["message"])
             for rule in seen
             for error in rule["errors"]
-        ]
+        )
         return Observation(
             pod=key,
             decision=_DECISIONS.get(Verdict(decision.verdict), PARK),
@@ -130,26 +110,27 @@ class World:
             victims=tuple(victim.key for victim in decision.victims),
             explained=explained,
             errors=tuple(errors),
-            audited=tuple(audited),
+            audited=tuple(sorted(audited)),
             seen=tuple(seen),
         )
 
+    def add(self, items: Sequence[Json]) -> list[str]:
+        """Returns what could not be read."""
+        document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
+        unread = self.engine.load_objects(json.dumps(document).encode(), "")
+        return [f"{one.object}: {one.message}" for one in unread]
 
-def world(
+    def _audited(self) -> dict[str, int]:
+        rules = json.loads(self.engine.statistics())["rules"]
+        return {name.partition("/")[2]: counts["audited"] for name, counts in rules.items()}
+
+
+def small_cluster(
     program: Program, texts: Iterable[Text], items: Sequence[Json], *, seed: int, now_ns: int
-) -> World:
+) -> SmallCluster:
     """An engine with these objects; raises `PolicyRefusedError`."""
-    engine = Engine(seed)
-    refusals = engine.load(program.bytes)
-    if refusals:
-        raise PolicyRefusedError(refusals)
-    made = World(engine, now_ns)
+    made = SmallCluster(loaded_engine(program, seed), now_ns)
     for text in texts:
-        engine.load_objects(text.body, "")
+        made.engine.load_objects(text.body, "")
     made.unreadable = made.add(items) if items else []
     return made
-
-
-def _key(item: Json) -> str:
-    metadata = item["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"

@@ -1,8 +1,7 @@
-"""A replay: the pods of a recorded cluster placed again, and how well that went.
+"""A replay: the pods of a recorded cluster placed again, and what a test expects of that.
 
-Owns which pods are taken, their order, and the figures. Pods that are on nodes are taken off before
-the first is placed. What ended, is ending, or belongs to a node's own kubelet stays where it is.
-Assumes an engine that holds the cluster. Must not compare.
+Pods are taken off their nodes before the first is placed. Pods that have ended, are being deleted
+or are static stay where they are.
 """
 
 from __future__ import annotations
@@ -10,24 +9,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.engine import Decision, Engine, PodChange
+from kpolicy.engine import Engine, PodChange
 from kpolicy.offline.decide.expression_values import given
+from kpolicy.offline.decide.policy_on_snapshot import decide
 from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
 from kpolicy.offline.policy_tests.matching import plain_number
 from kpolicy.offline.policy_tests.results import Mismatch
 from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER, key_of
-from kpolicy.offline.snapshots.pod_lookup import key_of_pod, queue_order
+from kpolicy.offline.snapshots.object_kinds import key_of, mapping_at
+from kpolicy.offline.snapshots.pod_lookup import (
+    as_pending,
+    has_ended,
+    key_of_pod,
+    node_of,
+    pods_of,
+    queue_order,
+    scheduler_of,
+    watch_lines,
+)
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.cel import Environment, Type, compile_expression
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _QUANTILE: Final = 0.99
 _NS_A_MICRO: Final = 1000
 
@@ -46,28 +54,28 @@ class ReplayedPod:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    pods: tuple[ReplayedPod, ...] = field(default=())
+    """All pods of a replay, and its figures."""
+
+    pods: tuple[ReplayedPod, ...] = ()
 
     @property
     def placed(self) -> int:
-        return sum(1 for one in self.pods if one.node)
+        return sum(bool(pod.node) for pod in self.pods)
 
     @property
     def recorded(self) -> int:
         """Pods that were on a node."""
-        return sum(1 for one in self.pods if one.recorded)
+        return sum(bool(pod.recorded) for pod in self.pods)
 
     @property
     def changed(self) -> int:
-        """Of those, how many are elsewhere now, or nowhere."""
-        return sum(1 for one in self.pods if one.recorded and one.node != one.recorded)
+        """Pods that were on a node and are now on another one, or on none."""
+        return sum(bool(pod.recorded) and pod.node != pod.recorded for pod in self.pods)
 
     @property
     def p99_cycle_micros(self) -> float:
-        """Filtering and scoring, of the slowest pod but one in a hundred."""
-        ordered = sorted(one.cycle_ns for one in self.pods)
-        if not ordered:
-            return 0.0
+        """Time of filtering and scoring: 99 of 100 pods took no longer."""
+        ordered = sorted(pod.cycle_ns for pod in self.pods) or [0]
         return ordered[min(len(ordered) - 1, int(len(ordered) * _QUANTILE))] / _NS_A_MICRO
 
     def summary(self) -> str:
@@ -84,71 +92,88 @@ def percent(part: int, whole: int) -> float:
 def replay(
     engine: Engine, snapshot: Snapshot, wanted: Replay, profile: str, now_ns: int
 ) -> Replayed:
+    """Places the wanted pods in an engine that holds the snapshot."""
     recorded: dict[str, str] = {}
-    lines: list[str] = []
-    for pod in _taken(snapshot, wanted, profile):
-        spec = pod.get("spec") or {}
-        recorded[key_of(pod)] = spec.get("nodeName") or ""
-        if not spec.get("nodeName") and _scheduler(pod) == profile:
-            continue
-        lines += _lifted(pod, spec, profile)
-        if len(lines) >= BATCH_PODS:
-            engine.watch("pods", "".join(lines).encode(), now_ns)
-            lines.clear()
-    engine.watch("pods", "".join(lines).encode(), now_ns)
-    pending = [one for one in engine.pending() if key_of_pod(one) in recorded]
+    events: list[tuple[str, Json]] = []
+    for pod in _wanted_pods(snapshot, wanted, profile):
+        recorded[key_of(pod)] = node_of(pod)
+        if node_of(pod) or scheduler_of(pod) != profile:
+            events += (("DELETED", pod), ("ADDED", as_pending(pod, profile)))
+        if len(events) >= BATCH_PODS:
+            engine.watch("pods", watch_lines(*events), now_ns)
+            events.clear()
+    engine.watch("pods", watch_lines(*events), now_ns)
+    pending = [pod for pod in engine.pending() if key_of_pod(pod) in recorded]
     ordered = queue_order(pending) if wanted.order == "queue" else sorted(pending, key=_created)
-    uids = [one.uid for one in ordered]
-    pods: list[ReplayedPod] = []
-    for start in range(0, len(uids), BATCH_PODS):
-        batch = engine.schedule(uids[start : start + BATCH_PODS], now_ns)
-        pods += [_replayed(one, recorded) for one in batch.decisions]
+    pods = []
+    for decision in decide(engine, ordered, now_ns=now_ns):
+        key = f"{decision.namespace}/{decision.name}"
+        outcome = (decision.node, decision.message, decision.score, decision.took_ns)
+        pods.append(ReplayedPod(key, recorded[key], *outcome))
     return Replayed(tuple(pods))
 
 
-def _taken(snapshot: Snapshot, wanted: Replay, profile: str) -> Iterator[Json]:
-    for _, item in snapshot.objects():
-        metadata, status = item.get("metadata"), item.get("status")
-        if item.get("kind") != "Pod" or not isinstance(metadata, dict):
-            continue
-        has_ended = isinstance(status, dict) and status.get("phase") in _ENDED
-        stays = metadata.get("deletionTimestamp") or _MIRROR in (metadata.get("annotations") or {})
-        if has_ended or stays or not (wanted.every_pod or _scheduler(item) == profile):
-            continue
-        if wanted.pods == "all" or not (item.get("spec") or {}).get("nodeName"):
-            yield item
-
-
-def _scheduler(pod: Json) -> str:
-    return str((pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER)
-
-
-def _lifted(pod: Json, spec: Json, profile: str) -> list[str]:
-    """Gone, and come again as pending."""
-    without_node = {name: value for name, value in spec.items() if name != "nodeName"}
-    pending = {name: value for name, value in pod.items() if name != "status"}
-    pending["spec"] = {**without_node, "schedulerName": profile}
-    events: tuple[tuple[str, Any], ...] = (("DELETED", pod), ("ADDED", pending))
-    return [json.dumps({"type": kind, "object": item}) + "\n" for kind, item in events]
+def _wanted_pods(snapshot: Snapshot, wanted: Replay, profile: str) -> Iterator[Json]:
+    for pod in pods_of(snapshot):
+        metadata = pod["metadata"]
+        is_static = _MIRROR in mapping_at(metadata, "annotations")
+        stays = has_ended(pod) or metadata.get("deletionTimestamp") or is_static
+        is_served = wanted.every_pod or scheduler_of(pod) == profile
+        if is_served and not stays and (wanted.pods == "all" or not node_of(pod)):
+            yield pod
 
 
 def _created(pod: PodChange) -> tuple[int, str, str]:
     return pod.created_ns, pod.namespace, pod.name
 
 
-def _replayed(decision: Decision, recorded: dict[str, str]) -> ReplayedPod:
-    key = f"{decision.namespace}/{decision.name}"
-    return ReplayedPod(
-        key,
-        recorded[key],
-        decision.node,
-        decision.message,
-        decision.score,
-        decision.took_ns,
+def compare_replay(expect: Expectation, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
+    """What does not hold. The engine holds the placed pods."""
+    shares = (
+        ("placed", expect.placed, got.placed, len(got.pods)),
+        ("changedFromRecorded", expect.changed_from_recorded, got.changed, got.recorded),
     )
+    for what, wanted, part, whole in shares:
+        if wanted is not None:
+            yield from _share(what, wanted, part, whole)
+    slow, micros = expect.p99_cycle_micros, got.p99_cycle_micros
+    if slow is not None and micros > slow.at_most:
+        most = f"at most {plain_number(slow.at_most)}"
+        yield Mismatch("p99CycleMicros", most, f"{micros:,.0f}", is_soft=slow.soft)
+    if expect.never is not None:
+        yield from _violations(expect.never, got, engine)
 
 
-# Texts are passed over; `decision.node` becomes `node` with as many blanks, so that places stay.
+def _share(what: str, wanted: ShareRange, part: int, whole: int) -> Iterator[Mismatch]:
+    for words, bound, sign in (("at least", wanted.at_least, 1), ("at most", wanted.at_most, -1)):
+        if bound is None:
+            continue
+        is_percent = isinstance(bound, str)
+        limit = float(bound.removesuffix("%") if isinstance(bound, str) else bound)
+        if ((percent(part, whole) if is_percent else part) - limit) * sign < 0:
+            shown = f"{words} {limit:g} {'%' if is_percent else 'pods'}"
+            got = f"{percent(part, whole):.1f} %: {part:,} of {whole:,} pods"
+            yield Mismatch(what, shown, got, is_soft=wanted.soft)
+
+
+def _violations(text: str, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
+    expression = compile_never(text)
+    found: list[str] = []
+    for pod in got.pods:
+        if not pod.node:
+            continue
+        decision = {"score": pod.score, "recordedNode": pod.recorded}
+        answer = expression.is_true(engine, pod.pod, pod.node, decision)
+        if answer:
+            error = f" ({answer})" if isinstance(answer, str) else ""
+            found.append(f"{pod.pod} on {pod.node}{error}")
+    if found:
+        more = len(found) - PODS_NAMED_MAX
+        names = ", ".join(found[:PODS_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+        yield Mismatch("never", " ".join(text.split()), names)
+
+
+# Skips string literals. `decision.node` becomes `node` and blanks, so that places stay the same.
 _TOKEN: Final = re.compile(
     r"""[rR]?(?:\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
     r"|(?<![\w.])decision\s*\.\s*node(?!\w)"
@@ -157,12 +182,13 @@ _ENVIRONMENT: Final = Environment(
     roots=("pod", "node", "namespaceObject", "cluster"),
     inputs={"decision": Type("map", (Type("string"), Type("dyn")))},
 )
-_BOOL: Final = (Type("bool"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """`ir` is None where the expression has errors; spans are in its text."""
+    """An expression that must be true of no placed pod. It sees what rules see, and `decision`,
+    whose `node` is the chosen node. `ir` is None if the expression has errors; spans are in its
+    text."""
 
     ir: Mapping[str, Any] | None
     diagnostics: tuple[Diagnostic, ...]
@@ -170,75 +196,28 @@ class Never:
     def is_true(
         self, engine: Engine, pod: str, node: str, decision: Mapping[str, Any]
     ) -> bool | str:
-        """Or why it cannot be evaluated."""
+        """The value, or why there is none. The engine holds the pod on its node."""
         variables = {"decision": given(dict(decision))}
         request = {"ir": self.ir, "variables": variables, "pod": pod, "node": node, "trace": False}
         answer = json.loads(engine.evaluate(json.dumps(request).encode()))
         if "value" in answer:
             return answer["value"] is True
-        told = answer.get("error") or answer["refused"]
-        return str(told["message"])
+        return str((answer.get("error") or answer["refused"])["message"])
 
 
-def compiled(text: str) -> Never:
-    found = compile_expression(_TOKEN.sub(_node, text), expects=_BOOL, environment=_ENVIRONMENT)
+def compile_never(text: str) -> Never:
+    written = _TOKEN.sub(_without_decision, text)
+    found = compile_expression(written, expects=(Type("bool"),), environment=_ENVIRONMENT)
     whole = Span(0, len(text))
-    said = tuple(
-        Diagnostic(one.code, one.severity, one.message, one.hint, one.span or whole)
-        for one in found.diagnostics
+    diagnostics = tuple(
+        Diagnostic(
+            finding.code, finding.severity, finding.message, finding.hint, finding.span or whole
+        )
+        for finding in found.diagnostics
     )
-    return Never(found.ir, said)
+    return Never(found.ir, diagnostics)
 
 
-def _node(match: re.Match[str]) -> str:
+def _without_decision(match: re.Match[str]) -> str:
     text = match[0]
     return "node".ljust(len(text)) if text.startswith("decision") else text
-
-
-def compare_replay(expect: Expectation, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
-    """What does not hold."""
-    if expect.placed is not None:
-        yield from _share("placed", expect.placed, got.placed, len(got.pods))
-    if expect.changed_from_recorded is not None:
-        yield from _share(
-            "changedFromRecorded", expect.changed_from_recorded, got.changed, got.recorded
-        )
-    slow = expect.p99_cycle_micros
-    if slow is not None and got.p99_cycle_micros > slow.at_most:
-        wanted = f"at most {plain_number(slow.at_most)}"
-        have = f"{got.p99_cycle_micros:,.0f}"
-        yield Mismatch("p99CycleMicros", wanted, have, is_soft=slow.soft)
-    if expect.never is not None:
-        yield from _never(expect.never, got, engine)
-
-
-def _share(what: str, wanted: ShareRange, part: int, whole: int) -> Iterator[Mismatch]:
-    bounds = (("at least", wanted.at_least, 1), ("at most", wanted.at_most, -1))
-    for words, bound, sign in bounds:
-        if bound is None:
-            continue
-        in_percent = isinstance(bound, str)
-        have = percent(part, whole) if in_percent else float(part)
-        limit = float(bound.removesuffix("%")) if isinstance(bound, str) else float(bound)
-        if (have - limit) * sign < 0:
-            shown = f"{limit:g} %" if in_percent else f"{limit:g} pods"
-            got = f"{percent(part, whole):.1f} %: {part:,} of {whole:,} pods"
-            yield Mismatch(what, f"{words} {shown}", got, is_soft=wanted.soft)
-
-
-def _never(text: str, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
-    expression = compiled(text)
-    broken: list[str] = []
-    for one in got.pods:
-        if not one.node:
-            continue
-        decision = {"score": one.score, "recordedNode": one.recorded}
-        answer = expression.is_true(engine, one.pod, one.node, decision)
-        if isinstance(answer, str):
-            broken.append(f"{one.pod} on {one.node} ({answer})")
-        elif answer:
-            broken.append(f"{one.pod} on {one.node}")
-    if broken:
-        more = len(broken) - PODS_NAMED_MAX
-        listed = ", ".join(broken[:PODS_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
-        yield Mismatch("never", " ".join(text.split()), listed)

@@ -19,7 +19,7 @@ from kpolicy.offline.policy_tests.document_model import (
     Step,
     Test,
 )
-from kpolicy.offline.policy_tests.replay import compiled
+from kpolicy.offline.policy_tests.replay import compile_never
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.models.scheduling_policy import API_VERSION
 from kpolicy.policy.models.validation import validated
@@ -242,7 +242,7 @@ def _never(suite: Suite, path: Path, text: str) -> Iterator[Diagnostic]:
     if not isinstance(scalar, Scalar):
         return
     to_file = ScalarMap(suite.text.text, scalar)
-    for one in compiled(text).diagnostics:
+    for one in compile_never(text).diagnostics:
         span = to_file.span(one.span or Span(0, len(text)))
         yield placed(suite.text, replace(one, span=span, field=dotted(path)))
 

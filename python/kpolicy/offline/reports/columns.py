@@ -1,13 +1,16 @@
-"""Text in columns.
+"""Text in columns, counts in order, and amounts of resources as people write them.
 
-Owns widths and alignment. Assumes cells without line breaks. Must not know what they say.
+Amounts are rounded: bytes in powers of 1,024, cores with at most one decimal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
+
+_UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_OF_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-", "storage")
 
 
 def columns(
@@ -28,6 +31,11 @@ def columns(
     return lines
 
 
+def largest_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Names and counts; equal counts in the order of names."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 def counted(number: int, singular: str, plural: str = "") -> str:
     """`1 node`, `1,000 nodes`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
@@ -37,10 +45,6 @@ def listed(names: Sequence[str], shown_max: int) -> str:
     """The first few, and how many more."""
     shown = ", ".join(names[:shown_max])
     return shown if len(names) <= shown_max else f"{shown} and {len(names) - shown_max:,} more"
-
-
-_UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_OF_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-", "storage")
 
 
 def amount(resource: str, value: Fraction) -> str:

@@ -11,13 +11,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.object_kinds import (
     DEFAULT_SCHEDULER,
     is_read,
     key_of,
+    mapping_at,
     name_of,
     uid_of,
 )
@@ -105,17 +106,17 @@ def _entry(source: str, item: Json) -> Entry:
 
 
 def _node(named: Entry, node: Json) -> Entry:
-    info = _part(_part(node, "status"), "nodeInfo")
+    info = mapping_at(mapping_at(node, "status"), "nodeInfo")
     return named._replace(
         amounts=allocatable(node),
         word=str(info.get("kubeletVersion") or "(unknown)"),
-        is_unschedulable=bool(_part(node, "spec").get("unschedulable")),
+        is_unschedulable=bool(mapping_at(node, "spec").get("unschedulable")),
     )
 
 
 def _pod(named: Entry, pod: Json) -> Entry:
-    spec = _part(pod, "spec")
-    if _part(pod, "status").get("phase") in ENDED:
+    spec = mapping_at(pod, "spec")
+    if mapping_at(pod, "status").get("phase") in ENDED:
         state = State.ENDED
     elif spec.get("nodeName"):
         state = State.ON_NODE
@@ -123,8 +124,3 @@ def _pod(named: Entry, pod: Json) -> Entry:
         state = State.GATED if spec.get("schedulingGates") else State.PENDING
     scheduler = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
     return named._replace(amounts=requested(pod), word=scheduler, state=state)
-
-
-def _part(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = holder.get(name)
-    return part if isinstance(part, dict) else {}

@@ -1,7 +1,6 @@
-"""Kinds of objects that the engine reads, by API group.
+"""Kinds of objects that the engine reads, and how objects are named.
 
-Owns the table in Python's words; a test compares it with what the engine takes. Must not know what
-is read of them.
+A test compares the table of kinds with what the engine accepts.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CLUSTER_SCOPED: Final = frozenset(
         "VolumeAttachment",
     }
 )
-# The scheduler of a pod that names none.
+# The scheduler of a pod without `schedulerName`.
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _EVERY: Final = frozenset[str]().union(*READ.values())
 
@@ -54,21 +53,22 @@ def is_read(item: Mapping[str, Any]) -> bool:
 
 
 def name_of(item: Mapping[str, Any]) -> str:
-    return str(_metadata(item).get("name") or "")
+    return str(mapping_at(item, "metadata").get("name") or "")
 
 
 def key_of(item: Mapping[str, Any]) -> str:
     """`namespace/name`, or the name of what has no namespace."""
     if item.get("kind") in CLUSTER_SCOPED:
         return name_of(item)
-    return f"{_metadata(item).get('namespace') or 'default'}/{name_of(item)}"
+    return f"{mapping_at(item, 'metadata').get('namespace') or 'default'}/{name_of(item)}"
 
 
 def uid_of(item: Mapping[str, Any]) -> str:
-    """What the engine knows it by."""
-    return str(_metadata(item).get("uid") or key_of(item))
+    """The name under which the engine holds it."""
+    return str(mapping_at(item, "metadata").get("uid") or key_of(item))
 
 
-def _metadata(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = item.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+def mapping_at(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object in this field; empty if the field has another form."""
+    part = holder.get(name)
+    return part if isinstance(part, dict) else {}

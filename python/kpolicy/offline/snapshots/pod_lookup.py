@@ -1,9 +1,4 @@
-"""Pods by the names that a user gives.
-
-Owns how a name is read (`web` means `default/web`), and what a wrong one may have meant. Assumes a
-snapshot whose texts can be walked, which is done only for what the engine's pending pods do not
-answer. Must not ask the engine for anything else.
-"""
+"""Pods of a snapshot: found by the names that a user writes, and judged as if they were pending."""
 
 from __future__ import annotations
 
@@ -12,14 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from kpolicy.engine import Engine, PodChange
 from kpolicy.offline.limits import NAMES_COMPARED_MAX
 from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import key_of
+from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER, key_of, mapping_at
+from kpolicy.offline.snapshots.resource_amounts import ENDED
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.nearest import did_you_mean
+
+_NOW_NS: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,63 +37,74 @@ def key_of_pod(pod: PodChange) -> str:
 
 
 def full_key(written: str) -> str:
+    """`web` means `default/web`."""
     return written if "/" in written else f"default/{written}"
 
 
+def scheduler_of(pod: Json) -> str:
+    return str(mapping_at(pod, "spec").get("schedulerName") or DEFAULT_SCHEDULER)
+
+
+def node_of(pod: Json) -> str:
+    return str(mapping_at(pod, "spec").get("nodeName") or "")
+
+
+def has_ended(pod: Json) -> bool:
+    return mapping_at(pod, "status").get("phase") in ENDED
+
+
 def queue_order(pods: Iterable[PodChange]) -> list[PodChange]:
-    """Priority, then creation, then names: the order in which a scheduler tries them."""
+    """The order in which a scheduler tries pods: by priority, creation and name."""
     return sorted(
         pods, key=lambda pod: (-pod.priority, pod.created_ns, pod.namespace, pod.name, pod.uid)
     )
 
 
-def placed_pods(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, Json]:
-    """Those of the snapshot that have these names, as they are written."""
-    wanted = set(keys)
-    found = {}
-    for item in _pods(snapshot) if wanted else ():
-        key = key_of(item)
-        if key in wanted:
-            found[key] = item
-    return found
-
-
-def unknown(snapshot: Snapshot, key: str) -> NotExplained:
-    """With the pod that was perhaps meant."""
-    name = key.partition("/")[2]
-    known = list(islice(map(key_of, _pods(snapshot)), NAMES_COMPARED_MAX))
-    elsewhere = sorted({one for one in known if one.endswith(f"/{name}")})
-    hint = f"did you mean `{elsewhere[0]}`?" if elsewhere else did_you_mean(key, known)
-    if not known:
-        hint = "there is no pod in it at all"
-    return NotExplained(key, "there is no such pod in the snapshot", hint)
-
-
-def _pods(snapshot: Snapshot) -> Iterator[Json]:
+def pods_of(snapshot: Snapshot) -> Iterator[Json]:
     for _, item in snapshot.objects():
         if item.get("kind") == "Pod" and isinstance(item.get("metadata"), dict):
             yield item
 
 
-# What a pod has only since it is somewhere, besides its node.
-_OF_PLACEMENT: Final = frozenset({"status"})
-_NOW_NS: Final = 0
+def pods_by_key(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, Json]:
+    """The snapshot's objects of these pods. Walks the snapshot only if there are any keys."""
+    found = ((key_of(pod), pod) for pod in (pods_of(snapshot) if keys else ()))
+    return {key: pod for key, pod in found if key in keys}
+
+
+def unknown_pod(snapshot: Snapshot, key: str) -> NotExplained:
+    """Hints at the pod that was perhaps meant."""
+    name = key.partition("/")[2]
+    known = list(islice(map(key_of, pods_of(snapshot)), NAMES_COMPARED_MAX))
+    elsewhere = sorted(other for other in known if other.endswith(f"/{name}"))
+    hint = f"did you mean `{elsewhere[0]}`?" if elsewhere else did_you_mean(key, known)
+    return NotExplained(
+        key,
+        "there is no such pod in the snapshot",
+        hint if known else "there is no pod in it at all",
+    )
+
+
+def as_pending(pod: Json, scheduler_name: str = "") -> Json:
+    """The pod without its node and status; with another scheduler name, if one is given."""
+    spec = {name: value for name, value in mapping_at(pod, "spec").items() if name != "nodeName"}
+    if scheduler_name:
+        spec["schedulerName"] = scheduler_name
+    return {**{name: value for name, value in pod.items() if name != "status"}, "spec": spec}
+
+
+def watch_lines(*events: tuple[str, Any]) -> bytes:
+    """Lines of a watch, such as `("DELETED", pod)`."""
+    lines = (json.dumps({"type": kind, "object": item}) + "\n" for kind, item in events)
+    return "".join(lines).encode()
 
 
 @contextmanager
 def unplaced(engine: Engine, pod: Json) -> Iterator[None]:
-    """Inside, the pod is pending; after, all is as before."""
-    spec = dict(pod.get("spec") or {})
-    spec.pop("nodeName", None)
-    pending = {name: value for name, value in pod.items() if name not in _OF_PLACEMENT}
-    pending["spec"] = spec
-    _watched(engine, ("DELETED", pod), ("ADDED", pending))
+    """Inside, the engine holds the pod as pending; afterwards as before."""
+    pending = as_pending(pod)
+    engine.watch("pods", watch_lines(("DELETED", pod), ("ADDED", pending)), _NOW_NS)
     try:
         yield
     finally:
-        _watched(engine, ("DELETED", pending), ("ADDED", pod))
-
-
-def _watched(engine: Engine, *events: tuple[str, Json]) -> None:
-    lines = [json.dumps({"type": kind, "object": item}) + "\n" for kind, item in events]
-    engine.watch("pods", "".join(lines).encode(), _NOW_NS)
+        engine.watch("pods", watch_lines(("DELETED", pending), ("ADDED", pod)), _NOW_NS)

@@ -127,11 +127,7 @@ class Snapshot:
     def engine(self, policy: Program | None = None, *, seed: int = 0) -> Engine:
         """An engine with these objects and this program in force; `None` is what kube-scheduler
         does, for every pending pod. Raises `PolicyRefusedError`."""
-        engine = Engine(seed)
-        program = default_program() if policy is None else policy
-        refusals = engine.load(program.bytes)
-        if refusals:
-            raise PolicyRefusedError(refusals)
+        engine = loaded_engine(default_program() if policy is None else policy, seed)
         self._read_into(engine)
         return engine
 
@@ -156,6 +152,15 @@ class Snapshot:
             for one in engine.load_objects(text.body, "")
         ]
         self._unread = tuple(unread)
+
+
+def loaded_engine(program: Program, seed: int = 0) -> Engine:
+    """An engine with this program in force. Raises `PolicyRefusedError`."""
+    engine = Engine(seed)
+    refusals = engine.load(program.bytes)
+    if refusals:
+        raise PolicyRefusedError(refusals)
+    return engine
 
 
 def default_program() -> Program:
