@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from kpolicy.cli.findings_text import print_findings
 from kpolicy.cli.outputs import progress_bar
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
+from kpolicy.offline.folders import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kpolicy.offline.snapshots.snapshot import Snapshot
     from kpolicy.policy.assembly.program import Program
 
-_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
 # A folder with more policy files than this is not a folder of policies.
 FILES_MAX: Final = 2_000
 
@@ -37,9 +37,12 @@ def policy_sources(argument: str) -> list[Source]:
     path = Path(argument)
     if not path.exists() and argument in shipped_names():
         return [shipped_source(argument)]
-    if path.is_dir():
-        return [Source(str(file), _read(file), is_named=False) for file in _files(path)]
-    return [Source(argument, _read(path))]
+    try:
+        if path.is_dir():
+            return [read_source(file, is_named=False) for file in _policy_files(path)]
+        return [read_source(argument)]
+    except OSError as error:
+        raise CannotWorkError(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def all_sources(arguments: Sequence[str]) -> list[Source]:
@@ -50,28 +53,13 @@ def read_stdin() -> Source:
     return Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))
 
 
-def _files(folder: Path) -> list[Path]:
-    """Skips names that begin with a dot: they are hidden, or a volume's own (`..data`)."""
-    found = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix in _SUFFIXES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    )
+def _policy_files(folder: Path) -> list[Path]:
+    found = files_in(folder, POLICY_SUFFIXES)
     if not found:
         raise CannotWorkError(f"there is no policy file in {folder}")
     if len(found) > FILES_MAX:
         raise CannotWorkError(f"{folder} has more than {FILES_MAX:,} policy files")
     return found
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(DOCUMENT_BYTES_MAX + 1)
-    except OSError as error:
-        raise CannotWorkError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def load_snapshot(arguments: Sequence[str]) -> Snapshot:

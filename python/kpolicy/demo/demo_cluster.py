@@ -1,7 +1,6 @@
 """The demo's cluster: a few hundred nodes and a few thousand pods of several kinds.
 
-Owns what is made and in what order. Assumes nothing. Must not do I/O: the same seed gives the same
-objects.
+The same seed gives the same objects.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Nodes of one make; `share` is their part of all nodes, in percent."""
+    """Nodes of one kind; `share` is their part of all nodes, in percent."""
 
     name: str
     share: int

@@ -1,7 +1,6 @@
-"""The demo's story: a cluster, pods that arrive, a policy that changes half-way, two questions.
+"""The demo: a cluster, pods that arrive, a policy that changes half-way, and two explanations.
 
-Owns the order of events and their bounds. Assumes nothing but loopback. Must not know how pods are
-decided: it uses what any user of the scheduler and the control plane can.
+It uses only what any user of the scheduler and of the embedded control plane can use.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -19,9 +19,9 @@ from rich.console import Console
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
-from kpolicy.demo import demo_cluster, tally
-from kpolicy.demo.tally import Object, Tally
-from kpolicy.demo.view import Measured, View, lines, show, view_for, write
+from kpolicy.demo import demo_cluster
+from kpolicy.demo.tally import NOT_TRIED, Object, Tally, take
+from kpolicy.demo.view import Measured, View, explanation_lines, show_summary, view_for, write
 from kpolicy.engine import Engine, Scheduled
 from kpolicy.offline.decide.explain import explain
 from kpolicy.offline.snapshots.snapshot import Snapshot
@@ -36,7 +36,7 @@ from kpolicy.testing.kubelet import KubeletTimes
 POLICY, POLICY_CHANGED = "demo.yaml", "demo-reloaded.yaml"
 PODS_A_STEP = 100
 LOOK_EVERY_S = 0.2
-# Every wait ends: a demo that hangs teaches nothing.
+# The longest wait, so that the demo never hangs.
 WAIT_S_MAX = 40.0
 READY_S_MAX = 10.0
 
@@ -76,7 +76,7 @@ class Story:
                     scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
                     measured = await scene.play(policy)
                     await scene.explain()
-                show(self.console, measured)
+                show_summary(self.console, measured)
                 if self.keep:
                     await self._stay(kubeconfig, policy, run)
             finally:
@@ -120,27 +120,34 @@ class Scene:
         nodes = list(demo_cluster.nodes(self.scale.nodes))
         namespace = {"apiVersion": "v1", "kind": "Namespace"}
         self.control_plane.add(namespace | {"metadata": {"name": demo_cluster.NAMESPACE}}, *nodes)
-        self.view.say(f"{len(nodes)} nodes in {len(demo_cluster.ZONES)} zones: {pools(nodes)}")
+        counts = Counter(node["metadata"]["labels"]["pool"] for node in nodes)
+        pools = ", ".join(f"{counts[pool.name]} {pool.name}" for pool in demo_cluster.POOLS)
+        self.view.say(f"{len(nodes)} nodes in {len(demo_cluster.ZONES)} zones: {pools}")
         await self._until(lambda: self.scheduler.ready, "the scheduler to be ready", READY_S_MAX)
         self.view.say(f"policy {POLICY} is in force ({self._hash()[:19]})")
         pods = demo_cluster.pods(self.scale.pods, self.scale.seed)
         half = len(pods) // 2
         began = time.monotonic()
-        before = await self._place(pods[:half], began)
+        await self._place(pods[:half], began)
         await self._reload(policy)
-        after = await self._place(pods[half:], began)
-        self.view.say(effect(self._nodes_of(pods[:half]), self._nodes_of(pods[half:])))
-        return Measured(
-            seconds=time.monotonic() - began,
-            decisions=self.engine.decisions,
-            decision_seconds=self.engine.decision_seconds,
-            before_reload=before,
-            after_reload=after,
+        tally = await self._place(pods[half:], began)
+        before, after = self._nodes_of(pods[:half]), self._nodes_of(pods[half:])
+        self.view.say(
+            f"the pods before the change spread over {before} nodes, those after it filled "
+            f"{after}: the changed policy prefers full nodes"
         )
+        seconds = time.monotonic() - began
+        return Measured(seconds, self.engine.decisions, self.engine.decision_seconds, tally)
 
     async def explain(self) -> None:
-        """One placed pod (judged as if it were not there) and one pending pod."""
-        asked = [pod for pod in (self._one_placed(), self._one_pending()) if pod is not None]
+        """Explains a placed pod of high priority, as if it were not there, and a pending pod."""
+        placed, pending = [], []
+        for pod in sorted(self._pods(), key=name_of):
+            if not pod["spec"].get("nodeName"):
+                pending.append(pod)
+            elif pod["spec"].get("priority"):
+                placed.append(pod)
+        asked = [*placed[:1], *pending[:1]]
         items = [item for kind in ("Node", "Pod") for item in self.control_plane.objects(kind)]
         program = compile_policy(shipped(POLICY_CHANGED)).program
         answers = await asyncio.to_thread(
@@ -148,13 +155,12 @@ class Scene:
         )
         explained = {answer["pod"]: answer for answer in answers.explanations}
         for pod in asked:
-            self.view.say("")
             node = pod["spec"].get("nodeName", "")
-            for line in lines(explained[name_of(pod)], node):
+            for line in ["", *explanation_lines(explained[name_of(pod)], node)]:
                 self.view.say(line)
 
     async def _place(self, pods: Sequence[Object], began: float) -> Tally:
-        """Create them as they would arrive, and wait until each is placed or has a reason."""
+        """Creates pods in small steps, and waits until each is placed or has a reason."""
         for start in range(0, len(pods), PODS_A_STEP):
             self.control_plane.add(*(dict(pod) for pod in pods[start : start + PODS_A_STEP]))
             self._show(began)
@@ -164,7 +170,7 @@ class Scene:
         return self._tally()
 
     async def _reload(self, policy: Path) -> None:
-        """As an editor or a mounted ConfigMap does it: another file in its place, at once."""
+        """Replaces the policy's file in one step, as an editor or a mounted ConfigMap does."""
         before = self._hash()
         fresh = policy.with_suffix(".new")
         fresh.write_text(shipped(POLICY_CHANGED))
@@ -191,7 +197,7 @@ class Scene:
     def _settled(self, began: float, expected: int) -> bool:
         counted = self._show(began)
         reasons = counted.pending_by_reason
-        return counted.placed + counted.pending >= expected and tally.NOT_TRIED not in reasons
+        return counted.placed + counted.pending >= expected and NOT_TRIED not in reasons
 
     def _show(self, began: float) -> Tally:
         counted = self._tally()
@@ -199,50 +205,24 @@ class Scene:
         self.view.progress(counted, self.scale.pods, counted.placed / seconds)
         return counted
 
+    def _pods(self) -> list[Object]:
+        return list(self.control_plane.objects("Pod", demo_cluster.NAMESPACE))
+
     def _tally(self) -> Tally:
-        plane = self.control_plane
-        return tally.take(plane.objects("Pod", demo_cluster.NAMESPACE), plane.objects("Node"))
+        return take(self._pods(), list(self.control_plane.objects("Node")))
 
     def _nodes_of(self, pods: Sequence[Object]) -> int:
         names = {pod["metadata"]["name"] for pod in pods}
-        found = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
-        mine = (pod for pod in found if pod["metadata"]["name"] in names)
-        return len({pod["spec"]["nodeName"] for pod in mine if pod["spec"].get("nodeName")})
+        mine = (pod["spec"] for pod in self._pods() if pod["metadata"]["name"] in names)
+        return len({spec["nodeName"] for spec in mine if spec.get("nodeName")})
 
     def _hash(self) -> str:
         in_force = self.scheduler.policy
         return in_force.hash if in_force is not None else ""
 
-    def _one_placed(self) -> Object | None:
-        pods = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
-        critical = (
-            pod for pod in pods if pod["spec"].get("priority") and "nodeName" in pod["spec"]
-        )
-        return min(critical, key=name_of, default=None)
-
-    def _one_pending(self) -> Object | None:
-        pods = self.control_plane.objects("Pod", demo_cluster.NAMESPACE)
-        return min(
-            (pod for pod in pods if not pod["spec"].get("nodeName")), key=name_of, default=None
-        )
-
 
 def name_of(pod: Object) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-
-
-def pools(nodes: Sequence[Object]) -> str:
-    counts = {pool.name: 0 for pool in demo_cluster.POOLS}
-    for node in nodes:
-        counts[node["metadata"]["labels"]["pool"]] += 1
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
-
-
-def effect(before: int, after: int) -> str:
-    return (
-        f"the pods before the change spread over {before} nodes, those after it filled {after}: "
-        "the changed policy prefers full nodes"
-    )
 
 
 def shipped(name: str) -> str:
@@ -250,6 +230,8 @@ def shipped(name: str) -> str:
 
 
 class MeasuredEngine(Engine):
+    """The engine with a stopwatch. The scheduler calls it from one thread."""
+
     __slots__ = ("decision_seconds", "decisions")
 
     def __init__(self, seed: int = 0) -> None:

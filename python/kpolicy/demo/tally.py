@@ -1,21 +1,18 @@
-"""The demo's tally: what became of the pods, counted from API objects.
-
-Owns the counting. Assumes objects as the API server gives them. Must not do I/O or render.
-"""
+"""What became of the demo's pods, counted from API objects."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from kpolicy.demo.demo_cluster import KIND_LABEL
+from kpolicy.offline.snapshots.resource_amounts import Amounts, add, allocatable, requested
 
 Object = Mapping[str, Any]
-RESOURCES = ("cpu", "memory")
-NOT_TRIED = "not tried yet"
-SUFFIXES = {"m": 0.001, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+RESOURCES: Final = ("cpu", "memory")
+NOT_TRIED: Final = "not tried yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +28,22 @@ class Tally:
 
 def take(pods: Iterable[Object], nodes: Sequence[Object]) -> Tally:
     pool_of = {node["metadata"]["name"]: node["metadata"]["labels"]["pool"] for node in nodes}
-    placed: Counter[str] = Counter()
-    pending: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    pools: Counter[str] = Counter()
-    used = dict.fromkeys(RESOURCES, 0.0)
+    placed, pending = Counter[str](), Counter[str]()
+    reasons, pools = Counter[str](), Counter[str]()
+    used: Amounts = {}
+    whole: Amounts = {}
     for pod in pods:
         kind = pod["metadata"]["labels"][KIND_LABEL]
-        node_name = pod["spec"].get("nodeName")
-        if node_name:
+        if pod["spec"].get("nodeName"):
             placed[kind] += 1
-            pools[pool_of[node_name]] += 1
-            for resource, amount in requests(pod).items():
-                used[resource] += amount
+            pools[pool_of[pod["spec"]["nodeName"]]] += 1
+            add(used, requested(pod))
         else:
             pending[kind] += 1
             reasons[without_counts(why_pending(pod))] += 1
+    for node in nodes:
+        if not node["spec"].get("unschedulable"):
+            add(whole, allocatable(node))
     return Tally(
         placed=placed.total(),
         pending=pending.total(),
@@ -54,12 +51,14 @@ def take(pods: Iterable[Object], nodes: Sequence[Object]) -> Tally:
         pending_by_kind=pending,
         pending_by_reason=reasons,
         placed_by_pool=pools,
-        utilisation=_shares(used, nodes),
+        utilisation={
+            name: float(used.get(name, 0) / whole[name]) for name in RESOURCES if whole.get(name)
+        },
     )
 
 
 def why_pending(pod: Object) -> str:
-    """The PodScheduled condition's message, or that no attempt was reported yet."""
+    """The message of the PodScheduled condition, or that the pod was not tried."""
     for condition in pod.get("status", {}).get("conditions", ()):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             return str(condition.get("message") or condition.get("reason"))
@@ -67,7 +66,7 @@ def why_pending(pod: Object) -> str:
 
 
 def without_counts(message: str) -> str:
-    """The reasons of a message alone, so that pods that differ only in how many nodes count as one.
+    """The reasons of a message without the numbers of nodes, so that equal reasons count together.
 
     `0/9 nodes are available: 3 too small, 6 tainted. …` becomes `tainted, too small`.
     """
@@ -76,32 +75,3 @@ def without_counts(message: str) -> str:
         return message
     listed = reasons.split(". ")[0].removesuffix(".").split(", ")
     return ", ".join(sorted(reason.lstrip("0123456789 ") for reason in listed))
-
-
-def requests(pod: Object) -> dict[str, float]:
-    amounts = dict.fromkeys(RESOURCES, 0.0)
-    for container in pod["spec"]["containers"]:
-        asked = container.get("resources", {}).get("requests", {})
-        for resource in RESOURCES:
-            amounts[resource] += quantity(asked.get(resource, "0"))
-    return amounts
-
-
-def quantity(text: str) -> float:
-    """The forms that the demo's own objects use."""
-    for suffix, factor in SUFFIXES.items():
-        if text.endswith(suffix):
-            return float(text.removesuffix(suffix)) * factor
-    return float(text)
-
-
-def _shares(used: Mapping[str, float], nodes: Sequence[Object]) -> dict[str, float]:
-    whole = {
-        resource: sum(
-            quantity(node["status"]["allocatable"][resource])
-            for node in nodes
-            if not node["spec"].get("unschedulable")
-        )
-        for resource in RESOURCES
-    }
-    return {resource: used[resource] / whole[resource] for resource in RESOURCES if whole[resource]}

@@ -1,115 +1,92 @@
-"""The demo's view: live bars and a table on a terminal, plain lines otherwise.
+"""What the demo prints: progress, explanations and the summary.
 
-Owns what is shown while the demo runs. Assumes a `rich` console. Must not know where the numbers
-come from, nor wait for anything.
+A terminal gets a live bar and a table, anything else plain lines.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Protocol, Self
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from kpolicy.demo.demo_cluster import WORKLOADS
 from kpolicy.demo.tally import Tally
+from kpolicy.offline.reports.columns import largest_first
 
-PLAIN_LINE_EVERY_PODS = 500
-REFRESH_PER_SECOND = 8
-
-
-class View(Protocol):
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-    def say(self, line: str) -> None: ...
-    def progress(self, tally: Tally, pods_total: int, placed_per_second: float) -> None: ...
+PLAIN_LINE_EVERY_PODS: Final = 500
+REFRESH_PER_SECOND: Final = 8
+REASONS_SHOWN: Final = 6
+NODES_SHOWN: Final = 3
 
 
-def view_for(console: Console) -> View:
-    return LiveView(console) if console.is_terminal else PlainView(console)
+class View(AbstractContextManager["View"]):
+    """Plain lines, and nothing that moves."""
 
-
-@dataclass(slots=True)
-class PlainView:
-    """A line when something happened; nothing that moves."""
-
-    console: Console
-    _said_at: int = field(default=0, init=False)
-
-    def __enter__(self) -> Self:
-        return self
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._pods_shown = 0
 
     def __exit__(self, *_: object) -> None:
         return None
 
     def say(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        write(self.console, line)
 
     def progress(self, tally: Tally, pods_total: int, placed_per_second: float) -> None:
-        if tally.placed < self._said_at + PLAIN_LINE_EVERY_PODS:
-            return
-        self._said_at = tally.placed
-        self.say(
-            f"  placed {tally.placed:,} of {pods_total:,} pods ({placed_per_second:,.0f} a second)"
-        )
+        if tally.placed >= self._pods_shown + PLAIN_LINE_EVERY_PODS:
+            self._pods_shown = tally.placed
+            rate = f"{placed_per_second:,.0f} a second"
+            self.say(f"  placed {tally.placed:,} of {pods_total:,} pods ({rate})")
 
 
-@dataclass(slots=True)
-class LiveView:
+class LiveView(View):
     """One bar for all pods and a row for each kind."""
 
-    console: Console
-    _live: Live = field(init=False)
-    _bars: Progress = field(init=False)
-    _bar: TaskID | None = field(default=None, init=False)
-    _table: Table = field(default_factory=Table, init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._table = Table()
         self._bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=40),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]:,.0f} pods/s"),
-            console=self.console,
+            console=console,
         )
         self._live = Live(
             get_renderable=lambda: Group(self._table, self._bars),
-            console=self.console,
+            console=console,
             refresh_per_second=REFRESH_PER_SECOND,
             transient=True,
         )
 
     def __enter__(self) -> Self:
-        self._live.__enter__()
+        self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
-
-    def say(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False)
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
 
     def progress(self, tally: Tally, pods_total: int, placed_per_second: float) -> None:
-        if self._bar is None:
-            self._bar = self._bars.add_task("placing", total=pods_total, rate=0.0)
-        self._bars.update(self._bar, completed=tally.placed, rate=placed_per_second)
+        if not self._bars.tasks:
+            self._bars.add_task("placing", total=pods_total, rate=0.0)
+        bar = self._bars.task_ids[0]
+        self._bars.update(bar, completed=tally.placed, rate=placed_per_second)
         self._table = kinds_table(tally)
+
+
+def view_for(console: Console) -> View:
+    return LiveView(console) if console.is_terminal else View(console)
+
+
+def write(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def kinds_table(tally: Tally) -> Table:
@@ -126,78 +103,54 @@ def kinds_table(tally: Tally) -> Table:
     return table
 
 
-REASONS_SHOWN = 6
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
+    """The figures of the summary. `tally` counts all pods."""
+
     seconds: float
     decisions: int
     decision_seconds: float
-    before_reload: Tally
-    after_reload: Tally
+    tally: Tally
 
 
-def show(console: Console, measured: Measured) -> None:
-    tally = measured.after_reload
-    console.print()
-    console.print(kinds_table(tally))
-    console.print()
-    rate = tally.placed / measured.seconds
-    write(
-        console,
-        f"placed   {tally.placed:,} pods in {measured.seconds:.1f} s "
-        f"({rate:,.0f} a second, API server included)",
-    )
-    write(console, f"pending  {tally.pending:,} pods, by reason:")
-    reasons = sorted(tally.pending_by_reason.items(), key=lambda item: (-item[1], item[0]))
-    for reason, count in reasons[:REASONS_SHOWN]:
-        write(console, f"  {count:>5}  {reason}")
+def show_summary(console: Console, measured: Measured) -> None:
+    tally = measured.tally
+    for part in ("", kinds_table(tally), ""):
+        console.print(part)
+    rate = f"{tally.placed / measured.seconds:,.0f} a second, API server included"
+    lines = [
+        f"placed   {tally.placed:,} pods in {measured.seconds:.1f} s ({rate})",
+        f"pending  {tally.pending:,} pods, by reason:",
+    ]
+    reasons = largest_first(tally.pending_by_reason)[:REASONS_SHOWN]
+    lines += [f"  {count:>5}  {reason}" for reason, count in reasons]
     if measured.decision_seconds > 0:
-        rate = measured.decisions / measured.decision_seconds
-        write(
-            console,
+        speed = measured.decisions / measured.decision_seconds
+        lines.append(
             f"decided  {measured.decisions:,} times, "
-            f"{rate:,.0f} decisions a second in the engine, every node scored",
+            f"{speed:,.0f} decisions a second in the engine, every node scored"
         )
     used = ", ".join(f"{share:.0%} of {name}" for name, share in tally.utilisation.items())
-    write(console, f"used     {used} (of the nodes that take pods)")
+    for line in [*lines, f"used     {used} (of the nodes that take pods)"]:
+        write(console, line)
 
 
-def write(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-NODES_SHOWN = 3
-
-Explanation = Mapping[str, Any]
-
-
-def lines(explained: Explanation, node_now: str = "") -> list[str]:
+def explanation_lines(explained: Mapping[str, Any], node_now: str = "") -> list[str]:
     """What was rejected and why, then the best nodes with each rule's part of the total."""
     nodes = explained.get("nodes", [])
+    rejections = Counter(
+        f"{', '.join(node['filter']['reasons'])} ({node['filter']['plugin']})"
+        for node in nodes
+        if "filter" in node
+    )
     text = [f"{explained['pod']}: " + (f"on {node_now}" if node_now else "pending")]
-    text += [f"  {count:>5} nodes: {why}" for why, count in rejections(nodes)]
+    text += [f"  {count:>5} nodes: {why}" for why, count in largest_first(rejections)]
     scored = sorted(
         (node for node in nodes if "total" in node), key=lambda node: (-node["total"], node["name"])
     )
     if scored:
         text.append(f"  {len(scored):>5} nodes fit; the best of them:")
-        text += [f"        {score(node)}" for node in scored[:NODES_SHOWN]]
-    if explained.get("message"):
-        text.append(f"  {explained['message']}")
-    return text
-
-
-def rejections(nodes: list[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    counted = Counter(
-        f"{', '.join(node['filter']['reasons'])} ({node['filter']['plugin']})"
-        for node in nodes
-        if "filter" in node
-    )
-    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
-
-
-def score(node: Mapping[str, Any]) -> str:
-    parts = ", ".join(f"{rule} {points}" for rule, points in node["weighted"].items())
-    return f"{node['name']}: {node['total']} = {parts}"
+    for node in scored[:NODES_SHOWN]:
+        parts = ", ".join(f"{rule} {points}" for rule, points in node["weighted"].items())
+        text.append(f"        {node['name']}: {node['total']} = {parts}")
+    return [*text, *([f"  {explained['message']}"] if explained.get("message") else [])]

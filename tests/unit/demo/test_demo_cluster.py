@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpolicy.demo import demo_cluster, tally
+from kpolicy.offline.snapshots.resource_amounts import quantity, requested
 
 
 @pytest.mark.parametrize("count", [20, 300, 1001])
@@ -36,20 +37,20 @@ def test_the_tally_counts_what_the_api_says() -> None:
     assert (counted.placed, counted.pending) == (1, 2)
     assert counted.pending_by_reason == {"why": 1, "not tried yet": 1}
     assert counted.placed_by_pool == {"general": 1}
-    asked = tally.requests(placed)
+    asked = requested(placed)
     whole = sum(
-        tally.quantity(node["status"]["allocatable"]["cpu"])
+        quantity(node["status"]["allocatable"]["cpu"])
         for node in nodes
         if not node["spec"].get("unschedulable")
     )
-    assert counted.utilisation["cpu"] == pytest.approx(asked["cpu"] / whole)
+    assert counted.utilisation["cpu"] == pytest.approx(float(asked["cpu"] / whole))
 
 
 @pytest.mark.parametrize(
     ("text", "units"), [("250m", 0.25), ("4", 4.0), ("64Gi", 64 * 2**30), ("256Mi", 256 * 2**20)]
 )
 def test_quantities(text: str, units: float) -> None:
-    assert tally.quantity(text) == units
+    assert quantity(text) == units
 
 
 def test_messages_that_differ_only_in_counts_are_one_reason() -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
-from kpolicy.offline.policy_tests.coverage import PolicyCoverage
+from kpolicy.offline.policy_tests.coverage import PolicyCoverage, merged
 from kpolicy.policy.yaml.nodes import Path, Plain
 from kpolicy.policy.yaml.source import SourceText
 from kpolicy.policy.yaml.tree_reader import resolve, trap
@@ -75,6 +75,19 @@ class SuiteResult:
     tests: tuple[TestResult, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     coverage: tuple[PolicyCoverage, ...] = ()
+
+    @property
+    def has_failed(self) -> bool:
+        return not all(test.has_passed for test in self.tests)
+
+    def joined(self, other: SuiteResult) -> SuiteResult:
+        """With the tests of another share of the same document."""
+        return replace(
+            self,
+            tests=(*self.tests, *other.tests),
+            diagnostics=tuple(dict.fromkeys((*self.diagnostics, *other.diagnostics))),
+            coverage=merged((*self.coverage, *other.coverage)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

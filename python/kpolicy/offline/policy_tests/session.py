@@ -1,20 +1,20 @@
-"""`run_tests`: from paths or sources to results, in one process or several.
+"""`run_tests`: runs the tests of files or sources, in one process or several.
 
-Owns which tests are chosen, when to stop, and how work is shared. Assumes that a suite's results do
-not depend on each other. Must not know how results are shown.
+The results of a suite do not depend on each other.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from kpolicy.diagnostics import Diagnostic
+from kpolicy.offline.folders import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
@@ -27,16 +27,16 @@ from kpolicy.offline.policy_tests.suites import (
     holds_tests,
     read_suites,
 )
-from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source, SourceText
 
-# Called with each test as it ends.
+# Is called with each test when it ends.
 Listener = Callable[[Suite, TestResult], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`run` is searched for in `document/test`; `policies` come instead of those of documents."""
+    """Which tests run, and how. `run` is a regular expression for `document/test`; `policies`
+    replace those that the documents name."""
 
     run: str = ""
     fail_fast: bool = False
@@ -66,38 +66,21 @@ def run_tests(
     return Session(sources_of(listed), choice).run()
 
 
-def sources_of(listed: Iterable[str | Path | Source]) -> list[Source]:
+def sources_of(tests: Iterable[str | Path | Source]) -> list[Source]:
     """Sources of test files, those of a folder in the order of names."""
     sources: list[Source] = []
-    for one in listed:
-        if isinstance(one, Source):
-            sources.append(one)
-            continue
-        path = Path(one)
-        sources += [
-            Source(str(file), _read(file)) for file in (files_of(path) if path.is_dir() else [path])
-        ]
+    for test in tests:
+        if isinstance(test, Source):
+            sources.append(test)
+        else:
+            path = Path(test)
+            files = files_in(path, TEST_SUFFIXES) if path.is_dir() else [path]
+            sources += map(read_source, files)
     return sources
 
 
-def files_of(folder: Path) -> list[Path]:
-    """Names that begin with a dot are hidden."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.name.endswith(TEST_SUFFIXES)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    )
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(DOCUMENT_BYTES_MAX + 1)
-
-
 class Session:
-    """One run over some sources; `files` are all that was read for it."""
+    """A run over some sources. `files` are all files that were read for it."""
 
     def __init__(self, sources: Sequence[Source], choice: Choice) -> None:
         self.choice = choice
@@ -105,38 +88,41 @@ class Session:
         self._pattern = re.compile(choice.run)
         self._inputs = [load_inputs(suite, choice.policies) for suite in self.read.suites]
         if choice.params:
-            every = tuple({one for inputs in self._inputs for one in inputs.policies})
-            self._inputs = [replace(one, others=every) for one in self._inputs]
-        own = [source.name for source in sources]
-        self.files = tuple(
-            dict.fromkeys([*own, *(file for one in self._inputs for file in one.files)])
-        )
+            every = tuple({source for inputs in self._inputs for source in inputs.policies})
+            self._inputs = [replace(inputs, others=every) for inputs in self._inputs]
+        read = (file for inputs in self._inputs for file in inputs.files)
+        self.files = tuple(dict.fromkeys([*(source.name for source in sources), *read]))
 
-    def run(self, listener: Listener | None = None) -> PolicyTestRun:
-        is_shared = min(self.choice.jobs, JOBS_MAX) > 1 and len(self._tasks()) > 1
-        suites = self._in_processes(listener) if is_shared else self._here(listener)
-        united = merged(
-            (one for suite in suites for one in suite.coverage), self.choice.coverage_minimum
-        )
+    def run(self, listener: Listener = lambda *_: None) -> PolicyTestRun:
+        suites = self._suite_results(listener)
+        found = (policy for suite in suites for policy in suite.coverage)
+        coverage = merged(found, self.choice.coverage_minimum)
         ran = sum(len(suite.tests) for suite in suites)
         left_out = sum(len(suite.model.tests) for suite in self.read.suites) - ran
         if left_out:
-            united = tuple(replace(one, minimum=None) for one in united)
+            coverage = tuple(replace(policy, minimum=None) for policy in coverage)
         texts = {text.name: text for text in self.read.texts} | self._policy_texts()
-        return PolicyTestRun(tuple(suites), self.read.diagnostics, united, texts, left_out)
+        return PolicyTestRun(tuple(suites), self.read.diagnostics, coverage, texts, left_out)
 
     def _policy_texts(self) -> dict[str, SourceText]:
-        sources = {source.name: source.text for one in self._inputs for source in one.policies}
         return {
-            name: SourceText(
-                name, text if isinstance(text, str) else text.decode("utf-8", "replace")
-            )
-            for name, text in sources.items()
+            source.name: SourceText(source.name, source.decoded)
+            for inputs in self._inputs
+            for source in inputs.policies
         }
 
-    def _concerns(self, suite: Suite) -> bool:
-        """Documents of which no test is chosen are passed over."""
-        return bool(self.chosen(suite)) or not suite.model.tests
+    def _shares(self) -> list[_Share]:
+        """The chosen tests of each suite, in shares for the processes. A suite without any test has
+        one share; a suite without a chosen test has none."""
+        shares = []
+        for index, suite in enumerate(self.read.suites):
+            chosen = self.chosen(suite)
+            size = max(TESTS_A_JOB_MIN, -(-len(chosen) // max(1, self.choice.jobs)))
+            parts = [chosen[at : at + size] for at in range(0, len(chosen), size)]
+            parts = parts or ([] if suite.model.tests else [[]])
+            inputs = self._inputs[index]
+            shares += [_Share(suite, inputs, self.choice, tuple(part)) for part in parts]
+        return shares
 
     def chosen(self, suite: Suite) -> list[int]:
         return [
@@ -149,93 +135,63 @@ class Session:
     def chosen_count(self) -> int:
         return sum(len(self.chosen(suite)) for suite in self.read.suites)
 
-    def _here(self, listener: Listener | None) -> list[SuiteResult]:
-        results: list[SuiteResult] = []
-        for suite, inputs in zip(self.read.suites, self._inputs, strict=True):
-            if not self._concerns(suite):
-                continue
-            work = SuiteRun(suite, inputs, self.choice.params)
-            has_failed = False
-            for result in work.results(self.chosen(suite)):
-                if listener is not None:
-                    listener(suite, result)
-                has_failed = not result.has_passed
-                if has_failed and self.choice.fail_fast:
-                    break
-            results.append(work.result())
-            if has_failed and self.choice.fail_fast:
+    def _suite_results(self, listener: Listener) -> list[SuiteResult]:
+        shares = self._shares()
+        if min(self.choice.jobs, JOBS_MAX, len(shares)) > 1:
+            return _join(self._in_processes(shares, listener))
+        results = []
+        for share in shares:
+            results.append((share, share.run(listener)))
+            if self.choice.fail_fast and results[-1][1].has_failed:
                 break
-        return results
+        return _join(results)
 
-    def _tasks(self) -> list[tuple[int, list[int]]]:
-        """Shares of suites: by index of the suite, the indices of tests."""
-        tasks = []
-        for index, suite in enumerate(self.read.suites):
-            if not self._concerns(suite):
-                continue
-            chosen = self.chosen(suite)
-            size = max(TESTS_A_JOB_MIN, -(-len(chosen) // max(1, self.choice.jobs)))
-            shares = [chosen[at : at + size] for at in range(0, len(chosen), size)]
-            tasks += [(index, share) for share in shares or [[]]]
-        return tasks
-
-    def _in_processes(self, listener: Listener | None) -> list[SuiteResult]:
-        tasks = self._tasks()
+    def _in_processes(
+        self, shares: Sequence[_Share], listener: Listener
+    ) -> list[tuple[_Share, SuiteResult]]:
+        """In the order of the shares. After a failure, some shares may have no result."""
         done: dict[int, SuiteResult] = {}
-        with ProcessPoolExecutor(
-            min(self.choice.jobs, JOBS_MAX, len(tasks)), mp_context=get_context("spawn")
-        ) as pool:
-            waiting: dict[Future[SuiteResult], int] = {}
-            for position, (index, share) in enumerate(tasks):
-                suite, inputs = self.read.suites[index], self._inputs[index]
-                work = pool.submit(_share, suite, inputs, self.choice, share)
-                waiting[work] = position
+        processes = min(self.choice.jobs, JOBS_MAX, len(shares))
+        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+            waiting = {pool.submit(share.run): at for at, share in enumerate(shares)}
             while waiting:
                 ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                has_failed = False
-                for work in ended:
-                    position = waiting.pop(work)
-                    done[position] = work.result()
-                    has_failed |= self._told(tasks[position][0], done[position], listener)
-                if has_failed and self.choice.fail_fast:
+                for future in ended:
+                    position = waiting.pop(future)
+                    done[position] = future.result()
+                    for test in done[position].tests:
+                        listener(shares[position].suite, test)
+                if self.choice.fail_fast and any(done[at].has_failed for at in done):
                     pool.shutdown(cancel_futures=True)
                     break
-        return self._joined(tasks, done)
-
-    def _told(self, index: int, result: SuiteResult, listener: Listener | None) -> bool:
-        for test in result.tests:
-            if listener is not None:
-                listener(self.read.suites[index], test)
-        return any(not test.has_passed for test in result.tests)
-
-    def _joined(
-        self, tasks: Sequence[tuple[int, list[int]]], done: Mapping[int, SuiteResult]
-    ) -> list[SuiteResult]:
-        """Shares of one suite become one result, in the order of the file."""
-        joined: dict[int, SuiteResult] = {}
-        for position, (index, _) in enumerate(tasks):
-            share = done.get(position)
-            if share is None:
-                continue
-            known = joined.get(index)
-            if known is None:
-                joined[index] = share
-                continue
-            joined[index] = replace(
-                known,
-                tests=(*known.tests, *share.tests),
-                diagnostics=tuple(dict.fromkeys((*known.diagnostics, *share.diagnostics))),
-                coverage=merged((*known.coverage, *share.coverage)),
-            )
-        return [result for _, result in sorted(joined.items())]
+        return [(shares[at], done[at]) for at in sorted(done)]
 
 
-def _share(suite: Suite, inputs: Inputs, choice: Choice, chosen: list[int]) -> SuiteResult:
-    work = SuiteRun(suite, inputs, choice.params)
-    for result in work.results(chosen):
-        if choice.fail_fast and not result.has_passed:
-            break
-    return work.result()
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Some tests of a suite, by their indices."""
+
+    suite: Suite
+    inputs: Inputs
+    choice: Choice
+    chosen: tuple[int, ...]
+
+    def run(self, listener: Listener = lambda *_: None) -> SuiteResult:
+        work = SuiteRun(self.suite, self.inputs, self.choice.params)
+        for result in work.results(self.chosen):
+            listener(self.suite, result)
+            if self.choice.fail_fast and not result.has_passed:
+                break
+        return work.result()
+
+
+def _join(results: Iterable[tuple[_Share, SuiteResult]]) -> list[SuiteResult]:
+    """Makes one result of the shares of a suite."""
+    joined: dict[int, SuiteResult] = {}
+    for share, result in results:
+        known = joined.get(id(share.suite))
+        joined[id(share.suite)] = result if known is None else known.joined(result)
+    return list(joined.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +199,15 @@ class CheckedTests:
     """`others` are the sources that hold something besides tests."""
 
     diagnostics: tuple[Diagnostic, ...]
-    texts: tuple[SourceText, ...]
     others: tuple[Source, ...]
 
 
 def check_tests(sources: Sequence[Source], params: Mapping[str, Any]) -> CheckedTests:
-    """Of every PolicyTest among the sources."""
+    """Finds what is wrong with every PolicyTest of the sources, without running a test."""
     read = read_suites([source for source in sources if holds_tests(source)])
-    said = list(read.diagnostics)
+    findings = list(read.diagnostics)
     for suite in read.suites:
-        inputs = replace(load_inputs(suite), others=tuple(sources))
-        work = SuiteRun(suite, inputs, params)
-        said += work.findings()
-        said += work.result().diagnostics
+        work = SuiteRun(suite, replace(load_inputs(suite), others=tuple(sources)), params)
+        findings += [*work.findings(), *work.result().diagnostics]
     others = tuple(source for source in sources if not holds_only_tests(source))
-    return CheckedTests(tuple(dict.fromkeys(said)), read.texts, others)
+    return CheckedTests(tuple(dict.fromkeys(findings)), others)

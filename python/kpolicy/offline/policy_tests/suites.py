@@ -1,9 +1,4 @@
-"""From sources to suites: PolicyTest documents with the places of everything in them.
-
-Owns telling these documents from others, and what can be wrong with one by itself: fields,
-fixtures, tests without a pod or without an expectation. Assumes nothing of the text. Must not know
-policies or the engine.
-"""
+"""PolicyTest documents read from sources, and what is wrong with a document by itself."""
 
 from __future__ import annotations
 
@@ -38,7 +33,7 @@ class Suite:
     text: SourceText
     tree: Node
     model: PolicyTest
-    # What is wrong inside of single tests, by index of the test: those do not run.
+    # Errors inside single tests, by index. A test with errors does not run.
     faults: Mapping[int, tuple[Diagnostic, ...]] = field(default_factory=dict)
 
     @property
@@ -54,7 +49,7 @@ class Suite:
         return node.span if node is not None else self.span(path[:-1]) if path else Span(0, 0)
 
     def key_span(self, path: Path) -> Span:
-        """Of the key that leads there, for what is said of a name."""
+        """The span of the key at the end of the path."""
         key = key_at(self.tree, path)
         return key.span if key is not None else self.span(path)
 
@@ -84,29 +79,28 @@ class ReadSuites:
 
 
 def read_suites(sources: Iterable[Source]) -> ReadSuites:
-    """Every PolicyTest of every source; documents of other kinds are passed over, unless a source
-    that was named has nothing else."""
+    """Every PolicyTest of every source. Skips documents of other kinds, unless a source that was
+    named has nothing else."""
     suites: list[Suite] = []
-    said: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     texts: list[SourceText] = []
     for source in sources:
         read = read_documents(source)
         texts.append(read.text)
-        said += [placed(read.text, one) for one in read.diagnostics]
+        found = list(read.diagnostics)
         roots = [root for root in read.roots if _is_suite(root)]
         if not roots and source.is_named and not has_errors(read.diagnostics):
-            said.append(placed(read.text, _none(read.roots)))
+            found.append(_no_tests(read.roots))
+        findings += [placed(read.text, finding) for finding in found]
         for root in roots:
-            model, tree, findings = validated(PolicyTest, root)
-            found = [placed(read.text, finding) for finding in findings]
-            if model is None:
-                said += found
-                continue
-            suite = Suite(read.text, tree, model)
-            faults, others = _by_test(suite, [*found, *_problems(suite, root)])
-            suites.append(replace(suite, faults=faults))
-            said += others
-    return ReadSuites(tuple(suites), tuple(said), tuple(texts))
+            model, tree, problems = validated(PolicyTest, root)
+            found = [placed(read.text, finding) for finding in problems]
+            if model is not None:
+                suite = Suite(read.text, tree, model)
+                faults, found = _by_test(suite, [*found, *_problems(suite, root)])
+                suites.append(replace(suite, faults=faults))
+            findings += found
+    return ReadSuites(tuple(suites), tuple(findings), tuple(texts))
 
 
 def holds_tests(source: Source) -> bool:
@@ -119,32 +113,29 @@ def holds_only_tests(source: Source) -> bool:
 
 
 def _roots(source: Source) -> tuple[Node, ...]:
-    """A text without the word needs no reading."""
-    needle = KIND if isinstance(source.text, str) else KIND.encode()
-    return read_documents(source).roots if needle in source.text else ()  # type: ignore[operator]
+    """Does not parse a text that cannot hold a PolicyTest."""
+    return read_documents(source).roots if KIND.encode() in source.encoded else ()
 
 
 def _by_test(
-    suite: Suite, said: Iterable[Diagnostic]
+    suite: Suite, findings: Iterable[Diagnostic]
 ) -> tuple[dict[int, tuple[Diagnostic, ...]], list[Diagnostic]]:
-    """What is inside of one test, and the rest."""
+    """Errors inside single tests, by index, and all other findings."""
     faults: dict[int, tuple[Diagnostic, ...]] = {}
     others: list[Diagnostic] = []
     places = [suite.place(("tests", index)) for index in range(len(suite.model.tests))]
-    for one in said:
-        inside = [index for index, place in enumerate(places) if _holds(place, one.place)]
-        if inside and has_errors((one,)):
-            faults[inside[0]] = (*faults.get(inside[0], ()), one)
+    for finding in findings:
+        inside = [index for index, place in enumerate(places) if _holds(place, finding.place)]
+        if inside and has_errors((finding,)):
+            faults[inside[0]] = (*faults.get(inside[0], ()), finding)
         else:
-            others.append(one)
+            others.append(finding)
     return faults, others
 
 
 def _holds(outer: Place, inner: Place | None) -> bool:
-    if inner is None:
-        return False
     begin, end = (outer.line, outer.column), (outer.end_line, outer.end_column)
-    return begin <= (inner.line, inner.column) < end
+    return inner is not None and begin <= (inner.line, inner.column) < end
 
 
 def _is_suite(root: Node) -> bool:
@@ -155,7 +146,7 @@ def _is_suite(root: Node) -> bool:
     )
 
 
-def _none(roots: tuple[Node, ...]) -> Diagnostic:
+def _no_tests(roots: tuple[Node, ...]) -> Diagnostic:
     span = roots[0].span if roots else Span(0, 0)
     start = Span(span.start, min(span.start + 1, span.end))
     hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
@@ -163,24 +154,22 @@ def _none(roots: tuple[Node, ...]) -> Diagnostic:
 
 
 def _problems(suite: Suite, written: Node) -> Iterator[Diagnostic]:
-    if not suite.model.tests:
+    model = suite.model
+    if not model.tests and find(written, ("tests", 0)) is None:
         where: Path = ("tests",) if find(suite.tree, ("tests",)) is not None else ("kind",)
-        if find(written, ("tests", 0)) is None:
-            message = "this document has no tests"
-            yield suite.remark("KP502", message, where)
+        yield suite.remark("KP502", "this document has no tests", where)
     yield from _same_names(suite)
-    fixtures = (("fixtures", suite.model.fixtures), ("podFixtures", suite.model.pod_fixtures))
-    for kind, known in fixtures:
-        for name, form in known.items():
-            yield from _unknown_fixture(suite, (kind, name), form.from_, known)
-    for path, parent in _worlds(suite.model):
+    for name, node in model.fixtures.items():
+        yield from _unknown_fixture(suite, ("fixtures", name), node.from_, model.fixtures)
+    for name, pod in model.pod_fixtures.items():
+        yield from _unknown_fixture(suite, ("podFixtures", name), pod.from_, model.pod_fixtures)
+    for path, parent in _worlds(model):
         for index, node in enumerate(parent.nodes or ()):
-            at = (*path, "nodes", index)
-            yield from _unknown_fixture(suite, at, node.from_, suite.model.fixtures)
+            yield from _unknown_fixture(suite, (*path, "nodes", index), node.from_, model.fixtures)
         for index, pod in enumerate(parent.running or ()):
             at = (*path, "running", index)
-            yield from _unknown_fixture(suite, at, pod.from_, suite.model.pod_fixtures)
-    for index, test in enumerate(suite.model.tests):
+            yield from _unknown_fixture(suite, at, pod.from_, model.pod_fixtures)
+    for index, test in enumerate(model.tests):
         yield from _pods(suite, ("tests", index), test)
 
 
@@ -204,51 +193,50 @@ def _unknown_fixture(
     suite: Suite, path: Path, wanted: str | None, known: Iterable[str]
 ) -> Iterator[Diagnostic]:
     if wanted is not None and wanted not in known:
-        message = f"there is no fixture `{wanted}`"
-        hint = did_you_mean(wanted, known)
+        message, hint = f"there is no fixture `{wanted}`", did_you_mean(wanted, known)
         yield suite.remark("KP501", message, (*path, "from"), hint=hint)
 
 
 def _pods(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
-    steps = list(steps_of(test))
+    has_pod = test.pod is not None or test.pod_from is not None
     yield from _of_replays(suite, path, test)
     if test.expect.never is not None:
         yield from _never(suite, (*path, "expect", "never"), test.expect.never)
     if test.replay is not None:
-        if test.sequence or test.pod is not None or test.pod_from is not None:
+        if test.sequence or has_pod:
             message = "a test has pods or a `replay`, not both"
             yield suite.remark("KP115", message, (*path, "replay"), at_key=True)
         return
-    if test.sequence and (test.pod is not None or test.pod_from is not None):
+    if test.sequence and has_pod:
         message = "a test has a `sequence` or a pod of its own, not both"
         yield suite.remark("KP115", message, (*path, "sequence"), at_key=True)
         return
-    for at, step in steps:
+    for at, step in steps_of(test):
         here = (*path, *at)
         form = step.pod
-        if form is not None and step.pod_from is not None:
-            message = "a pod is written out or comes from a snapshot, not both"
-            yield suite.remark("KP115", message, (*here, "podFrom"), at_key=True)
-        if form is None and step.pod_from is None:
-            where = (*here, "name") if not at else here
-            yield suite.remark("KP114", "there is no `pod` here", where)
         if form is not None:
+            if step.pod_from is not None:
+                message = "a pod is written out or comes from a snapshot, not both"
+                yield suite.remark("KP115", message, (*here, "podFrom"), at_key=True)
             yield from _unknown_fixture(suite, (*here, "pod"), form.from_, suite.model.pod_fixtures)
+        elif step.pod_from is None:
+            where = here if at else (*here, "name")
+            yield suite.remark("KP114", "there is no `pod` here", where)
 
 
 def _never(suite: Suite, path: Path, text: str) -> Iterator[Diagnostic]:
-    """What is wrong with the expression, where it stands."""
+    """Errors of the expression, with their places in the file."""
     scalar = find(suite.tree, path)
     if not isinstance(scalar, Scalar):
         return
     to_file = ScalarMap(suite.text.text, scalar)
-    for one in compile_never(text).diagnostics:
-        span = to_file.span(one.span or Span(0, len(text)))
-        yield placed(suite.text, replace(one, span=span, field=dotted(path)))
+    for finding in compile_never(text).diagnostics:
+        span = to_file.span(finding.span or Span(0, len(text)))
+        yield placed(suite.text, replace(finding, span=span, field=dotted(path)))
 
 
 def _of_replays(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
-    """What is expected of one pod does not go with a replay, nor the other way round."""
+    """Finds expectations of one pod in a replay, and expectations of a replay in another test."""
     for at, step in steps_of(test):
         for name in step.expect.model_fields_set:
             is_of_replay = name in OF_REPLAYS
@@ -261,7 +249,7 @@ def _of_replays(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
 
 
 def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
-    """The pods of a test in order, with their paths in it."""
+    """The pods of a test in order, with their paths in the test."""
     if not test.sequence:
         yield (), test
         return

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kpolicy.offline.folders import files_in
 from kpolicy.offline.limits import CHUNK_BYTES, FILE_BYTES_MAX, FILES_MAX
 from kpolicy.offline.snapshot_file.header import Header
 from kpolicy.offline.snapshot_file.reader import is_recording, read_recording
@@ -55,17 +56,10 @@ def read_files(argument: str | Path) -> Iterator[File | Problem]:
 
 
 def _files(path: Path) -> Iterator[Path | Problem]:
-    """Names that begin with a dot are hidden, or a volume's own (`..data`)."""
     if not path.is_dir():
         yield path
         return
-    found = sorted(
-        file
-        for file in path.rglob("*")
-        if file.name.removesuffix(".gz").endswith(_SUFFIXES)
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-        and file.is_file()
-    )
+    found = files_in(path, (*_SUFFIXES, *(f"{suffix}.gz" for suffix in _SUFFIXES)))
     if not found:
         hint = f"files that end in {', '.join(_SUFFIXES)}, or in one of these and .gz, are read"
         yield Problem(NO_FILES, str(path), "", "no snapshot file is in this folder", hint)
