@@ -1,7 +1,6 @@
 """Comments that silence findings: `# kpolicy: ignore[KP312] why`.
 
-Owns reading them, and the finding about those that silence nothing. Assumes placed diagnostics.
-Must not know what a finding is about. Errors are never silenced: there is no program either way.
+A comment that silences nothing is a finding itself. Errors are never silenced.
 """
 
 from __future__ import annotations
@@ -9,21 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Edit, Fix, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.yaml.source import SourceText, placed
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
-# A line that begins a block scalar: the comment on it stands for the lines of the block as well.
+# A line that begins a block scalar: the comment on it also covers the lines of the block.
 _BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$")
 _CODE: Final = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Suppression:
-    """`lines` are those it stands for; `rest` is what to take away with the code."""
+    """One code of a comment. `lines`: those that it covers; `rest`: the text to remove with it."""
 
     text: SourceText
     span: Span
@@ -37,31 +37,30 @@ def without_suppressed(
     texts: Iterable[SourceText],
     not_looked_for: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """What is left, and a finding for each suppression without use.
+    """The findings that no comment silences, and a finding for each unused code.
 
-    A comment concerns its own line; one that stands alone on a line, the next. Where that line
-    begins a block, the block belongs to it. Codes that were not looked for are not unused.
+    A comment covers its own line, or the next line if it is alone on its line. If that line begins
+    a block scalar, the block is covered too. Codes in `not_looked_for` are never unused.
     """
-    suppressions = [one for text in texts for one in _suppressions(text)]
-    by_place = {(one.text.name, line, one.code): one for one in suppressions for line in one.lines}
+    suppressions = list(chain.from_iterable(map(_suppressions, texts)))
+    by_place = {(s.text.name, line, s.code): s for s in suppressions for line in s.lines}
     used: set[_Suppression] = set()
     kept: list[Diagnostic] = []
     for diagnostic in diagnostics:
-        place = diagnostic.place
-        found = None
-        if place is not None and diagnostic.severity is not Severity.ERROR:
-            found = by_place.get((place.file, place.line, diagnostic.code))
+        place = None if diagnostic.is_error else diagnostic.place
+        found = by_place.get((place.file, place.line, diagnostic.code)) if place else None
         if found is None:
             kept.append(diagnostic)
         else:
             used.add(found)
-    for one in suppressions:
-        if one not in used and one.code not in not_looked_for:
-            message = f"nothing on this line is {one.code}"
+    for unused in suppressions:
+        if unused not in used and unused.code not in not_looked_for:
+            message = f"nothing on this line is {unused.code}"
+            fix = Fix((Edit(unused.rest, ""),))
             hint = "remove it from the comment"
-            fix = Fix((Edit(one.rest, ""),))
-            said = remark("KP190", message, one.span, hint=hint, fix=fix)
-            kept.append(placed(one.text, said))
+            kept.append(
+                placed(unused.text, remark("KP190", message, unused.span, hint=hint, fix=fix))
+            )
     return kept
 
 
@@ -82,7 +81,7 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
 
 
 def _lines(text: SourceText, line: int) -> range:
-    """The line, and the deeper ones below it if it begins a block."""
+    """The line, and the lines of the block scalar that begins on it."""
     last = len(text.line_starts)
     if line > last or not _BLOCK.search(text.line(line)):
         return range(line, line + 1)
@@ -98,7 +97,7 @@ def _indent(line: str) -> int:
 
 
 def _comment(text: SourceText, found: re.Match[str], *, is_alone: bool) -> Span:
-    """The whole comment: its line, if it stands alone, or with the space before it."""
+    """The whole comment: its line if it is alone there, otherwise with the space before it."""
     if is_alone:
         line, _ = text.line_and_column(found.start())
         starts = text.line_starts
@@ -109,7 +108,7 @@ def _comment(text: SourceText, found: re.Match[str], *, is_alone: bool) -> Span:
 
 
 def _listed(start: int, codes: list[re.Match[str]], index: int) -> Span:
-    """One of several codes, with the comma before it, or behind the first."""
+    """One of several codes with the comma before it; the first code with the comma after it."""
     if index:
         return Span(start + codes[index - 1].end(), start + codes[index].end())
     return Span(start + codes[0].start(), start + codes[1].start())

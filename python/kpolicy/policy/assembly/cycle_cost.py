@@ -1,8 +1,8 @@
 """What the rules of a policy may cost together on one node, against its limit for a cycle.
 
-Owns the order in which rules draw on `limits.costPerCycle`: predicates, then priorities, as
-written; a predicate that only audits is asked of one node and draws nothing. Assumes expressions
-that are compiled. The engine deals out the budget in the same way, for as many nodes as there are.
+Predicates draw on `limits.costPerCycle` first, then priorities, in the order of the document. A
+predicate with `enforcement: audit` is evaluated for a single node and draws nothing. The engine
+deals out the budget in the same way, for as many nodes as there are.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _COST_PER_CYCLE_DEFAULT: Final = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A rule's expression, and what it and all before it may cost on one node."""
+class DrawnCost:
+    """The path of a rule's expression, and the cost of it and all rules before it on one node."""
 
     path: Path
     together: int
 
 
-def drawn(policy: Policy, expressions: Expressions) -> Iterator[Drawn]:
+def drawn_costs(policy: Policy, expressions: Expressions) -> Iterator[DrawnCost]:
     spec = policy.model.spec
     per_node = min(spec.limits.cost_per_node or COST_PER_NODE_MAX, COST_PER_NODE_MAX)
     together = 0
@@ -44,11 +44,11 @@ def drawn(policy: Policy, expressions: Expressions) -> Iterator[Drawn]:
             ]
             if costs:
                 together += sum(costs)
-                yield Drawn((*path, "expression"), together)
+                yield DrawnCost((*path, "expression"), together)
 
 
 def nodes_max(policy: Policy, together: int) -> int | None:
-    """On how many nodes so much may be spent; None: on any number."""
+    """The number of nodes that a cost allows in a cycle; None for any number."""
     limit = policy.model.spec.limits.cost_per_cycle
     if limit is None and together <= COST_PER_NODE_MAX:
         return None
@@ -57,28 +57,25 @@ def nodes_max(policy: Policy, together: int) -> int | None:
 
 def never_evaluated(
     policies: Sequence[Policy], expressions: Mapping[str, Expressions]
-) -> list[Diagnostic]:
-    """KP401 for the first rule of a policy that a cycle has nothing left for, on any node."""
-    return [said for policy in policies for said in beyond(policy, expressions[policy.name], 1)]
+) -> Iterator[Diagnostic]:
+    """KP401 for the first rule of each policy that is too expensive even for a single node."""
+    for policy in policies:
+        yield from beyond(policy, expressions[policy.name], 1)
 
 
 def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Diagnostic]:
-    """The first rule that is not evaluated on so many nodes."""
-    for one in drawn(policy, expressions):
-        most = nodes_max(policy, one.together)
+    """A finding about the first rule that is not evaluated when there are so many nodes."""
+    limit = policy.model.spec.limits.cost_per_cycle or _COST_PER_CYCLE_DEFAULT
+    for cost in drawn_costs(policy, expressions):
+        most = nodes_max(policy, cost.together)
         if most is not None and most < nodes:
-            limit = policy.model.spec.limits.cost_per_cycle or _COST_PER_CYCLE_DEFAULT
             on = "one node" if nodes == 1 else f"each of {nodes:,} nodes"
             yield policy.remark(
                 "KP401",
-                (
-                    f"with the rules before it may cost {one.together:,} units on {on}, "
-                    f"the limit of a cycle is {limit:,}"
-                ),
-                one.path,
-                hint=(
-                    "from here on no rule of this policy is evaluated (KR110): "
-                    "raise `limits.costPerCycle`, or write cheaper rules"
-                ),
+                f"with the rules before it may cost {cost.together:,} units on {on}, "
+                f"the limit of a cycle is {limit:,}",
+                cost.path,
+                hint="from here on no rule of this policy is evaluated (KR110): "
+                "raise `limits.costPerCycle`, or write cheaper rules",
             )
             return

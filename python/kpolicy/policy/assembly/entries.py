@@ -1,9 +1,4 @@
-"""Rules as entries of the program.
-
-Owns the fields of an entry and their defaults, as `docs/internals/program.md` describes them.
-Assumes rules resolved by name; compiled expressions come by `Expressions`. Must not know which
-rules a profile has.
-"""
+"""Rules as entries of the program, with the fields that `docs/internals/program.md` describes."""
 
 from __future__ import annotations
 
@@ -24,18 +19,18 @@ from kpolicy.policy.models.scheduling_policy import (
 
 
 def one_line(message: str) -> str:
-    """Events show one line."""
+    """Events show a single line."""
     return " ".join(message.split())
 
 
 def camel_case(name: str) -> str:
-    """`no-spot-for-critical` → `NoSpotForCritical`, for a rule that gives no reason of its own."""
+    """`no-spot-for-critical` → `NoSpotForCritical`: the reason of a rule that states none."""
     words = "".join(c if c.isalnum() else " " for c in name).split()
     return "".join(word[:1].upper() + word[1:] for word in words) or "Rejected"
 
 
 class Entries:
-    """Writes entries. `policies` gives the index that an entry cites its document by."""
+    """Makes entries. `policies`: the index by which an entry cites its document."""
 
     def __init__(self, policies: Mapping[str, int], expressions: ExpressionSets) -> None:
         self._policies = policies
@@ -46,13 +41,12 @@ class Entries:
         assert isinstance(rule, Predicate)
         if written.builtin is not None:
             return self._builtin(applied)
-        told = (*written.path, "messageExpression")
         is_audit = rule.enforcement == "audit" or written.policy.model.spec.shadow
         return {
             **self._expression(applied),
             "failurePolicy": written.policy.model.spec.failure_policy,
             "message": one_line(rule.message or f"node(s) didn't pass {written.name}"),
-            "messageExpression": (self._of(applied).ir(told) if rule.message_expression else None),
+            "messageExpression": self._of(applied).ir((*written.path, "messageExpression")),
             "reason": camel_case(rule.reason or written.name),
             "preemptible": rule.preemptible,
             "enforcement": "audit" if is_audit else "deny",

@@ -1,7 +1,7 @@
-"""The expressions of one document, compiled where they stand.
+"""The expressions of policies, compiled where they are written.
 
-Owns which names each expression sees, what type it must have, and turning places in an expression
-into places in the file. Assumes a sound model. Must not know the language itself.
+`Expressions` are those of one document; `ExpressionSets` those of all documents, also with the
+params of the policies that extend them. Findings are placed in the file of the expression.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ from kpolicy.policy.yaml.source import placed
 
 @dataclass(slots=True)
 class ExpressionRoom:
-    """`is_told`: somebody has said that there is no room left."""
+    """How many IR nodes all expressions of a compilation may still have.
+
+    A small policy can have a large program: each rule contains the variables that it uses, and a
+    policy that extends others has their rules again.
+    """
 
     left: int = EXPRESSION_NODES_MAX
-    is_told: bool = False
+    is_reported: bool = False
 
     @property
     def is_full(self) -> bool:
@@ -50,14 +54,14 @@ BOOL: Final = (Type("bool"),)
 NUMBER: Final = (Type("int"), Type("uint"), Type("double"))
 STRING: Final = (Type("string"),)
 
-# What there is to see before a node is chosen, at a node, and of a pod that may be evicted.
+# The names that an expression sees: about a pod, a pod and a node, or a possible victim.
 POD_ROOTS: Final = ("pod", "namespaceObject", "cluster")
 NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
 
 
 class Expressions:
-    """Compiles every expression of a policy once; hands out IR by path."""
+    """Compiles every expression of a policy once and keeps the result by path."""
 
     def __init__(
         self,
@@ -80,35 +84,34 @@ class Expressions:
 
     @property
     def variable_texts(self) -> dict[str, str]:
-        """By name, each seeing those before it: inherited ones first."""
-        return {name: one.text for name, one in self._variables.items()}
+        """By name, inherited ones first: each sees those before it."""
+        return {name: compiled.text for name, compiled in self._variables.items()}
 
     @property
     def params(self) -> Mapping[str, Parameter]:
         return self._params
 
+    def compiled(self, path: Path) -> CompiledExpression | None:
+        return self._compiled.get(path)
+
     def ir(self, path: Path) -> Any:
-        """The IR of the expression at `path`; None where it could not be compiled."""
+        """The IR of the expression at `path`; None if it could not be compiled."""
         compiled = self._compiled.get(path)
         return compiled.ir if compiled is not None else None
 
-    def compiled(self, path: Path) -> CompiledExpression | None:
-        """What became of the expression at `path`."""
-        return self._compiled.get(path)
-
     def tree(self, path: Path) -> Tree | None:
-        """The checked tree of a sound expression."""
+        """The checked tree of the expression at `path`; None if it could not be compiled."""
         compiled = self._compiled.get(path)
         return compiled.tree if compiled is not None and compiled.ir is not None else None
 
-    def said(self, path: Path, diagnostic: Diagnostic) -> Diagnostic:
+    def in_file(self, path: Path, diagnostic: Diagnostic) -> Diagnostic:
         """A finding with spans in the text of the expression at `path`, placed in the file."""
         node = find(self._policy.tree, path)
-        assert isinstance(node, Scalar), "what has been compiled is a scalar"
-        return next(iter(self._in_file(node, path, (diagnostic,))))
+        assert isinstance(node, Scalar), "every compiled expression is a scalar"
+        return next(self._placed(node, path, (diagnostic,)))
 
     def unmatched(self) -> Any:
-        """The IR of: this document's `matchConditions` do not all hold."""
+        """The IR of "not all `matchConditions` of this document hold"."""
         return self._unmatched
 
     def _unmatched_ir(self) -> Any:
@@ -118,17 +121,11 @@ class Expressions:
         text = " && ".join(f"({condition.expression})" for condition in conditions)
         compiled = self._compiled_in(f"!({text})", BOOL, POD_ROOTS)
         at: Path = ("spec", "matchConditions")
-        own = [self._compiled.get((*at, index, "expression")) for index in range(len(conditions))]
-        if compiled.ir is None and all(one is not None and one.ir is not None for one in own):
-            why = compiled.diagnostics[0]
-            self.diagnostics.append(
-                self._policy.remark(
-                    why.code,
-                    f"as one expression, which others of this profile need: {why.message}",
-                    at,
-                    hint=why.hint,
-                )
-            )
+        paths = [(*at, index, "expression") for index in range(len(conditions))]
+        if compiled.ir is None and all(self.ir(path) is not None for path in paths):
+            first = compiled.diagnostics[0]
+            message = f"as one expression, which others of this profile need: {first.message}"
+            self.diagnostics.append(self._policy.remark(first.code, message, at, hint=first.hint))
         return compiled.ir
 
     def _compiled_in(
@@ -146,10 +143,10 @@ class Expressions:
         self._room.take(compiled)
         return compiled
 
-    def _no_room(self, path: Path) -> bool:
-        """Whether no more is compiled; said once."""
-        if self._room.is_full and not self._room.is_told:
-            self._room.is_told = True
+    def _has_no_room(self, path: Path) -> bool:
+        """Whether nothing more is compiled; the first time is a finding."""
+        if self._room.is_full and not self._room.is_reported:
+            self._room.is_reported = True
             most = f"{EXPRESSION_NODES_MAX:,} nodes"
             self.diagnostics.append(
                 self._policy.remark(
@@ -162,18 +159,18 @@ class Expressions:
         return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
-        """Variables of what the policy extends; their findings are its own affair."""
+        """Variables of the policies that this one extends; their findings are reported there."""
         for base in reversed(bases):
             for variable in base.model.spec.variables:
                 compiled = CompiledExpression(variable.expression, ERROR, ())
-                if not self._no_room(("spec", "extends")):
+                if not self._has_no_room(("spec", "extends")):
                     compiled = self._compiled_in(
                         variable.expression, ANY, NODE_ROOTS, is_variable=True
                     )
                 self._variables[variable.name] = compiled
 
     def _own_variables(self) -> None:
-        """In order, each seeing those above it and those inherited."""
+        """In order: each sees those above it and the inherited ones."""
         first: dict[str, Path] = {}
         for index, variable in enumerate(self._policy.model.spec.variables):
             path = ("spec", "variables", index)
@@ -186,9 +183,9 @@ class Expressions:
             first[variable.name] = path
             at = (*path, "expression")
             self._compile(at, ANY, NODE_ROOTS, is_variable=True)
-            # What there was no room for is not unknown: who uses it says nothing more.
-            unread = CompiledExpression(variable.expression, ERROR, ())
-            self._variables[variable.name] = self._compiled.get(at, unread)
+            # A variable that there was no room for is known: its uses are no findings.
+            skipped = CompiledExpression(variable.expression, ERROR, ())
+            self._variables[variable.name] = self._compiled.get(at, skipped)
 
     def _environment(self, roots: tuple[str, ...]) -> Environment:
         environment = Environment(
@@ -208,13 +205,13 @@ class Expressions:
         is_variable: bool = False,
     ) -> None:
         node = find(self._policy.tree, path)
-        if not isinstance(node, Scalar) or self._no_room(path):
+        if not isinstance(node, Scalar) or self._has_no_room(path):
             return
         compiled = self._compiled_in(node.text, expects, roots, is_variable=is_variable)
         self._compiled[path] = compiled
-        self.diagnostics += self._in_file(node, path, compiled.diagnostics)
+        self.diagnostics += self._placed(node, path, compiled.diagnostics)
 
-    def _in_file(
+    def _placed(
         self, node: Scalar, path: Path, diagnostics: tuple[Diagnostic, ...]
     ) -> Iterator[Diagnostic]:
         if not diagnostics:
@@ -230,14 +227,14 @@ class Expressions:
             moved = replace(diagnostic, span=span, notes=notes, field=dotted(path), fix=fix)
             yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
 
-    def _too_early(self, node: Scalar, span: Span | None, said: Diagnostic) -> Diagnostic:
-        """An unknown variable that is defined, but only below: that is what to tell."""
+    def _too_early(self, node: Scalar, span: Span | None, finding: Diagnostic) -> Diagnostic:
+        """An unknown variable that is defined further down is a finding of its own."""
         name = node.text[span.start : span.end] if span is not None else ""
         defined = {variable.name for variable in self._policy.model.spec.variables}
-        if said.code != "KP201" or name not in defined or name in self._variables:
-            return said
+        if finding.code != "KP201" or name not in defined or name in self._variables:
+            return finding
         return replace(
-            said,
+            finding,
             code="KP121",
             message=f"`{name}` is defined further down",
             hint="variables see only those above them",
@@ -245,7 +242,7 @@ class Expressions:
 
 
 def _exact(span: Span, to_file: ScalarMap, node: Scalar) -> Span:
-    """The span in the file with all of its last character, which an escape makes longer."""
+    """The span in the file, with the whole escape sequence of its last character."""
     found = to_file.span(span)
     if node.style not in ("'", '"') or span.end <= span.start:
         return found
@@ -254,7 +251,7 @@ def _exact(span: Span, to_file: ScalarMap, node: Scalar) -> Span:
 
 
 def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | None:
-    """The fix in the scalar's own spelling; none where a place is not known exactly."""
+    """The fix in the quotes of the scalar; None if a place is not known exactly."""
     if fix is None or not to_file.is_exact:
         return None
     edits = []
@@ -277,7 +274,7 @@ def _parameter(param: ParamValue) -> Parameter:
 
 
 def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, ...]]]:
-    """Every expression but variables: its path, its type, and what it may see."""
+    """Every expression except variables: its path, its type, and the names it may see."""
     spec = policy.model.spec
     for index in range(len(spec.match_conditions)):
         yield ("spec", "matchConditions", index, "expression"), BOOL, POD_ROOTS
@@ -295,7 +292,8 @@ def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, .
 
 
 class ExpressionSets:
-    """`own` are those of each policy by itself, by name."""
+    """`own`: the expressions of each policy by itself, by name. A policy that sets a param of its
+    base to another value has the rules of the base compiled again with that value."""
 
     def __init__(self, lineages: Mapping[str, tuple[Policy, ...]], params: ParamValues) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -305,13 +303,14 @@ class ExpressionSets:
         values = {}
         wrong = set()
         of_heirs = _params_of_heirs(lineages.values())
+        extended = {policy.name for line in lineages.values() for policy in line[1:]}
         for name, line in lineages.items():
-            values[name], said = params.of(line, of_heirs)
-            if has_errors(tuple(said)):
+            values[name], findings = params.of(line, of_heirs)
+            if has_errors(findings):
                 wrong.add(name)
-            # What only others build on gets its values from them.
-            if line[0].model.spec.profiles or not _is_extended(line[0], lineages):
-                self.diagnostics += said
+            # A policy without profiles that others extend gets its values from them.
+            if line[0].model.spec.profiles or name not in extended:
+                self.diagnostics += findings
             self.own[name] = Expressions(line[0], line, values[name], room)
         for name, line in lineages.items():
             if name in wrong:
@@ -319,25 +318,21 @@ class ExpressionSets:
             for index, base in enumerate(line[1:], start=1):
                 seen = {key: values[name].get(key) for key in values[base.name]}
                 if seen != values[base.name]:
-                    others = Expressions(base, line[index:], values[name], room)
-                    self._inherited[name, base.name] = others
-        for one in (*self.own.values(), *self._inherited.values()):
-            self.diagnostics += one.diagnostics
+                    again = Expressions(base, line[index:], values[name], room)
+                    self._inherited[name, base.name] = again
+        for expressions in (*self.own.values(), *self._inherited.values()):
+            self.diagnostics += expressions.diagnostics
 
     def of(self, heir: str, policy: str) -> Expressions:
-        """Those of `policy` as `heir` has them, which is or extends it."""
+        """The expressions of `policy` with the params of `heir`, which is or extends it."""
         return self._inherited.get((heir, policy)) or self.own[policy]
 
 
 def _params_of_heirs(lineages: Iterable[Sequence[Policy]]) -> dict[str, set[str]]:
-    """By policy: what it and those that extend it declare, with all that these extend."""
+    """By policy: the params that it and those that extend it declare, inherited ones included."""
     found: dict[str, set[str]] = {}
     for line in lineages:
         declared = {name for policy in line for name in policy.model.spec.params}
         for policy in line:
             found.setdefault(policy.name, set()).update(declared)
     return found
-
-
-def _is_extended(policy: Policy, lineages: Mapping[str, Sequence[Policy]]) -> bool:
-    return any(policy in line[1:] for line in lineages.values())

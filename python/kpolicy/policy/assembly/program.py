@@ -1,8 +1,7 @@
-"""The program document: all rules compiled, as canonical JSON with a hash.
+"""The program document: all compiled rules as canonical JSON with a hash.
 
-Owns `Program`, the encoding that `docs/internals/program.md` describes, and what a hash tells
-apart: what could decide differently, never where it was written. Assumes profiles that are resolved
-and expressions that are compiled. Must not know YAML, CEL or the engine.
+Programs that decide the same have the same hash: places in files do not count. The encoding is
+described in `docs/internals/program.md`.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, Final
 from kpolicy.policy.models.scheduling_policy import Extender, Limits, in_largest_unit
 
 FORMAT: Final = 1
-# Where something stands in which file: cited in messages, and without say in any decision. No map
-# of the document has keys that an author chose, so these are ours wherever they are.
+# Places in files are cited in messages and decide nothing. No map of the document has keys that an
+# author chose, so these keys are always ours.
 _OF_PLACES: Final = frozenset({"place", "spans"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramProfile:
-    """What the shell must know of a profile: the engine knows the rest."""
+    """The part of a profile that Python needs; the engine has the rest."""
 
     scheduler_name: str
     extenders: tuple[Extender, ...]
@@ -44,7 +43,7 @@ class Program:
 
 
 def canonical(document: object) -> bytes:
-    """Sorted keys, no spaces, UTF-8: equal documents have equal bytes."""
+    """JSON with sorted keys, without spaces, in UTF-8: equal documents have equal bytes."""
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode("utf-8")
@@ -72,8 +71,8 @@ def encode(
     extenders: Sequence[tuple[Extender, ...]],
     limits: Sequence[Limits] = (),
 ) -> Program:
-    """The program; its hash is over what decides: the document without places, and the extenders.
-    `limits` are those of the policies, in their order."""
+    """The program. Its hash covers the document without places, and the extenders. `limits` are
+    those of the policies, in their order."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "policies": list(policies),

@@ -106,7 +106,7 @@ class WrittenPolicy:
         severity: Severity | None = None,
     ) -> Diagnostic:
         said = remark(code, message, span, hint=hint, notes=notes, severity=severity)
-        return self.expressions.said(at.path, said)
+        return self.expressions.in_file(at.path, said)
 
     def _at(self, path: Path) -> WrittenExpression | None:
         compiled = self.expressions.compiled(path)
