@@ -133,7 +133,7 @@ class _Collector:
                 self._converted(text, kind, scheduler_json.converted(text, root, self._release))
             case "SchedulingPolicy":
                 self.documents.append(Document(text, root))
-            case _ if not kind and scheduler_json.looks_like_one(root):
+            case _ if not kind and scheduler_json.looks_like_policy(root):
                 self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
             case _ if self._is_named and version != API_VERSION:
                 self._say(text, [_unknown_kind(root, kind)])

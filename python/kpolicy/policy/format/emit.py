@@ -1,7 +1,6 @@
-"""Plain data as YAML that a person would have written.
+"""Writes plain data as YAML in the usual form, with comments above the values they are about.
 
-Owns the layout: two spaces, short maps on one line, long texts folded, comments above the part they
-are about. What it writes reads back as the same data. Must not know what a document means.
+Short maps are on one line, and long texts are folded. Reading the text gives the same data.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kpolicy.policy.yaml.tree_reader import resolve, trap
+from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 _WIDTH: Final = 100
 _FLOW_KEYS_MAX: Final = 4
-# What needs no quotes: letters, figures and marks that mean nothing at the start or inside.
+# Text that needs no quotes.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./($+][A-Za-z0-9_./()$+=<>*,;@^~'\"?!|&\[\]{} :-]*\Z")
 _IN_FLOW: Final = re.compile(r"[,\[\]{}]")
 
@@ -23,7 +22,7 @@ Comments = Mapping[tuple[str | int, ...], Sequence[str]]
 
 
 def emitted(data: Mapping[str, Any], comments: Comments) -> str:
-    """A document; `comments` are lines above the value at a path."""
+    """A document; `comments`, by path: the lines above a value."""
     return "".join(f"{line}\n" for line in _mapping(data, (), comments))
 
 
@@ -66,12 +65,12 @@ def _item(value: Any, path: tuple[str | int, ...], comments: Comments) -> Iterat
 
 
 def _is_short(value: Mapping[str, Any], flow: str) -> bool:
-    """Expressions stand on lines of their own, and so does what is alone in its map."""
+    """Whether an item fits on a line. Expressions, and maps of one key, get lines of their own."""
     return (
         1 < len(value) <= _FLOW_KEYS_MAX
         and len(flow) < _WIDTH - 10
-        and not any(isinstance(one, (dict, list)) for one in value.values())
-        and all(_PLAIN.match(one) for one in value.values() if isinstance(one, str))
+        and not any(isinstance(inner, (dict, list)) for inner in value.values())
+        and all(_PLAIN.match(text) for text in value.values() if isinstance(text, str))
     )
 
 
@@ -80,7 +79,7 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _block(lead: str, text: str) -> list[str]:
-    """A text of several lines, or one too long for a line; nothing where quotes do better."""
+    """A block scalar for a text that is long or has several lines; empty if quotes are better."""
     is_clean = text == text.strip() and "\t" not in text and text.isprintable()
     if "\n" in text.rstrip("\n") and not re.search(r"(^|\n) |[^\S\n]\n|\t|\n\n\Z", text):
         chomp = "" if text.endswith("\n") else "-"
@@ -91,7 +90,7 @@ def _block(lead: str, text: str) -> list[str]:
 
 
 def _folded(text: str) -> list[str]:
-    """Broken before operators, and elsewhere only where that does not do; a break is a space."""
+    """Lines broken before operators if possible. A line break stands for a space."""
     lines = [""]
     for part in re.split(r" (?=(?:&&|\|\||\?|:) )", text):
         if lines[-1] and len(lines[-1]) + len(part) > _WIDTH - 20:
@@ -121,7 +120,7 @@ def scalar(value: Any, in_flow: bool = False) -> str:
         and ": " not in value
         and " #" not in value
         and not (in_flow and _IN_FLOW.search(value))
-        and resolve(value) == value
-        and not trap(value)
+        and plain_value(value) == value
+        and not yaml_1_1_kind(value)
     )
     return value if is_plain else json.dumps(value, ensure_ascii=False)

@@ -1,8 +1,7 @@
-"""What the names of the legacy Policy stand for.
+"""The names of the legacy Policy: what each predicate and priority stands for, as tables.
 
-Owns the tables: every predicate and priority that a kube-scheduler release registered, the default
-sets, and the order in which predicates were asked. Assumes the meaning that a name's documentation
-gave it. Must not know the form of the file.
+Covers every name that a release of kube-scheduler registered, the default sets, and the order in
+which predicates ran. A name has the meaning that its documentation gave it.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ PREDICATES: Final[dict[str, tuple[Meaning, ...]]] = {
     "CheckNodePIDPressure": (_PID_PRESSURE,),
 }
 
-# Names that need an argument, though some releases had them in the ordering list.
+# Names that need an argument, although some releases had them in the ordering list.
 LABEL_PRESENCE: Final = "CheckNodeLabelPresence"
 SERVICE_AFFINITY: Final = "CheckServiceAffinity"
 
@@ -107,11 +106,12 @@ PRIORITIES: Final[dict[str, tuple[Meaning, ...]]] = {
         ),
     ),
     "ResourceLimitsPriority": (Meaning("ResourceLimits"),),
-    # A constant, which moves no node before another; skipped since 1.17.
+    # The same score for every node; skipped since 1.17.
     "EqualPriority": (Meaning("EqualPriority"),),
 }
 
-# Keys are what a predicate becomes; releases 1.10 to 1.22 asked in this order, whatever the file's.
+# By the rules that predicates become. Releases 1.10 to 1.22 ran them in this order, whatever the
+# order of the file.
 ORDER: Final = (
     "CheckNodeCondition",
     "NodeUnschedulable",
@@ -136,8 +136,8 @@ ORDER: Final = (
     "PodTopologySpread",
     "InterPodAffinity",
 )
-# With GeneralPredicates, its parts come at its place, in its order.
-ORDER_GENERAL: Final = (*ORDER[:2], *_GENERAL, *(one for one in ORDER[2:] if one not in _GENERAL))
+# With GeneralPredicates, its parts run at its place and in its order.
+ORDER_GENERAL: Final = (*ORDER[:2], *_GENERAL, *(key for key in ORDER[2:] if key not in _GENERAL))
 
 Minor = int
 

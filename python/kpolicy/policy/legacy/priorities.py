@@ -1,7 +1,4 @@
-"""Priorities of a legacy Policy, as those of a SchedulingPolicy.
-
-Owns names, arguments and weights. Assumes `Reading`. Must not know predicates.
-"""
+"""Priorities of a legacy Policy as priorities of a SchedulingPolicy, with their weights."""
 
 from __future__ import annotations
 
@@ -12,22 +9,28 @@ from typing import Final
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.legacy.meanings import PRIORITIES, Meaning, default_priorities
-from kpolicy.policy.legacy.reading import Reading, name_span, priority_argument
+from kpolicy.policy.legacy.reading import (
+    PRIORITY_ARGUMENTS,
+    InvalidArgument,
+    Reading,
+    name_span,
+    read_argument,
+)
 from kpolicy.policy.limits import WEIGHT_MAX
 from kpolicy.policy.models.scheduling_policy import SCORES_TO_TEN_MINOR_LAST
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, made, mapping
 
-# What a rule gave a node at most up to 1.16, and gives since.
+# The highest score of a rule up to release 1.16, and since.
 _SCORE_MAX_OLD: Final = 10
 _SCORE_MAX: Final = 100
-# So many priorities that each outrank all lighter ones are no chance.
+# With so many priorities that outrank all lighter ones together, the author meant it.
 _LEVELS_MIN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    # The file's name, and where it stands.
+    # The name in the file, and its place.
     name: str
     at: Span
     span: Span
@@ -37,13 +40,13 @@ class _Rule:
 
 
 def priorities(reading: Reading) -> list[Node]:
-    """Of entries of one name the last counts; entries of one kind stay independent."""
+    """The last entry of a name counts; entries of the same kind stay independent."""
     rules: dict[str, _Rule] = {}
     if reading.stands_for_default("priorities"):
         weights = default_priorities(reading.minor) if reading.minor >= 10 else {}
         for name, weight in weights.items():
             at = reading.head
-            for rule in _meant(reading, name, at, at, made(weight, at)):
+            for rule in _rules(reading, name, at, at, made(weight, at)):
                 rules[name] = rule
     for node, name in reading.listed("priorities"):
         for rule in _priority(reading, node, name):
@@ -54,7 +57,7 @@ def priorities(reading: Reading) -> list[Node]:
 
 
 def _remark_on_scale(reading: Reading, rules: list[_Rule]) -> None:
-    """Weights may be chosen so that no sum of lighter priorities outweighs a heavier one."""
+    """Weights can be chosen so that all lighter priorities together never outweigh a heavier one."""
     if reading.pinned is not None or not reading.root.get("priorities"):
         return
     lighter, levels = 0, 0
@@ -62,7 +65,7 @@ def _remark_on_scale(reading: Reading, rules: list[_Rule]) -> None:
         levels += lighter * _SCORE_MAX_OLD < weight <= lighter * _SCORE_MAX
         lighter += weight
     if levels >= _LEVELS_MIN:
-        reading.say(
+        reading.report(
             "KP602",
             "the weights rank the priorities on scores of 0 to 10, and scores go to 100",
             reading.head,
@@ -76,7 +79,7 @@ def _value(weight: Node) -> int:
 
 
 def _written(rule: _Rule, *, is_named: bool) -> Node:
-    """A built-in has its own name, unless the file means one built-in by several names."""
+    """The rule has the name of its built-in, unless several names of the file mean the same one."""
     return mapping(
         rule.span,
         name=Scalar(rule.at, rule.name, rule.name) if is_named else None,
@@ -87,30 +90,28 @@ def _written(rule: _Rule, *, is_named: bool) -> Node:
 
 
 def _priority(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
-    argument, problems = priority_argument(node)
-    reading.diagnostics.extend(problems)
-    reading.ignore_unknown(node, ("name", "weight", "argument"))
+    argument = read_argument(reading, node, "priority", PRIORITY_ARGUMENTS)
+    reading.known_keys(node, ("name", "weight", "argument"))
     at = name_span(node)
     weight = _weight(reading, node, name)
-    if weight is None or (problems and argument is None):
+    if weight is None or isinstance(argument, InvalidArgument):
         return
     if argument is not None:
         yield _Rule(name, at, node.span, weight, argument.builtin, argument.args)
     elif name in PRIORITIES:
         if name == "RequestedToCapacityRatioPriority":
-            reading.say("KP602", "without an argument it prefers free nodes, as up to 1.17", at)
-        yield from _meant(reading, name, at, node.span, weight)
+            reading.report("KP602", "without an argument it prefers free nodes, as up to 1.17", at)
+        yield from _rules(reading, name, at, node.span, weight)
     else:
-        reading.say(
-            "KP103", f"no release had a priority `{name}`", at, did_you_mean(name, PRIORITIES)
-        )
+        hint = did_you_mean(name, PRIORITIES)
+        reading.report("KP103", f"no release had a priority `{name}`", at, hint)
 
 
-def _meant(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> Iterator[_Rule]:
+def _rules(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> Iterator[_Rule]:
     for meaning in PRIORITIES[name]:
         chosen = meaning
         if meaning.builtin == "SelectorSpread" and reading.is_pinned(20):
-            reading.say("KP602", f"`{name}` is spreading by topology in 1.{reading.minor}", at)
+            reading.report("KP602", f"`{name}` is spreading by topology in 1.{reading.minor}", at)
             chosen = Meaning("PodTopologySpread")
         if chosen.builtin == "EqualPriority" and not reading.is_pinned(0, SCORES_TO_TEN_MINOR_LAST):
             continue
@@ -124,5 +125,5 @@ def _weight(reading: Reading, node: Mapping, name: str) -> Node | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= WEIGHT_MAX:
         return weight
     at = weight.span if weight is not None else name_span(node)
-    reading.say("KP113", f"the priority `{name}` needs a weight from 1 to {WEIGHT_MAX:,}", at)
+    reading.report("KP113", f"the priority `{name}` needs a weight from 1 to {WEIGHT_MAX:,}", at)
     return None

@@ -1,13 +1,13 @@
-"""What is known while a legacy Policy is read: the file, the release meant, what was said.
+"""Reads entries of a legacy Policy (scheduler.json): their names and their arguments.
 
-Owns `Reading` and what predicates and priorities have in common. Assumes a tree of any form. Must
-not know a predicate or priority by name.
+`Reading` holds the file, the release that is meant, and the findings. The tree may have any form.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,10 +18,33 @@ from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, Sequence, items, ma
 
 NEWEST_MINOR: Final = 22
 
+_LABEL_KEY: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
+)
+# The kinds of argument, each with its fields.
+PREDICATE_ARGUMENTS: Final = {
+    "serviceAffinity": ("labels",),
+    "labelsPresence": ("labels", "presence"),
+}
+PRIORITY_ARGUMENTS: Final = {
+    "serviceAntiAffinity": ("label",),
+    "labelPreference": ("label", "presence"),
+    "requestedToCapacityRatioArguments": ("shape", "resources"),
+}
+# By kind of argument and `presence`: the built-in, and its argument that takes the labels.
+_LABEL_ARGUMENTS: Final = {
+    ("serviceAffinity", False): ("ServiceAffinity", "affinityLabels"),
+    ("labelsPresence", True): ("NodeLabel", "presentLabels"),
+    ("labelsPresence", False): ("NodeLabel", "absentLabels"),
+    ("serviceAntiAffinity", False): ("ServiceAffinity", "antiAffinityLabelsPreference"),
+    ("labelPreference", True): ("NodeLabel", "presentLabelsPreference"),
+    ("labelPreference", False): ("NodeLabel", "absentLabelsPreference"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`pinned` is the release 1.x that is meant; without one, names mean what authors meant."""
+    """`pinned`: the release 1.x that is meant; None: names mean what their authors meant."""
 
     root: Mapping
     pinned: int | None
@@ -33,56 +56,52 @@ class Reading:
 
     @property
     def head(self) -> Span:
-        """Where remarks about the whole file stand."""
+        """The place of findings about the whole file."""
         return self.root.entries[0].key.span
 
     def is_pinned(self, first: int, last: int = NEWEST_MINOR) -> bool:
         return self.pinned is not None and first <= self.pinned <= last
 
-    def say(
+    def report(
         self, code: str, message: str, span: Span, hint: str = "", severity: Severity | None = None
     ) -> None:
         self.diagnostics.append(remark(code, message, span, hint=hint, severity=severity))
 
-    def ignore_unknown(self, node: Mapping, known: Iterable[str]) -> None:
-        """Releases up to 1.16 ignored unknown keys; they are told here."""
+    def report_unknown(self, key: Scalar, known: Iterable[str]) -> None:
+        """Releases up to 1.16 ignored unknown keys without a word."""
+        hint = did_you_mean(key.text, known)
+        message = f"unknown key `{key.text}`, ignored"
+        self.report("KP102", message, key.span, hint, Severity.WARNING)
+
+    def known_keys(self, node: Mapping, known: Iterable[str]) -> None:
         names = tuple(known)
         for entry in node.entries:
             if entry.key.text not in names:
-                self.say(
-                    "KP102",
-                    f"unknown key `{entry.key.text}`, ignored",
-                    entry.key.span,
-                    did_you_mean(entry.key.text, names),
-                    Severity.WARNING,
-                )
+                self.report_unknown(entry.key, names)
 
-    def listed(self, what: str) -> Iterator[tuple[Mapping, str]]:
-        """Entries of `predicates` or `priorities` with their names."""
-        node = self.root.get(what)
+    def listed(self, side: str) -> Iterator[tuple[Mapping, str]]:
+        """The entries of `predicates` or `priorities`, with their names."""
+        node = self.root.get(side)
         if node is not None and not isinstance(node, Sequence) and not is_null(node):
-            self.say("KP113", f"`{what}` must be a list", node.span)
+            self.report("KP113", f"`{side}` must be a list", node.span)
         for item in items(node):
             name = string(item.get("name")) if isinstance(item, Mapping) else ""
             if isinstance(item, Mapping) and name:
                 yield item, name
             else:
-                self.say("KP114", "`name` is missing here", item.span)
+                self.report("KP114", "`name` is missing here", item.span)
 
-    def stands_for_default(self, what: str) -> bool:
-        """Missing and null lists were none up to 1.9, and the default set since."""
-        node = self.root.get(what)
+    def stands_for_default(self, side: str) -> bool:
+        """Whether the list is missing or null: that meant no rules up to 1.9, and the default set
+        since."""
+        node = self.root.get(side)
         if node is not None and not is_null(node):
             return False
-        if self.minor <= 9:
-            self.say("KP602", f"no `{what}`: none, as up to release 1.9", self.head)
-            return True
-        self.say(
-            "KP602",
-            f"no `{what}`: the default set of release 1.{self.minor}",
-            self.head,
-            f"write `{what}: []` for none; releases up to 1.9 took it for that",
-        )
+        message, hint = f"no `{side}`: none, as up to release 1.9", ""
+        if self.minor > 9:
+            message = f"no `{side}`: the default set of release 1.{self.minor}"
+            hint = f"write `{side}: []` for none; releases up to 1.9 took it for that"
+        self.report("KP602", message, self.head, hint)
         return True
 
 
@@ -94,125 +113,68 @@ def name_span(node: Mapping) -> Span:
     return (node.get("name") or node).span
 
 
-_LABEL_KEY: Final = re.compile(
-    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
-)
-_PREDICATE_KINDS: Final = {
-    "serviceAffinity": ("labels",),
-    "labelsPresence": ("labels", "presence"),
-}
-_PRIORITY_KINDS: Final = {
-    "serviceAntiAffinity": ("label",),
-    "labelPreference": ("label", "presence"),
-    "requestedToCapacityRatioArguments": ("shape", "resources"),
-}
-
-
-# The built-in that an argument is for, and the field of it that labels go to.
-_FIELDS: Final = {
-    ("serviceAffinity", False): ("ServiceAffinity", "affinityLabels"),
-    ("labelsPresence", True): ("NodeLabel", "presentLabels"),
-    ("labelsPresence", False): ("NodeLabel", "absentLabels"),
-    ("serviceAntiAffinity", False): ("ServiceAffinity", "antiAffinityLabelsPreference"),
-    ("labelPreference", True): ("NodeLabel", "presentLabelsPreference"),
-    ("labelPreference", False): ("NodeLabel", "absentLabelsPreference"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What an argument stands for: a built-in, and its arguments."""
+    """The built-in that an argument stands for, with the arguments of that built-in."""
 
     builtin: str
     args: Mapping
 
 
-def predicate_argument(node: Mapping) -> tuple[Argument | None, list[Diagnostic]]:
-    return _argument(node, "predicate", _PREDICATE_KINDS)
+@dataclass(frozen=True, slots=True)
+class InvalidArgument:
+    """An argument that cannot be read; the finding is reported."""
 
 
-def priority_argument(node: Mapping) -> tuple[Argument | None, list[Diagnostic]]:
-    return _argument(node, "priority", _PRIORITY_KINDS)
-
-
-def _argument(
-    node: Mapping, what: str, kinds: dict[str, tuple[str, ...]]
-) -> tuple[Argument | None, list[Diagnostic]]:
+def read_argument(
+    reading: Reading, node: Mapping, side: str, kinds: Table[str, tuple[str, ...]]
+) -> Argument | InvalidArgument | None:
+    """The argument of an entry; None if it has none. `side` is `predicate` or `priority`."""
     written = node.get("argument")
-    if written is None or (isinstance(written, Scalar) and written.value is None):
-        return None, []
+    if written is None or is_null(written):
+        return None
     members = written.entries if isinstance(written, Mapping) else ()
+    for member in members:
+        if member.key.text not in kinds:
+            reading.report_unknown(member.key, kinds)
     known = [member for member in members if member.key.text in kinds]
-    said = [_unknown(member.key, kinds) for member in members if member.key.text not in kinds]
     if len(known) != 1 or not isinstance(known[0].value, Mapping):
-        return None, [
-            *said,
-            remark(
-                "KP603",
-                f"exactly one {what} argument is needed, {len(known)} given",
-                written.span,
-                hint="one of " + ", ".join(f"`{kind}`" for kind in kinds),
-            ),
-        ]
+        message = f"exactly one {side} argument is needed, {len(known)} given"
+        hint = "one of " + ", ".join(f"`{kind}`" for kind in kinds)
+        reading.report("KP603", message, written.span, hint)
+        return InvalidArgument()
     kind, body = known[0].key.text, known[0].value
-    fields = kinds[kind]
-    said += [_unknown(entry.key, fields) for entry in body.entries if entry.key.text not in fields]
-    if "shape" in fields:
-        return _ratio(body, said)
-    return _labels(kind, body, fields, said)
-
-
-def _unknown(key: Scalar, known: object) -> Diagnostic:
-    names = list(known) if isinstance(known, (dict, tuple)) else []
-    return remark(
-        "KP102",
-        f"unknown key `{key.text}`, ignored",
-        key.span,
-        hint=did_you_mean(key.text, names),
-        severity=Severity.WARNING,
-    )
+    reading.known_keys(body, kinds[kind])
+    if "shape" not in kinds[kind]:
+        return _labels(reading, kind, body, kinds[kind])
+    shape = body.get("shape")
+    if not items(shape):
+        message = "at least one point must be specified in `shape`"
+        reading.report("KP603", message, (shape or body).span)
+        return InvalidArgument()
+    # Points and resources are validated as the arguments of the built-in.
+    args = mapping(body.span, shape=shape, resources=body.get("resources"))
+    return Argument("RequestedToCapacityRatio", args)
 
 
 def _labels(
-    kind: str, body: Mapping, fields: tuple[str, ...], said: list[Diagnostic]
-) -> tuple[Argument | None, list[Diagnostic]]:
-    field = fields[0]
-    node = body.get(field)
-    written = items(node) if field == "labels" else (node,) if node is not None else ()
-    if not written:
-        return None, [*said, remark("KP603", f"`{kind}` needs `{field}`", body.span)]
-    for one in written:
-        if not _LABEL_KEY.match(string(one)):
-            shown = one.text if isinstance(one, Scalar) else "this"
-            return None, [
-                *said,
-                remark(
-                    "KP603",
-                    f"`{shown}` is not a label key",
-                    one.span,
-                    hint="one key an item" if "," in shown else "",
-                ),
-            ]
+    reading: Reading, kind: str, body: Mapping, fields: tuple[str, ...]
+) -> Argument | InvalidArgument:
+    node = body.get(fields[0])
+    labels = items(node) if fields[0] == "labels" else (node,) if node is not None else ()
+    if not labels:
+        reading.report("KP603", f"`{kind}` needs `{fields[0]}`", body.span)
+        return InvalidArgument()
+    for label in labels:
+        if not _LABEL_KEY.match(string(label)):
+            shown = label.text if isinstance(label, Scalar) else "this"
+            hint = "one key an item" if "," in shown else ""
+            reading.report("KP603", f"`{shown}` is not a label key", label.span, hint)
+            return InvalidArgument()
     presence = body.get("presence")
-    if presence is not None and not (
-        isinstance(presence, Scalar) and isinstance(presence.value, bool)
-    ):
-        return None, [*said, remark("KP113", "`presence` must be true or false", presence.span)]
-    is_present = isinstance(presence, Scalar) and presence.value is True
-    builtin, wanted = _FIELDS[kind, is_present and "presence" in fields]
-    args = mapping(body.span, **{wanted: Sequence(body.span, tuple(written))})
-    return Argument(builtin, args), said
-
-
-def _ratio(body: Mapping, said: list[Diagnostic]) -> tuple[Argument | None, list[Diagnostic]]:
-    shape = body.get("shape")
-    if not items(shape):
-        return None, [
-            *said,
-            remark(
-                "KP603", "at least one point must be specified in `shape`", (shape or body).span
-            ),
-        ]
-    # The points and resources are checked as the arguments of the built-in they become.
-    args = mapping(body.span, shape=shape, resources=body.get("resources"))
-    return Argument("RequestedToCapacityRatio", args), said
+    value = presence.value if isinstance(presence, Scalar) else None
+    if presence is not None and not isinstance(value, bool):
+        reading.report("KP113", "`presence` must be true or false", presence.span)
+        return InvalidArgument()
+    builtin, argument = _LABEL_ARGUMENTS[kind, value is True and "presence" in fields]
+    return Argument(builtin, mapping(body.span, **{argument: Sequence(body.span, tuple(labels))}))

@@ -1,8 +1,7 @@
 """The legacy Policy (scheduler.json, releases 1.0 to 1.22) as a SchedulingPolicy document.
 
-Owns the lenient reading of that file and the meaning of what releases disagreed on. Assumes a tree
-of any form. Must not know how a policy is compiled. The document it makes keeps the spans of the
-file; without a release, names mean what their authors meant.
+The file is read as leniently as kube-scheduler read it. The document keeps the spans of the file.
+Without a release, names mean what their authors meant.
 """
 
 from __future__ import annotations
@@ -10,13 +9,20 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy.predicates import predicates
 from kpolicy.policy.legacy.priorities import priorities
 from kpolicy.policy.legacy.reading import Reading
-from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND, minor_of
-from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.models.scheduling_policy import (
+    API_VERSION,
+    KIND,
+    Extender,
+    ExtenderTls,
+    ManagedResource,
+    minor_of,
+)
+from kpolicy.policy.models.validation import Edge
 from kpolicy.policy.yaml.nodes import (
     Entry,
     Mapping,
@@ -31,88 +37,6 @@ from kpolicy.policy.yaml.nodes import (
 )
 from kpolicy.policy.yaml.source import SourceText
 
-_EXTENDER: Final = (
-    "urlPrefix",
-    "filterVerb",
-    "prioritizeVerb",
-    "preemptVerb",
-    "bindVerb",
-    "weight",
-    "enableHTTPS",
-    "tlsConfig",
-    "httpTimeout",
-    "nodeCacheCapable",
-    "ignorable",
-    "managedResources",
-)
-_TLS: Final = (
-    "insecure",
-    "serverName",
-    "certFile",
-    "keyFile",
-    "caFile",
-    "certData",
-    "keyData",
-    "caData",
-)
-_RESOURCE: Final = ("name", "ignoredByScheduler")
-# Was in the first published example and never read.
-_IGNORED_ALWAYS: Final = ("apiVersion",)
-
-
-def extenders(root: Mapping) -> tuple[Node | None, list[Diagnostic]]:
-    node = root.get("extenders")
-    said: list[Diagnostic] = []
-    if not isinstance(node, Sequence):
-        return None, said
-    return Sequence(node.span, tuple(_extender(one, said) for one in node.items)), said
-
-
-def _extender(node: Node, said: list[Diagnostic]) -> Node:
-    if not isinstance(node, Mapping):
-        return node
-    entries: list[Entry] = []
-    for entry in _named(node, _EXTENDER, said).entries:
-        value = entry.value
-        match entry.key.text:
-            case "httpTimeout":
-                value = _timeout(value)
-            case "tlsConfig" if isinstance(value, Mapping):
-                value = _named(value, _TLS, said)
-            case "managedResources":
-                resources = tuple(
-                    _named(one, _RESOURCE, said) if isinstance(one, Mapping) else one
-                    for one in items(value)
-                )
-                value = Sequence(value.span, resources)
-        entries.append(Entry(entry.key, value))
-    return Mapping(node.span, tuple(entries))
-
-
-def _named(node: Mapping, known: tuple[str, ...], said: list[Diagnostic]) -> Mapping:
-    """The mapping with its keys in the documented case; others are said and left out."""
-    by_folded = {name.lower(): name for name in known}
-    entries: list[Entry] = []
-    for entry in node.entries:
-        name = by_folded.get(entry.key.text.lower())
-        if name is not None:
-            entries.append(Entry(Scalar(entry.key.span, name, name), entry.value))
-        elif entry.key.text not in _IGNORED_ALWAYS:
-            message = f"unknown key `{entry.key.text}`, ignored"
-            hint = did_you_mean(entry.key.text, known)
-            where = entry.key.span
-            said.append(remark("KP102", message, where, hint=hint, severity=Severity.WARNING))
-    return Mapping(node.span, tuple(entries))
-
-
-def _timeout(value: Node) -> Node:
-    """The file counts nanoseconds; 0 is the default of five seconds."""
-    if not isinstance(value, Scalar) or not isinstance(value.value, int):
-        return value
-    written = f"{value.value}ns" if value.value else "5s"
-    return Scalar(value.span, written, written)
-
-
 SCHEDULER_NAME: Final = "default-scheduler"
 _FIELDS: Final = (
     "kind",
@@ -123,12 +47,12 @@ _FIELDS: Final = (
     "extenders",
     "hardPodAffinitySymmetricWeight",
     "alwaysCheckAllPredicates",
-    # Ours: the release that the file was written for.
+    # Of kpolicy: the release that the file was written for.
     "compatibility",
 )
 
 
-def looks_like_one(root: Mapping) -> bool:
+def looks_like_policy(root: Mapping) -> bool:
     """Files without `kind` were read too."""
     keys = {entry.key.text for entry in root.entries}
     return bool(keys & {"predicates", "priorities", "extenders"}) and "spec" not in keys
@@ -137,17 +61,17 @@ def looks_like_one(root: Mapping) -> bool:
 def converted(
     text: SourceText, root: Mapping, release: str = ""
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """The policy that the file stands for, and what is to be said about it."""
+    """The document that the file stands for, and the findings."""
     problem = _json_problem(text, root)
     if problem is not None:
         return [], [problem]
     stated = string(find(root, ("compatibility", "release")))
     reading = Reading(root, minor_of(release or stated))
-    return [_policy(reading)], reading.diagnostics
+    return [_document(reading)], reading.diagnostics
 
 
 def _json_problem(text: SourceText, root: Mapping) -> Diagnostic | None:
-    """A file that begins as JSON must be JSON: YAML would let trailing commas and comments pass."""
+    """A file that begins as JSON must be JSON: YAML would accept trailing commas and comments."""
     is_json = text.text.startswith("{", root.span.start)
     if not is_json or not root.entries or root.entries[0].key.style != '"':
         return None
@@ -155,30 +79,25 @@ def _json_problem(text: SourceText, root: Mapping) -> Diagnostic | None:
         json.loads(text.text[root.span.start : root.span.end])
     except json.JSONDecodeError as error:
         at = root.span.start + error.pos
-        return remark(
-            "KP101",
-            f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}",
-            Span(at, at + 1),
-            hint="JSON has no comments and no comma after the last item",
-        )
+        message = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        hint = "JSON has no comments and no comma after the last item"
+        return remark("KP101", message, Span(at, at + 1), hint=hint)
     return None
 
 
-def _policy(reading: Reading) -> Mapping:
+def _document(reading: Reading) -> Mapping:
     at, root = reading.head, reading.root
-    reading.ignore_unknown(root, _FIELDS)
-    found, problems = extenders(root)
-    reading.diagnostics.extend(problems)
+    reading.known_keys(root, _FIELDS)
     spec = mapping(
         at,
+        extenders=_extenders(reading),
         profiles=made([{"schedulerName": SCHEDULER_NAME}], at),
         predicateOrder=made("asWritten", at),
         predicates=Sequence(at, tuple(predicates(reading))),
         priorities=Sequence(at, tuple(priorities(reading))),
         interPodAffinity=_symmetric_weight(reading),
         evaluateAll=root.get("alwaysCheckAllPredicates"),
-        extenders=found,
-        compatibility=_compatibility(reading, root),
+        compatibility=_compatibility(reading),
     )
     metadata = made({"name": "from-scheduler-json"}, at)
     return mapping(
@@ -186,16 +105,82 @@ def _policy(reading: Reading) -> Mapping:
     )
 
 
-def _compatibility(reading: Reading, root: Mapping) -> Node | None:
-    """What the file says is checked where it stands."""
-    if reading.pinned is None or root.get("compatibility") is not None:
-        return root.get("compatibility")
+def _compatibility(reading: Reading) -> Node | None:
+    """The release of the file, if it states one, so that it is validated there."""
+    stated = reading.root.get("compatibility")
+    if reading.pinned is None or stated is not None:
+        return stated
     return made({"release": f"1.{reading.pinned}"}, reading.head)
 
 
 def _symmetric_weight(reading: Reading) -> Node | None:
-    """0 is: not given."""
+    """0 means that no weight is set."""
     node = reading.root.get("hardPodAffinitySymmetricWeight")
     if not isinstance(node, Scalar) or not node.value:
         return None
     return mapping(reading.head, hardPodAffinityWeight=node)
+
+
+# Extenders: keys in any case, and timeouts in nanoseconds.
+
+
+def _extenders(reading: Reading) -> Node | None:
+    node = reading.root.get("extenders")
+    if not isinstance(node, Sequence):
+        return None
+    return Sequence(node.span, tuple(_extender(reading, item) for item in node.items))
+
+
+def _extender(reading: Reading, node: Node) -> Node:
+    if not isinstance(node, Mapping):
+        return node
+    # A legacy extender has no name. The first published example had an `apiVersion`.
+    known = _in_documented_case(reading, node, Extender, without=("name",), ignored=("apiVersion",))
+    entries: list[Entry] = []
+    for entry in known.entries:
+        value = entry.value
+        match entry.key.text:
+            case "httpTimeout":
+                value = _timeout(value)
+            case "tlsConfig" if isinstance(value, Mapping):
+                value = _in_documented_case(reading, value, ExtenderTls)
+            case "managedResources":
+                resources = (_resource(reading, item) for item in items(value))
+                value = Sequence(value.span, tuple(resources))
+        entries.append(Entry(entry.key, value))
+    return Mapping(node.span, tuple(entries))
+
+
+def _resource(reading: Reading, node: Node) -> Node:
+    if not isinstance(node, Mapping):
+        return node
+    return _in_documented_case(reading, node, ManagedResource)
+
+
+def _in_documented_case(
+    reading: Reading,
+    node: Mapping,
+    model: type[Edge],
+    *,
+    without: tuple[str, ...] = (),
+    ignored: tuple[str, ...] = (),
+) -> Mapping:
+    """The mapping with its keys as the fields of `model` are written; unknown keys are reported."""
+    fields = [str(field.alias) for field in model.model_fields.values()]
+    by_folded = {name.lower(): name for name in fields if name not in without}
+    entries: list[Entry] = []
+    for entry in node.entries:
+        name = by_folded.get(entry.key.text.lower())
+        if name is not None:
+            entries.append(Entry(Scalar(entry.key.span, name, name), entry.value))
+        elif entry.key.text not in ignored:
+            reading.report_unknown(entry.key, by_folded.values())
+    return Mapping(node.span, tuple(entries))
+
+
+def _timeout(value: Node) -> Node:
+    """The file counts nanoseconds; 0 means the default of five seconds."""
+    if not isinstance(value, Scalar) or not isinstance(value.value, int):
+        return value
+    written = f"{value.value}ns" if value.value else "5s"
+    return Scalar(value.span, written, written)

@@ -1,7 +1,7 @@
-"""From offsets in a scalar's value to offsets in the file it was written in.
+"""The way from offsets in a scalar's value to offsets in the file.
 
-Owns the re-reading of the raw text of a scalar, style by style, with positions. Assumes that the
-tree's span is exact. Must not know what the value means.
+Reads the raw text of the scalar again, in the style it is written in, and notes the position of
+each character.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from kpolicy.diagnostics import Span
 from kpolicy.policy.yaml.nodes import Scalar
 
-# One character of the value and the offset of the file it comes from.
+# A character of the value, and its offset in the file.
 _Piece: TypeAlias = tuple[str, int]
 
 _BREAKS: Final = "\n\r\x85\u2028\u2029"
@@ -43,7 +43,7 @@ _INDENT_MAX: Final = 512
 
 
 class ScalarMap:
-    """Where each character of a scalar's value stands in the file."""
+    """Maps each character of a scalar's value to its offset in the file."""
 
     def __init__(self, text: str, scalar: Scalar) -> None:
         self._offsets = _offsets(text, scalar)
@@ -66,7 +66,7 @@ class ScalarMap:
 
 
 def _offsets(text: str, scalar: Scalar) -> Sequence[int] | None:
-    """An offset per character of the value, and one for its end; None if they do not agree."""
+    """The offset of each character of the value and of its end; None if reading differs."""
     span, value = scalar.span, scalar.text
     if text[span.start : span.end] == value:
         return range(span.start, span.end + 1)
@@ -92,14 +92,14 @@ def _readings(text: str, scalar: Scalar) -> Iterator[list[_Piece]]:
 
 
 def _break(text: str, at: int, end: int) -> tuple[str, int]:
-    """What the line break at `at` is read as, and where the next line starts."""
+    """The character that the line break at `at` is read as, and the start of the next line."""
     if text[at] == "\r" and at + 1 < end and text[at + 1] == "\n":
         return "\n", at + 2
     return (text[at] if text[at] in "\u2028\u2029" else "\n"), at + 1
 
 
 def _quoted(text: str, at: int, end: int, quote: str) -> list[_Piece]:
-    """Plain, single-quoted and double-quoted scalars: they fold in the same way."""
+    """Plain, single-quoted and double-quoted scalars, which fold lines in the same way."""
     pieces: list[_Piece] = []
     while at < end:
         character = text[at]
@@ -136,7 +136,7 @@ def _escape(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
 
 
 def _white(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
-    """Blanks inside a line stay; around a break they go and the break folds."""
+    """Blanks inside a line are kept; around a line break they are dropped, and the break folds."""
     after = at
     while after < end and text[after] in _BLANKS:
         after += 1
@@ -155,7 +155,7 @@ def _white(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
 
 
 def _more_breaks(text: str, at: int, end: int, breaks: list[_Piece]) -> int:
-    """Skip blanks and take every further break; the offset of the next content."""
+    """Skips blanks and takes every further line break; returns the offset of the next content."""
     while at < end and text[at] in _BLANKS + _BREAKS:
         if text[at] in _BREAKS:
             read, following = _break(text, at, end)
@@ -216,7 +216,7 @@ def _column(text: str, at: int) -> int:
 def _block_breaks(
     text: str, at: int, end: int, indent: int, breaks: list[_Piece]
 ) -> tuple[int, int]:
-    """Take indentation and empty lines; the deepest is the indent where none is known yet."""
+    """Takes indentation and empty lines; the deepest is the indent if none is known yet."""
     deepest = 0
     while True:
         column = 0

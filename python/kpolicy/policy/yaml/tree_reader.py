@@ -1,8 +1,7 @@
-"""YAML text to trees with exact spans.
+"""Reads YAML text into trees with exact spans.
 
-Owns reading: encoding, bounds, duplicate keys, anchors, the traps of YAML 1.1. Assumes nothing of
-its input: any bytes give documents, diagnostics or both, and never raise (B5). Must not know what
-a document means.
+Any bytes give documents, diagnostics or both, and never an exception (B5). Values are those of
+YAML 1.2; a plain scalar that YAML 1.1 reads as another value is a finding.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span
+from kpolicy.diagnostics import Diagnostic, Hint, Note, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.limits import (
     DOCUMENT_BYTES_MAX,
@@ -40,45 +39,40 @@ _CONSTANTS: Final[dict[str, bool | None]] = {
     "FALSE": False,
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
-_HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
-_OCTAL: Final = re.compile(r"0o[0-7]+\Z")
+# Integers by their base.
+_BASES: Final = (
+    (_INTEGER, 10),
+    (re.compile(r"0x[0-9a-fA-F]+\Z"), 16),
+    (re.compile(r"0o[0-7]+\Z"), 8),
+)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+# What YAML 1.1 reads as something else than YAML 1.2.
+_YAML_1_1: Final = (
+    (re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z"), "a boolean"),
+    (re.compile(r"[-+]?0[0-9_]+\Z"), "an octal number"),
+    (
+        re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z"),
+        "a number to the base 60",
+    ),
+    (re.compile(r"[-+]?[1-9][0-9]*_[0-9_]*\Z"), "a number"),
+)
 
-_OLD_BOOLEAN: Final = re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z")
-_OLD_OCTAL: Final = re.compile(r"[-+]?0[0-9_]+\Z")
-_OLD_SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z")
-_OLD_UNDERSCORED: Final = re.compile(r"[-+]?[1-9][0-9]*_[0-9_]*\Z")
 
-
-def resolve(text: str) -> bool | int | float | str | None:
+def plain_value(text: str) -> bool | int | float | str | None:
     """The value of a plain scalar by the core schema of YAML 1.2."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if not (text[0].isdigit() or text[0] in "+-."):
         return text
-    if len(text) <= INTEGER_CHARACTERS_MAX:
-        if _INTEGER.match(text):
-            return int(text)
-        if _HEXADECIMAL.match(text):
-            return int(text[2:], 16)
-        if _OCTAL.match(text):
-            return int(text[2:], 8)
-    if _FLOAT.match(text) and not _INTEGER.match(text):
-        return float(text)
-    return text
+    for integer, base in _BASES:
+        if len(text) <= INTEGER_CHARACTERS_MAX and integer.match(text):
+            return int(text, base)
+    return float(text) if _FLOAT.match(text) and not _INTEGER.match(text) else text
 
 
-def trap(text: str) -> str:
-    """What a YAML 1.1 reader would take this plain scalar for, or an empty string."""
-    if _OLD_BOOLEAN.match(text):
-        return "a boolean"
-    if _OLD_OCTAL.match(text):
-        return "an octal number"
-    if _OLD_SEXAGESIMAL.match(text):
-        return "a number to the base 60"
-    if _OLD_UNDERSCORED.match(text):
-        return "a number"
-    return ""
+def yaml_1_1_kind(text: str) -> str:
+    """The kind of value that YAML 1.1 reads in a plain scalar, or "" if it agrees with YAML 1.2."""
+    return next((kind for pattern, kind in _YAML_1_1 if pattern.match(text)), "")
 
 
 # The characters that YAML allows (YAML 1.2 §5.1); libyaml reports others by byte, without a place.
@@ -90,7 +84,7 @@ _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What a source holds. `text` is None only where the bytes are no text at all."""
+    """The documents of a source, as far as they could be read."""
 
     text: SourceText
     roots: tuple[Node, ...]
@@ -98,7 +92,7 @@ class Documents:
 
 
 class _RefusedError(Exception):
-    """Reading stops here; the diagnostic is already written down."""
+    """Stops the reading of a source; the diagnostic is already recorded."""
 
 
 def read_documents(source: Source) -> Documents:
@@ -110,7 +104,7 @@ def read_documents(source: Source) -> Documents:
 
 
 def read_text(text: SourceText) -> Documents:
-    """The same, for text that has passed `read_documents` already, quoted in another document."""
+    """The same for decoded text, such as a policy quoted in a ConfigMap."""
     reader = _Reader(text)
     roots = tuple(reader.documents())
     ordered = sorted(reader.diagnostics, key=lambda d: d.span.start if d.span else 0)
@@ -164,7 +158,7 @@ class _Open:
 
 
 class _Reader:
-    """Builds trees from parse events with a stack of its own: depth never becomes recursion."""
+    """Builds trees from parse events. It has its own stack, so deep documents need no recursion."""
 
     def __init__(self, text: SourceText) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -188,7 +182,7 @@ class _Reader:
             pass
 
     def _take(self, event: Any) -> Node | None:  # events of PyYAML are untyped
-        """The root, if this event ends it."""
+        """The root of a document, if this event ends it."""
         start, end = event.start_mark.index + self._shift, event.end_mark.index + self._shift
         match event:
             case yaml.DocumentStartEvent():
@@ -225,20 +219,23 @@ class _Reader:
         span = Span(start, end)
         if not plain:
             return Scalar(span, event.value, event.value, style)
-        if style == "" and (taken_for := trap(event.value)):
-            message = f"many YAML readers take `{event.value}` for {taken_for}; here it is "
-            meant = resolve(event.value)
-            message += f"the text `{meant}`" if isinstance(meant, str) else f"the number {meant}"
-            written = f'"{event.value}"' if isinstance(meant, str) else str(meant)
-            said = remark(
-                "KP106",
-                message,
-                span,
-                hint=f'write `"{event.value}"` if you mean the text',
-                fix=Fix((Edit(span, written),)),
+        value = plain_value(event.value)
+        if style == "" and (kind := yaml_1_1_kind(event.value)):
+            is_text = isinstance(value, str)
+            here = f"the text `{value}`" if is_text else f"the number {value}"
+            hint = Hint(
+                f'write `"{event.value}"` if you mean the text',
+                replacement=f'"{event.value}"' if is_text else str(value),
             )
-            self.diagnostics.append(said)
-        return Scalar(span, event.value, resolve(event.value), "")
+            finding = remark(
+                "KP106",
+                f"many YAML readers take `{event.value}` for {kind}; here it is {here}",
+                span,
+                hint=hint.text,
+                fix=hint.fix_at(span, is_safe=True),
+            )
+            self.diagnostics.append(finding)
+        return Scalar(span, event.value, value, "")
 
     def _collection(self, opened: _Open, end: int) -> Node:
         end = max(self._trimmed(opened.start, end), opened.start)
@@ -259,7 +256,7 @@ class _Reader:
         return Mapping(span, tuple(entries))
 
     def _trimmed(self, start: int, end: int) -> int:
-        """Without the white space that a block collection swallows at its end."""
+        """The end without the white space that YAML counts to a block collection."""
         return start + len(self._text.text[start:end].rstrip())
 
     def _duplicate(self, key: Scalar, first: Span) -> None:
