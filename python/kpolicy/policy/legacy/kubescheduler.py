@@ -1,13 +1,14 @@
-"""KubeSchedulerConfiguration as SchedulingPolicy documents, one a profile.
+"""KubeSchedulerConfiguration as SchedulingPolicy documents, one for each profile.
 
-Owns kube-scheduler's rules for merging plugin sets. Assumes release
-1.36. Must not know how a policy is compiled. The documents it makes keep the spans of the file.
+Plugin sets are merged by the rules of kube-scheduler 1.36. The documents keep the spans of the
+file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Literal
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
@@ -30,27 +31,23 @@ from kpolicy.policy.yaml.nodes import (
     Scalar,
     Sequence,
     find,
+    first_character,
     items,
     made,
     mapping,
     string,
 )
 
-# What happens at these points follows from another, or is the same for every profile.
-_OWN_WAY: Final = (
-    "preEnqueue",
-    "queueSort",
-    "bind",
-    "permit",
-    "reserve",
-    "preBind",
-    "postBind",
-)
-_NOT_READ: Final = {
-    **dict.fromkeys(_OWN_WAY, "is done in kpolicy's own way"),
+# Extension points whose plugins are not used, and why.
+_NOT_USED: Final = {
+    **dict.fromkeys(
+        ("preEnqueue", "queueSort", "bind", "permit", "reserve", "preBind", "postBind"),
+        "is done in kpolicy's own way",
+    ),
     "preFilter": "goes with `filter` here",
     "preScore": "goes with `score` here",
 }
+_PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -59,38 +56,36 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 class _Enabled:
     name: str
     weight: int
-    # Where the file asks for it; None if only the default profile does.
+    # The item of the file; None if only the default profile enables the plugin.
     node: Node | None = None
 
 
 def default_multi_point() -> tuple[_Enabled, ...]:
-    """The default profile of release 1.36, as far as it filters, scores or preempts."""
+    """The plugins of the default profile of release 1.36 that filter, score or preempt."""
     listed = [_Enabled(b.name, b.weight) for b in BUILTINS.values() if b.is_default]
-    preemption = next(i for i, one in enumerate(listed) if not BUILTINS[one.name].filters)
-    listed.insert(preemption, _Enabled(PREEMPTION, 0))
-    return tuple(listed)
+    first_score = next(i for i, plugin in enumerate(listed) if not BUILTINS[plugin.name].filters)
+    return (*listed[:first_score], _Enabled(PREEMPTION, 0), *listed[first_score:])
 
 
 def converted(root: Mapping) -> tuple[list[Mapping], list[Diagnostic]]:
-    """The policies of a configuration, and what is wrong with it."""
+    """The policies of a configuration, and the findings."""
     version = version_of(root)
     if isinstance(version, Diagnostic):
         return [], [version]
     model, tree, findings = validated(version.model, root)
-    diagnostics = list(findings)
     if model is None or not isinstance(tree, Mapping):
-        return [], diagnostics
-    profiles: list[tuple[Profile, Node]] = list(
+        return [], list(findings)
+    pairs: list[tuple[Profile, Node]] = list(
         zip(model.profiles, items(tree.get("profiles")), strict=True)
-    )
-    if not profiles:
-        span = tree.entries[0].key.span
-        profiles = [(ProfileV1(), Mapping(span, ()))]
-    diagnostics += [*version.told(tree.entries[0].value), *_name_findings(profiles)]
-    made_of = [_Profile(version, tree, profile, node) for profile, node in profiles]
-    for one in made_of:
-        diagnostics += one.findings()
-    return [one.policy() for one in made_of], diagnostics
+    ) or [(ProfileV1(), Mapping(tree.entries[0].key.span, ()))]
+    profiles = [_Profile(version, tree, profile, node) for profile, node in pairs]
+    diagnostics = [
+        *findings,
+        *version.remarks(tree.entries[0].value),
+        *_name_findings(pairs),
+        *chain.from_iterable(profile.findings() for profile in profiles),
+    ]
+    return [profile.policy() for profile in profiles], diagnostics
 
 
 def _name_findings(profiles: list[tuple[Profile, Node]]) -> Iterable[Diagnostic]:
@@ -102,7 +97,7 @@ def _name_findings(profiles: list[tuple[Profile, Node]]) -> Iterable[Diagnostic]
             yield remark(
                 "KP114",
                 "`schedulerName` is needed where there are several profiles",
-                Span(node.span.start, node.span.start + 1),
+                first_character(node.span),
             )
         elif name is not None and name in seen:
             yield remark("KP104", f"two profiles serve `{name}`", at.span)
@@ -132,51 +127,38 @@ class _Profile:
         named = find(self._node, ("schedulerName",))
         if named is not None:
             return named.span
-        return Span(self._node.span.start, min(self._node.span.start + 1, self._node.span.end))
+        return first_character(self._node.span)
 
     def findings(self) -> Iterable[Diagnostic]:
-        known = {*BUILTINS, *ALWAYS_ON, PREEMPTION}
         for point in Plugins.model_fields.values():
             for side in ("enabled", "disabled"):
                 for item in items(find(self._node, ("plugins", str(point.alias), side))):
-                    yield from self._plugin_findings(item, known | {"*"})
+                    name = find(item, ("name",))
+                    if isinstance(name, Scalar) and name.text not in _PLUGINS | {"*"}:
+                        yield _unknown_plugin(name.text, name.span)
         seen: set[str] = set()
-        for index, one in enumerate(self._profile.plugin_config):
+        for index, config in enumerate(self._profile.plugin_config):
             at = find(self._node, ("pluginConfig", index, "name"))
             span = at.span if at else self._span
-            if one.name not in known:
-                yield _unknown_plugin(one.name, span, known)
-            if one.name in seen:
-                yield remark("KP104", f"`{one.name}` is configured twice", span)
-            seen.add(one.name)
+            if config.name not in _PLUGINS:
+                yield _unknown_plugin(config.name, span)
+            if config.name in seen:
+                yield remark("KP104", f"`{config.name}` is configured twice", span)
+            seen.add(config.name)
             kind = find(self._node, ("pluginConfig", index, "args", "kind"))
-            if isinstance(kind, Scalar) and kind.text != f"{one.name}Args":
-                yield remark(
-                    "KP103",
-                    f"`{kind.text}` are not the arguments of `{one.name}`",
-                    kind.span,
-                    hint=f"write `{one.name}Args`",
-                )
-        yield from self._without_effect()
-
-    def _plugin_findings(self, item: Node, known: set[str]) -> Iterable[Diagnostic]:
-        name = find(item, ("name",))
-        if isinstance(name, Scalar) and name.text not in known:
-            yield _unknown_plugin(name.text, name.span, known - {"*"})
-
-    def _without_effect(self) -> Iterable[Diagnostic]:
-        for point, why in _NOT_READ.items():
-            node = find(self._node, ("plugins", point))
+            if isinstance(kind, Scalar) and kind.text != f"{config.name}Args":
+                message = f"`{kind.text}` are not the arguments of `{config.name}`"
+                yield remark("KP103", message, kind.span, hint=f"write `{config.name}Args`")
+        for point_name, why in _NOT_USED.items():
+            node = find(self._node, ("plugins", point_name))
             if node is not None:
-                yield remark(
-                    "KP604", f"`{point}` {why}; this is not used", node.span, severity=Severity.INFO
-                )
+                message = f"`{point_name}` {why}; this is not used"
+                yield remark("KP604", message, node.span, severity=Severity.INFO)
         if self._disabled("multiPoint") & ALWAYS_ON:
             node = find(self._node, ("plugins", "multiPoint", "disabled"))
             listed = ", ".join(f"`{name}`" for name in sorted(ALWAYS_ON))
-            yield remark(
-                "KP604", f"{listed} cannot be switched off", node.span if node else self._span
-            )
+            message = f"{listed} cannot be switched off"
+            yield remark("KP604", message, node.span if node else self._span)
 
     def policy(self) -> Mapping:
         at = self._span
@@ -200,26 +182,23 @@ class _Profile:
         )
 
     def _percentage(self) -> Node | None:
-        """The profile's own comes before that of all profiles."""
-        for node in (self._node, self._tree):
-            found = find(node, ("percentageOfNodesToScore",))
-            if isinstance(found, Scalar):
-                return found
-        return None
+        """The profile's own setting wins over the setting for all profiles."""
+        found = (find(node, ("percentageOfNodesToScore",)) for node in (self._node, self._tree))
+        return next((node for node in found if isinstance(node, Scalar)), None)
 
     def _rules(self, point: Literal["filter", "score"]) -> Iterable[Node]:
-        for one in self._effective(point):
-            builtin = BUILTINS.get(one.name)
+        for plugin in self._effective(point):
+            builtin = BUILTINS.get(plugin.name)
             if builtin is None or not (builtin.filters if point == "filter" else builtin.scores):
                 continue
-            name = find(one.node, ("name",))
+            name = find(plugin.node, ("name",))
             at = name.span if name else self._span
-            weight = find(one.node, ("weight",)) or made(one.weight or 1, at)
+            weight = find(plugin.node, ("weight",)) if plugin.weight else None
             yield mapping(
-                one.node.span if one.node else at,
-                builtin=name or made(one.name, at),
-                args=self._arguments(one.name),
-                weight=(weight if one.weight else made(1, at)) if point == "score" else None,
+                plugin.node.span if plugin.node else at,
+                builtin=name or made(plugin.name, at),
+                args=self._arguments(plugin.name),
+                weight=(weight or made(plugin.weight or 1, at)) if point == "score" else None,
             )
 
     def _arguments(self, name: str) -> Node | None:
@@ -240,23 +219,24 @@ class _Profile:
         return Mapping(arguments.span if arguments else at, tuple(entries))
 
     def _defaults(self) -> Iterable[_Enabled]:
-        for one in default_multi_point():
-            yield replace(one, weight=self._version.weights.get(one.name, one.weight))
+        for plugin in default_multi_point():
+            yield replace(plugin, weight=self._version.weights.get(plugin.name, plugin.weight))
 
     def _merged(self, defaults: Iterable[_Enabled], point: str) -> tuple[_Enabled, ...]:
-        """The defaults that are left, each as it is named anew if it is; then what is added."""
+        """The defaults that are not disabled, in their order, each as the file configures it if it
+        does; then the other plugins of the file."""
         custom, disabled = self._enabled(point), self._disabled(point)
-        by_name = {one.name: one for one in custom}
-        kept: list[_Enabled] = []
-        if "*" not in disabled:
-            left = (one for one in defaults if one.name not in disabled)
-            kept.extend(by_name.pop(one.name, one) for one in left)
-        return (*kept, *(one for one in custom if one.name in by_name))
+        by_name = {plugin.name: plugin for plugin in custom}
+        kept = [
+            by_name.pop(plugin.name, plugin)
+            for plugin in defaults
+            if "*" not in disabled and plugin.name not in disabled
+        ]
+        return (*kept, *(plugin for plugin in custom if plugin.name in by_name))
 
     def _enabled(self, point: str) -> list[_Enabled]:
-        listed = items(find(self._node, ("plugins", point, "enabled")))
         found = []
-        for item in listed:
+        for item in items(find(self._node, ("plugins", point, "enabled"))):
             name, weight = find(item, ("name",)), find(item, ("weight",))
             if isinstance(name, Scalar):
                 value = weight.value if isinstance(weight, Scalar) else 0
@@ -272,19 +252,16 @@ class _Profile:
         if self._version.is_merged_by_point:
             return self._merged(self._multi_point, point)
         enabled, disabled = self._enabled(point), self._disabled(point)
-        named = {one.name for one in enabled}
-        expanded = {one.name for one in self._multi_point}
-        overriding = [one for one in enabled if one.name in expanded]
-        inherited = [
-            one
-            for one in self._multi_point
-            if "*" not in disabled and one.name not in disabled and one.name not in named
+        hidden = disabled | {plugin.name for plugin in enabled}
+        expanded = {plugin.name for plugin in self._multi_point}
+        inherited = (p for p in self._multi_point if "*" not in disabled and p.name not in hidden)
+        return [
+            *(plugin for plugin in enabled if plugin.name in expanded),
+            *inherited,
+            *(plugin for plugin in enabled if plugin.name not in expanded),
         ]
-        added = [one for one in enabled if one.name not in expanded]
-        return [*overriding, *inherited, *added]
 
 
-def _unknown_plugin(name: str, span: Span, known: Iterable[str]) -> Diagnostic:
-    return remark(
-        "KP103", f"kube-scheduler 1.36 has no plugin `{name}`", span, hint=did_you_mean(name, known)
-    )
+def _unknown_plugin(name: str, span: Span) -> Diagnostic:
+    message = f"kube-scheduler 1.36 has no plugin `{name}`"
+    return remark("KP103", message, span, hint=did_you_mean(name, _PLUGINS))

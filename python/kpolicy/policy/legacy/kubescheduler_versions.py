@@ -1,8 +1,7 @@
-"""The versions of KubeSchedulerConfiguration, and what is different in each.
+"""The versions of KubeSchedulerConfiguration that are read: their models and their defaults.
 
-Owns which are read and what they stand for, and what to do with those that are not. Assumes that
-plugins which came with later releases belong to the default profile of every version, as they did
-wherever a release read several. Must not know how plugin sets are merged.
+Plugins that came with later releases belong to the default profile of every version, as in the
+releases of kube-scheduler that read several versions.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class ProfileV1(Profile):
 
 
 class Configuration(Edge):
-    """What concerns the process rather than decisions is read and left alone."""
+    """Settings of the process, which do not concern decisions, are validated and not used."""
 
     api_version: Literal[
         "kubescheduler.config.k8s.io/v1",
@@ -84,7 +83,7 @@ class Configuration(Edge):
     kind: Literal["KubeSchedulerConfiguration"]
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
     profiles: Sequence[Profile]
-    # Checked as the extenders of the SchedulingPolicy they become.
+    # Validated later, as the extenders of a SchedulingPolicy.
     extenders: list[dict[str, Any]] = Field(default_factory=list)
     parallelism: Annotated[int, Field(ge=1)] | None = None
     leader_election: dict[str, Any] | None = None
@@ -117,14 +116,14 @@ GROUP: Final = "kubescheduler.config.k8s.io/"
 class Version:
     name: str
     model: type[Configuration]
-    # Of the default profile, where they are not those of release 1.36.
+    # The default weights that differ from those of release 1.36.
     weights: Mapping[str, int] = field(default_factory=dict)
-    # Defaults stand at each extension point by itself: a plugin that is named there again keeps its
-    # place, where v1 has those that are named first.
+    # Defaults are merged at each extension point by itself, so a plugin that is named there keeps
+    # its place. In v1 the named plugins come first.
     is_merged_by_point: bool = False
 
-    def told(self, at: tree.Node) -> tuple[Diagnostic, ...]:
-        """What the author of a file may not expect today."""
+    def remarks(self, at: tree.Node) -> tuple[Diagnostic, ...]:
+        """A finding where the defaults differ from those of v1."""
         if not self.weights:
             return ()
         listed = ", ".join(f"{name} {weight}" for name, weight in self.weights.items())
@@ -135,8 +134,8 @@ class Version:
 
 
 _READ: Final = {
-    one.name: one
-    for one in (
+    version.name: version
+    for version in (
         Version("v1", ConfigurationV1),
         Version("v1beta3", ConfigurationV1Beta3),
         Version(
@@ -147,7 +146,7 @@ _READ: Final = {
         ),
     )
 }
-# What each had that later versions do not, and so what to do with a file in it.
+# What to do with a file of an older version.
 _LEFT_BEHIND: Final = {
     "v1beta1": "write it as v1: its default profile scored with plugins that strategies of "
     "NodeResourcesFit have replaced",
@@ -157,12 +156,12 @@ _LEFT_BEHIND: Final = {
 
 
 def version_of(root: tree.Mapping) -> Version | Diagnostic:
-    """The version that the document names, or why it cannot be read."""
+    """The version that the document names, or a finding if it is too old."""
     node = root.get("apiVersion")
     written = tree.string(node)
     name = written.removeprefix(GROUP)
     if node is None or not written.startswith(GROUP) or name not in _LEFT_BEHIND:
-        # A name that never was is a finding of the model's.
+        # The model reports a version that never existed.
         return _READ.get(name, _READ["v1"])
     return remark(
         "KP606",

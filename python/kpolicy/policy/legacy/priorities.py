@@ -57,7 +57,7 @@ def priorities(reading: Reading) -> list[Node]:
 
 
 def _remark_on_scale(reading: Reading, rules: list[_Rule]) -> None:
-    """Weights can be chosen so that all lighter priorities together never outweigh a heavier one."""
+    """Weights may be chosen such that all lighter priorities never outweigh a heavier one."""
     if reading.pinned is not None or not reading.root.get("priorities"):
         return
     lighter, levels = 0, 0
