@@ -16,7 +16,7 @@ from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
 from kpolicy.offline.policy_tests.coverage import PolicyCoverage, merged
 from kpolicy.policy.yaml.nodes import Path, Plain
 from kpolicy.policy.yaml.source import SourceText
-from kpolicy.policy.yaml.tree_reader import resolve, trap
+from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +242,8 @@ def flow(value: Plain) -> str:
             return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
         case list():
             return "[" + ", ".join(map(flow, value)) + "]"
-        case str() if _PLAIN.match(value) and resolve(value) == value and not trap(value):
+        case str() if (
+            _PLAIN.match(value) and plain_value(value) == value and not yaml_1_1_kind(value)
+        ):
             return value
     return json.dumps(value, ensure_ascii=False)

@@ -17,7 +17,7 @@ import yaml
 
 from kpolicy.offline.limits import YAML_ALIASED_NODES_MAX, YAML_BYTES_MAX, YAML_NESTING_MAX
 from kpolicy.offline.snapshots.snapshot_problem import NOT_YAML, TOO_LARGE, Problem
-from kpolicy.policy.yaml.tree_reader import resolve
+from kpolicy.policy.yaml.tree_reader import plain_value
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # At the start of a line this begins a document wherever it stands, also inside block text.
@@ -121,7 +121,7 @@ class _Builder:
 
 def _value(event: Any) -> Any:  # events of PyYAML are untyped
     is_plain = event.implicit[0] and not event.style
-    return resolve(event.value) if is_plain else event.value
+    return plain_value(event.value) if is_plain else event.value
 
 
 def _mapping(members: list[Any]) -> dict[str, Any]:
