@@ -34,14 +34,14 @@ KINDS: Final[Mapping[str, str]] = {
 RECORDED: Final = tuple(RESOURCES[name] for name in KINDS)
 
 
-# Lists of one kind begun again, because a continue token outlived the history or a page was too
-# large: each time pages are resized, so that more than this has another reason.
+# How often the list of one kind may start again because its continue token expired or a page was
+# too large. Pages are resized each time, so more restarts have another cause.
 LIST_TRIES_MAX: Final = 12
-# Pages grow by this when a token was outlived, as the informers' do.
+# the growth of pages after a continue token expired, as in informers
 PAGE_GROWTH: Final = 4
-# A page is asked for again after this, or after what the server asks for.
+# the wait before a page is requested again, unless the server asks for another
 RETRY_S: Final = 1.0
-# Refused kinds named in one line.
+# the number of forbidden kinds that a message names
 KINDS_NAMED_MAX: Final = 20
 
 
@@ -50,25 +50,25 @@ _LIST: Final = "List"
 
 
 class Pages:
-    """A sink for lists. `broken` tells that an answer was no list, although a success."""
+    """Takes list pages. `is_broken`: a successful response was not a list."""
 
     def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
         self.problems: list[Problem] = []
-        self.broken = False
+        self.is_broken = False
         self._writer = writer
         self._progress = progress
         self._objects_before = 0
         self._objects = 0
 
     async def list_begin(self, resource: str) -> None:
-        """A list that begins again forgets what it had."""
+        """Drop what an earlier try of this list has written."""
         self._writer.discard(KINDS[resource])
         self._objects = 0
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
         page = _list_of(body, KINDS[resource])
         if page is None:
-            self.broken = True
+            self.is_broken = True
             return PageRead("", "")
         version, kind = str(page.get("apiVersion") or ""), KINDS[resource]
         for item in page.get("items") or ():

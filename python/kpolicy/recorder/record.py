@@ -1,8 +1,8 @@
-"""`record`: every kind listed once, as near to one moment as the API allows.
+"""Records a cluster: lists every kind once, as close to one moment as the API allows.
 
-Owns the order (what is forbidden is told before anything long begins), that every list is asked for
-at the version of the one before it, and what is done when that version is gone. Assumes that the
-writer forgets what a broken list had brought. Must not write files, nor know the clock's time.
+Missing permissions are reported before anything long begins. Every list is requested at the
+resource version of the one before; if the server no longer has it, the list is made at a newer
+version.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"
 NOT_ASKED_FOR: Final = "not asked for"
 _RIGHTS: Final = "deploy/rbac/snapshot-recorder.yaml has the rights"
-# Answers to a list at a version that is no longer, or not yet, there.
+# responses to a list at a version that is no longer, or not yet, available
 _VERSION_REFUSED: Final = frozenset({400, 410, 504})
 
 
 @dataclass(slots=True)
 class Recording:
-    """By kind: the version it was listed at, or why it was left out."""
+    """By kind: the version at which it was listed, or why it was left out."""
 
     cluster_version: str
     resource_versions: dict[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ async def record(
     skip_forbidden: bool = False,
     progress: Progress | None = None,
 ) -> Recording | ConnectionProblem:
-    """List all that is wanted into the writer."""
+    """List everything in `wanted` into the writer."""
     server = await probe(client)
     if not isinstance(server, ServerVersion):
         return server
@@ -93,7 +93,7 @@ async def record(
 async def _allowed(
     client: ApiClient, wanted: Sequence[Resource], made: Recording, *, skip_forbidden: bool
 ) -> list[Resource] | ConnectionProblem:
-    """What can be listed, after one object of each was asked for."""
+    """Return what can be listed, after requesting one object of each kind."""
     allowed: list[Resource] = []
     forbidden: list[str] = []
     for resource in wanted:
@@ -119,7 +119,7 @@ async def _allowed(
 async def _listed(
     client: ApiClient, resource: Resource, pages: Pages, clock: Clock, version: str
 ) -> str | ConnectionProblem:
-    """The version at which it was listed, which is `version` when the server still has that."""
+    """Return the version at which the kind was listed: `version`, if the server still has it."""
 
     async def pause(failure: Failure) -> None:
         asked_s = failure.retry_after_s if isinstance(failure, Status) else None
@@ -138,7 +138,7 @@ async def _listed(
             pause=pause,
             exactly=version,
         )
-        if pages.broken:
+        if pages.is_broken:
             return _no_list(client, resource)
         if isinstance(outcome, Listed):
             return outcome.resource_version

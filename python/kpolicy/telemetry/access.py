@@ -1,8 +1,7 @@
-"""Who may read what is served, besides health.
+"""Who may read what the health server serves, besides health itself.
 
-Owns the rules: by whom (`none`, `token`, `delegated`), what a refusal says, and that whatever
-cannot be decided is refused. Health is open, so that kubelet can probe. Must not know sockets, or
-how reviews are asked for.
+The rules are `none`, `token` and `delegated`. What cannot be decided is refused. Health is open, so
+that the kubelet can probe it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final, Protocol
 from kpolicy.telemetry import limits
 
 NONE: Final = "none"
-TOKEN: Final = "token"  # noqa: S105 - a word for the user, no token
+TOKEN: Final = "token"  # noqa: S105 - the name of a rule, not a token
 DELEGATED: Final = "delegated"
 KINDS: Final = (NONE, TOKEN, DELEGATED)
 
@@ -36,31 +35,32 @@ class Refusal:
 
 class Guard(Protocol):
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
-        """None: may be read. `authorization` is the header, or empty."""
+        """Return why the request is refused; None if it is allowed. `authorization` may be
+        empty."""
 
 
 class Open:
-    """Everybody on this machine may read."""
+    """Everyone who can reach the address may read: it is a loopback address."""
 
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
         return None
 
 
 class NotConfigured:
-    """Others may reach the address, and nobody said who may read."""
+    """Nobody may read: others can reach the address, and no rule was configured."""
 
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
         return Refusal(403, _NOT_CONFIGURED)
 
 
 class TokenFile:
-    """One token for all, read anew with each request: the file may change under us."""
+    """One token for everyone. The file is read again for each request, as it may change."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def problem(self) -> str:
-        """Why nobody could be let in; empty when the file is good."""
+        """Return why the token file cannot be used; empty if it can."""
         token = self._token()
         return token if isinstance(token, str) else ""
 
@@ -90,13 +90,14 @@ class TokenFile:
 
 
 def bearer_token(authorization: str) -> str:
-    """The token of the header, or an empty string."""
+    """Return the token in the header, or an empty string."""
     scheme, _, token = authorization.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only processes of this machine reach it; a name other than localhost may be any."""
+    """Whether only this machine can reach the address. Names other than localhost may be any
+    address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
-"""What a trace is made of: one attempt to place a pod, its steps, and its ids.
+"""The content of a trace: one attempt to place a pod, its steps, and its ids.
 
-Owns the attributes. Assumes timestamps taken elsewhere, wall clock in nanoseconds; nothing is
-measured here. Must not know OpenTelemetry's SDK: these exist for attempts that nobody traces.
+Times are taken elsewhere (wall clock, nanoseconds). Must not know OpenTelemetry's SDK, as attempts
+exist without tracing too.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ ERROR: Final = "error"
 
 
 class TraceContext(NamedTuple):
-    """The ids of a trace to come: of all of it, of its root, and of the bind, whom the API server
-    sees. `sampled`: it will be kept, whatever comes of the attempt. A tuple, as one is made for
-    every attempt, and a frozen dataclass takes three times as long to make."""
+    """The ids of a trace: of the trace, of its root span and of the bind's span, which the API
+    server sees. `sampled`: the trace is kept whatever the result.
+
+    A tuple, because one is made for every attempt and a frozen dataclass takes three times as long
+    to make.
+    """
 
     trace_id: int
     root_id: int
@@ -36,14 +39,14 @@ class TraceContext(NamedTuple):
         return f"00-{self.trace_id:032x}-{self.bind_id:016x}-{flags}"
 
     def fields(self) -> dict[str, object]:
-        """For a line of the log."""
+        """Return the ids as fields of a log line."""
         return {"trace_id": f"{self.trace_id:032x}", "span_id": f"{self.root_id:016x}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How some of the time was spent. `is_call`: by waiting for others. `span_id` where it was
-    told to them."""
+    """A part of an attempt. `is_call`: it waited for another process. `span_id` is set if that
+    process was sent the id."""
 
     name: str
     started_ns: int
@@ -57,7 +60,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Everything about one attempt. `previous`: of the attempt before, if its trace was kept."""
+    """One attempt to place a pod. `previous` is the attempt before, if its trace was kept."""
 
     namespace: str
     name: str
@@ -82,7 +85,8 @@ class Attempt:
     decision_id: str = ""
 
     def attributes(self) -> dict[str, AttributeValue]:
-        """Subject keys are Kubernetes' semantic conventions, ours begin with `kpolicy.`."""
+        """Return the attributes of the root span: Kubernetes' semantic conventions, and
+        `kpolicy.*`."""
         attributes: dict[str, AttributeValue] = {
             "k8s.namespace.name": self.namespace,
             "k8s.pod.name": self.name,

@@ -1,8 +1,7 @@
-"""The certificate that is served, and its renewal on disk.
+"""The certificate of the health server, renewed when its files change.
 
-Owns the TLS context of the server. A pair that cannot be used leaves the one before in force, and
-is said once. Assumes PEM files that somebody else (kubelet, cert-manager) replaces. Must not know
-what is served.
+A pair that cannot be used is logged once, and the pair before stays in use. Others (kubelet,
+cert-manager) write the PEM files.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class ServedCertificate:
-    """`load` it first. Connections of before a renewal keep the certificate they began with."""
+    """Call `load` first. Connections opened before a renewal keep their certificate."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = (certificate, key)
@@ -32,7 +31,7 @@ class ServedCertificate:
         self.renewals = 0
 
     def load(self) -> str:
-        """Why the pair cannot be served; empty when it can."""
+        """Read the files; return why they cannot be used, or an empty string."""
         read = self._read()
         if isinstance(read, str):
             return read
@@ -40,7 +39,7 @@ class ServedCertificate:
             return ""
         fresh = _context()
         try:
-            # A password is given so that an encrypted key is an error: OpenSSL would ask for one.
+            # with a password, an encrypted key is an error; without one OpenSSL would prompt for it
             fresh.load_cert_chain(*self._paths, password="")
             if self._current is None:
                 self.context.load_cert_chain(*self._paths, password="")
@@ -53,7 +52,7 @@ class ServedCertificate:
         return ""
 
     async def follow(self, clock: Clock, pulse: Pulse = NO_PULSE) -> None:
-        """Read the files again and again. Ends only when cancelled."""
+        """Read the files again periodically, until cancelled."""
         while True:
             pulse.beat()
             await clock.sleep(limits.CERTIFICATE_PERIOD_S)

@@ -1,7 +1,6 @@
 """The HTTP server for probes and scrapes: /healthz /livez /readyz /metrics /configz and /debug.
 
-Health is open to everyone; for the rest the guard is asked. Nothing can be changed through it. Must
-not know what the checks mean.
+Health is open to everyone; the guard decides about the rest. Nothing can be changed through it.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ FAILED: Final = 500  # as the health endpoints of all Kubernetes components
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    failing: Callable[[], str]  # why it fails; empty while it does not
+    failing: Callable[[], str]  # why it fails; empty if it passes
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """`healthz` restarts us where it is probed, `readyz` only takes us out of service."""
+    """`healthz` and `livez` cause a restart where they are probed; `readyz` only stops traffic."""
 
     healthz: Iterable[Check] = ()
     livez: Iterable[Check] = ()
@@ -51,7 +50,7 @@ def ping() -> Check:
 def judge(
     group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
 ) -> Health:
-    """`ok`, or each check on a line with `[+]` or `[-]` and the reason of those that fail."""
+    """Return `ok`, or a line for each check with `[+]` or `[-]` and the reason if it fails."""
     failed = False
     lines = []
     for check in checks:
@@ -76,7 +75,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page of /debug answers; `retry_after_s` 0: no such header."""
+    """The answer of a page of /debug; no Retry-After header if `retry_after_s` is 0."""
 
     text: str
     status: int = 200
@@ -88,7 +87,7 @@ Serve: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Page]]
 
 
 class HttpServer:
-    """`start` gives why it cannot listen, or an empty string."""
+    """`start` returns why it cannot listen, or an empty string."""
 
     def __init__(
         self,

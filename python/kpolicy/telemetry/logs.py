@@ -1,8 +1,8 @@
 """Structured logs: one JSON object a line, or text for people on a terminal.
 
-Owns the two formats and a handler that never makes its caller wait: lines go to a thread over a
-bounded queue, and are dropped and counted when stderr does not take them. Fields come with a record
-as `extra`. Must not be given policy texts or credentials; long values are cut.
+The handler never blocks its caller: a thread writes the lines from a bounded queue; if stderr is
+too slow, lines are dropped and counted. Fields are passed as `extra`; long values are cut. Policy
+texts and credentials must not be logged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final, TextIO
 
 from kpolicy.telemetry import limits
 
-# What every record has of itself; the rest are fields.
+# the attributes of every log record; all others are fields
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -27,7 +27,8 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class JsonFormatter(logging.Formatter):
-    """Keys in a fixed order: ts, level, logger, msg, then the fields as they were given."""
+    """Keys in a fixed order: ts, level, logger, msg, then the fields in the order they were
+    passed."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -43,7 +44,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """`12:34:56.789 WARN  message  key=value`; level words are padded, never only coloured."""
+    """`12:34:56.789 WARN  message  key=value`. Levels are words, never only colours."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = _timestamp(record.created)[11:23]
@@ -56,7 +57,7 @@ class TextFormatter(logging.Formatter):
 
 
 class QueuedHandler(logging.Handler):
-    """Formats at once, so that arguments are not kept, and writes in a thread of its own."""
+    """Formats at once, so that arguments are not kept, and writes in a thread."""
 
     def __init__(
         self, stream: TextIO, lines_waiting_max: int = limits.LOG_LINES_WAITING_MAX
@@ -65,7 +66,7 @@ class QueuedHandler(logging.Handler):
         self._stream = stream
         self._lines: queue.Queue[str | None] = queue.Queue(lines_waiting_max)
         self.dropped = 0
-        # A daemon: a stderr that blocks for ever must not keep the process.
+        # a daemon: a stderr that blocks for ever must not keep the process alive
         self._thread = threading.Thread(target=self._write, name="kpolicy-log", daemon=True)
         self._thread.start()
 
@@ -76,7 +77,7 @@ class QueuedHandler(logging.Handler):
             self.dropped += 1
 
     def close(self) -> None:
-        """Write what waits, but not for longer than a moment."""
+        """Write what waits, but only for a moment."""
         try:
             self._lines.put(None, timeout=limits.LOG_FLUSH_S)
         except queue.Full:
@@ -86,7 +87,8 @@ class QueuedHandler(logging.Handler):
         super().close()
 
     def _give_up(self) -> None:
-        """Nothing was taken for a moment. If it ever is again, the writer shall end too."""
+        """Give up on a stderr that took nothing; the writer ends if it ever takes something
+        again."""
         while True:
             try:
                 return self._lines.put_nowait(None)
@@ -106,7 +108,7 @@ class QueuedHandler(logging.Handler):
 
 
 def install(log_format: str, level: str, stream: TextIO = sys.stderr) -> QueuedHandler:
-    """Send the process' logs through one queued handler. `auto` is text on a terminal."""
+    """Send the logs of the process through one queued handler. `auto` means text on a terminal."""
     text = log_format == "text" or (log_format == "auto" and stream.isatty())
     handler = QueuedHandler(stream)
     handler.setFormatter(TextFormatter() if text else JsonFormatter())

@@ -24,7 +24,7 @@ Labels = tuple[str, ...]
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bucket bounds as Prometheus' ExponentialBuckets makes them."""
+    """Return bucket bounds as Prometheus' ExponentialBuckets does."""
     bounds = []
     for _ in range(count):
         bounds.append(start)
@@ -47,7 +47,7 @@ class Metric(Protocol):
 
 
 class Counter:
-    """A number per label set: counts up, or is set when it is a gauge."""
+    """A number for each label set, which only grows."""
 
     def __init__(self, name: str, text: str, labels: Labels = (), kind: str = "counter") -> None:
         self.description = Description(name, kind, text, labels)
@@ -76,12 +76,12 @@ class Gauge(Counter):
         self._values[labels] = value
 
     def replace(self, values: Mapping[Labels, float]) -> None:
-        """All at once: label sets that are not named are gone."""
+        """Replace all label sets: those that are missing in `values` disappear."""
         self._values = dict(values)
 
 
 class Computed:
-    """A counter or gauge whose owner keeps the numbers: asked at each scrape."""
+    """A counter or gauge whose numbers are kept elsewhere; `read` is called at each scrape."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Computed:
         yield from _samples(self.description, self._read())
 
 
-# A count for each bucket (not cumulated), the last for +Inf, and the sum.
+# the count of each bucket (not cumulative), the last for +Inf; and the sum
 Buckets = tuple[Sequence[int], float]
 
 
@@ -104,7 +104,7 @@ class Histogram:
         self.description = Description(name, "histogram", text, labels)
         self._bounds = tuple(bounds)
         self._read: Callable[[], Mapping[Labels, Buckets]] = dict
-        # Per label set: a count for each bucket (not cumulated), the last for +Inf, and the sum.
+        # by label set: the count of each bucket (not cumulative), the last for +Inf; and the sum
         self._series: dict[Labels, tuple[list[int], list[float]]] = {}
         if not labels:
             self._series[()] = self._empty()
@@ -121,7 +121,7 @@ class Histogram:
         return sum(self._series[labels][0]) if labels in self._series else 0
 
     def join(self, read: Callable[[], Mapping[Labels, Buckets]]) -> None:
-        """Series that somebody else keeps, beside its own: `read` is called at each scrape."""
+        """Add series that are kept elsewhere; `read` is called at each scrape."""
         self._read = read
 
     def lines(self) -> Iterator[str]:
@@ -154,7 +154,7 @@ class Registry:
             self._metrics[name] = metric
 
     def descriptions(self) -> tuple[Description, ...]:
-        """By name."""
+        """Return the descriptions in the order of their names."""
         return tuple(metric.description for _, metric in sorted(self._metrics.items()))
 
     def render(self) -> str:
@@ -231,7 +231,8 @@ def _resident() -> dict[Labels, float]:
 
 
 def _blocks() -> dict[Labels, float]:
-    """Counted by pool, which takes a fraction of a millisecond; to count objects would take ten."""
+    """Count blocks by pool, which takes a fraction of a millisecond; counting objects would take
+    ten."""
     return {(): sys.getallocatedblocks()}
 
 

@@ -1,7 +1,7 @@
-"""From an attempt to exported spans: the only module that holds objects of the OpenTelemetry SDK.
+"""Turns attempts into exported spans: the only module that uses OpenTelemetry's SDK.
 
-Owns the provider, its batching and the making of spans after the fact. Imported only when there is
-an exporter. Assumes that whoever calls has decided to keep the trace: the SDK's sampler keeps all.
+Imported only if there is an exporter. The caller has decided to keep the trace, so the SDK's
+sampler keeps everything.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _KEPT = TraceFlags(TraceFlags.SAMPLED)
 
 
 class PreparedIds(IdGenerator):
-    """Ids that were given out before their spans are made: in the log, and in the bind request's
-    `traceparent`."""
+    """Ids that were chosen before their spans are made, as logs and the bind's `traceparent`
+    need them."""
 
     def __init__(self) -> None:
         self._random = RandomIdGenerator()
@@ -54,7 +54,7 @@ class Pipeline:
         self._provider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=Resource.create(dict(resource)),
-            shutdown_on_exit=False,  # it would wait 30 s for a collector that is gone
+            shutdown_on_exit=False,  # otherwise it would wait 30 s for a collector that is gone
             id_generator=self._ids,
         )
         for exporter in exporters:
@@ -73,7 +73,8 @@ class Pipeline:
         inside = trace.set_span_in_context(root, Context())
         for step in attempt.steps:
             self._emit_step(step, inside)
-        # A pod that fits nowhere is an answer; only what went wrong with us or the API is an error.
+        # A pod that fits on no node is a result. Only failures of ours or of the API server are
+        # errors.
         root.set_status(_status(attempt.message if attempt.result == ERROR else ""))
         root.end(attempt.ended_ns)
 
@@ -102,7 +103,7 @@ class Pipeline:
 
 
 def _links(attempt: Attempt) -> list[Link]:
-    """To the attempt before: between the two the pod waited in the queue."""
+    """Link to the previous attempt: between the two the pod waited in the queue."""
     if attempt.previous is None:
         return []
     waited = {"kpolicy.queue.wait_ms": attempt.wait_ns // 1_000_000}

@@ -1,9 +1,8 @@
-"""Which traces are kept: a ratio of the routine, and failures and slow attempts beside it.
+"""Decides which traces are kept: a share of the routine ones, and all failures and slow attempts.
 
-Owns the reading of OTEL_TRACES_SAMPLER(_ARG) and two allowances a second, so that neither a busy
-cluster nor a storm of failures makes tracing cost more than it may. Pure: time and chance are
-arguments. A trace is judged when it ends, so that what went wrong is known; only the part that is
-kept by its ratio is told to others in a `traceparent`.
+Two limits a second bound the cost, in a busy cluster and in a storm of failures. Pure: time and
+chance are arguments. A trace is judged when it ends, since failures are known only then; only the
+routine share is marked as sampled in a `traceparent`.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import Final
 from kpolicy.telemetry import limits
 
 _SECOND_NS: Final = 1_000_000_000
-_ID_SPACE: Final = 1 << 64  # of which TraceIdRatioBased takes the lower part
+_ID_SPACE: Final = 1 << 64  # TraceIdRatioBased uses the lower part of the id
 _ID_MASK: Final = _ID_SPACE - 1
 DEFAULT_SAMPLER: Final = "parentbased_always_on"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """`ratio` of routine traces; `off` keeps nothing at all, not even failures."""
+    """The `ratio` of routine traces to keep. `off` keeps nothing, not even failures."""
 
     ratio: float = 1.0
     off: bool = False
@@ -37,17 +36,18 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Traces a second at most: of what the sampler takes, and of failures and slow attempts beside
-    it, so that routine never displaces them."""
+    """The highest number of traces a second: sampled ones, and failures and slow attempts
+    besides."""
 
     sampled: int = limits.TRACES_PER_SECOND
     kept: int = limits.KEPT_TRACES_PER_SECOND
 
 
 def sampling_of(environ: Mapping[str, str]) -> tuple[Sampling, str]:
-    """What the variables ask for, and what is wrong with them (empty: nothing).
+    """Read the variables; return the sampling and what is wrong with them (empty: nothing).
 
-    A trace of ours begins here and has no parent: `parentbased_x` means `x`."""
+    Our traces have no parent, so `parentbased_x` means `x`.
+    """
     name = environ.get("OTEL_TRACES_SAMPLER", "").strip().lower() or DEFAULT_SAMPLER
     match name.removeprefix("parentbased_"):
         case "always_on":
@@ -74,7 +74,7 @@ def _ratio(text: str) -> tuple[Sampling, str]:
 
 
 class Allowance:
-    """So many a second; what is over is refused and counted."""
+    """A limit per second; what exceeds it is refused and counted."""
 
     def __init__(self, per_second_max: int) -> None:
         self._per_second_max = per_second_max
@@ -94,7 +94,7 @@ class Allowance:
 
 
 class Judge:
-    """Decides for each trace, twice: when its ids are made, and when it has ended."""
+    """Decides about a trace twice: when its ids are made, and when it has ended."""
 
     def __init__(self, sampling: Sampling, rates: Rates) -> None:
         self._sampling = sampling
@@ -103,7 +103,7 @@ class Judge:
 
     @property
     def dropped(self) -> int:
-        """Traces the sampler would have kept, but not the allowance."""
+        """How many traces were dropped because of the limits."""
         return self._routine.refused + self._kept.refused
 
     def sampled(self, trace_id: int, now_ns: int) -> bool:

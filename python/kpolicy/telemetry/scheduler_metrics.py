@@ -1,7 +1,6 @@
-"""The metrics of the scheduler: kube-scheduler's names where the meaning is the same, ours besides.
+"""The metrics of the scheduler: kube-scheduler's names where the meaning is the same, and our own.
 
-Owns the catalogue and how one attempt is counted. Assumes whoever keeps a number (queue, informers,
-engine) gives it at scrape time through `watch`. Must not know where numbers come from.
+Numbers that are kept elsewhere (queue, informers, engine) are read at scrape time through `watch`.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from kpolicy.telemetry.metrics import (
 )
 
 _ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
-# client-go's.
+# the buckets of client-go
 _REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _LABELLED_ATTEMPTS_MAX: Final = 14
-_SAMPLED_OF: Final = 10  # as the engine
+_SAMPLED_OF: Final = 10  # the buckets of the engine
 
 
 class Timed(Protocol):
-    """What a decision says of its time; `kpolicy.engine.Decision` is one."""
+    """The times of a decision, such as `kpolicy.engine.Decision`."""
 
     @property
     def took_ns(self) -> int: ...
@@ -89,7 +88,7 @@ class SchedulerMetrics:
             "Pods to evict for one pod.",
             exponential(1, 2, 7),
         )
-        # Named for what it is in kube-scheduler: evicting, apart from the cycle.
+        # named as in kube-scheduler: evicting the victims, not searching for them
         self.rooms = Counter(
             "scheduler_preemption_goroutines_execution_total",
             "Preemptions carried out, by result.",
@@ -177,7 +176,7 @@ class SchedulerMetrics:
         self.algorithm_seconds.observe(decision.took_ns / 1e9)
 
     def pre_bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
-        """All volumes of one pod were bound, or one was not."""
+        """Count a pod whose volumes were all bound, or whose volumes could not be bound."""
         self._after_cycle("PreBind", "VolumeBinding", profile, seconds, succeeded=succeeded)
 
     def bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
@@ -188,7 +187,7 @@ class SchedulerMetrics:
     ) -> None:
         status = "Success" if succeeded else "Error"
         self.extension_point_seconds.observe(seconds, (point, status, profile))
-        # As many as of the engine's rules, so that a sum over plugins compares them.
+        # as many as for the engine's rules, so that sums over plugins can be compared
         if self._after_cycles[point] % _SAMPLED_OF == 0:
             self.plugin_seconds.observe(seconds, (plugin, point, status))
         self._after_cycles[point] += 1
@@ -219,5 +218,5 @@ class SchedulerMetrics:
         read: Callable[[], Mapping[Labels, float]],
         labels: Labels = (),
     ) -> None:
-        """A number that somebody else keeps: `read` is called at each scrape."""
+        """Register a number that is kept elsewhere; `read` is called at each scrape."""
         self.registry.register(Computed(Description(name, kind, text, labels), read))

@@ -1,8 +1,10 @@
-"""One trace for each attempt to place a pod, built when the attempt is over; set up by OTEL_*.
+"""Traces of attempts to place pods: which are kept, when they are built, and where they are
+exported.
 
-Callers ask `keeps` first, so that a trace that is not kept costs nothing more. Without an exporter
-no object of the SDK exists and `Traces.begin` is one comparison. Wrong variables are reported in
-one line each and cost traces, never scheduling.
+A trace is built when its attempt is over. Callers ask `keeps` first, so that a trace that is not
+kept costs nothing more. Without an exporter, no object of the SDK exists and `begin` is one
+comparison. Wrong OTEL_* variables are reported in one line each; they disable traces, never
+scheduling.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _SPAN_MASK: Final = (1 << _SPAN_BITS) - 1
 
 
 class Traces:
-    """Judges and builds traces. `stop` gives the exporter two seconds, whatever it does."""
+    """Judges and builds traces. `stop` waits at most two seconds for the exporter."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Traces:
         return self._judge.dropped
 
     def begin(self, now_ns: int) -> TraceContext | None:
-        """Ids for an attempt that others will hear of before it ends; None when traces are off."""
+        """Make the ids of an attempt, which others see before it ends; None if tracing is off."""
         if self._pipeline is None:
             return None
         bits = self._random.getrandbits(4 * _SPAN_BITS)
@@ -67,21 +69,21 @@ class Traces:
         )
 
     def keeps(self, context: TraceContext, *, failed: bool, slow: bool, now_ns: int) -> bool:
-        """Whether it is to be recorded; ask once, when the attempt is over."""
+        """Whether to record the attempt. Ask once, when it is over."""
         return context.sampled or self._judge.kept_anyway(failed=failed, slow=slow, now_ns=now_ns)
 
     def record(self, attempt: Attempt, context: TraceContext) -> None:
-        """The attempt is over: build its spans."""
+        """Build the spans of an attempt that is over."""
         if self._pipeline is not None:
             self._pipeline.emit(attempt, context)
 
     def add(self, step: Step, context: TraceContext) -> None:
-        """What followed from an attempt whose trace was kept."""
+        """Add a later step to an attempt whose trace was kept."""
         if self._pipeline is not None:
             self._pipeline.add(step, context)
 
     def stop(self, seconds_max: float = limits.TRACE_FLUSH_S) -> bool:
-        """Export what waits; False when the collector did not take it in time."""
+        """Export what waits; False if the collector did not take it in time."""
         if self._pipeline is None:
             return True
         thread = threading.Thread(
@@ -96,7 +98,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-# What the downward API gives by the names deployments commonly choose.
+# environment variables that deployments commonly set from the downward API
 _RESOURCE: Final = {
     "POD_NAME": "k8s.pod.name",
     "POD_UID": "k8s.pod.uid",
@@ -131,7 +133,7 @@ def traces_of(
 
 
 def exporter_names(environ: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which exporters are asked for, and what is wrong with the asking."""
+    """Return which exporters are requested, and what is wrong with the request."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return (), ()
     text = environ.get("OTEL_TRACES_EXPORTER", "").strip()
@@ -166,7 +168,7 @@ def _exporter(name: str, environ: Mapping[str, str]) -> SpanExporter:
 
 
 def _resource(environ: Mapping[str, str], version: str) -> dict[str, str]:
-    """Attributes of our own process; OTEL_RESOURCE_ATTRIBUTES is read by the SDK besides."""
+    """Return the attributes of our process; the SDK adds those of OTEL_RESOURCE_ATTRIBUTES."""
     resource = {key: environ[name] for name, key in _RESOURCE.items() if environ.get(name)}
     resource["service.version"] = version
     if not environ.get("OTEL_SERVICE_NAME"):

@@ -1,8 +1,7 @@
 """The public test kit: builders of API objects, an embedded control plane, policies under test.
 
-Owns the names tests import. Assumes nothing of who uses it. Must not know the scheduler: what runs
-against the control plane meets it over HTTP only. `policies` alone knows policies and the engine,
-and is loaded when it is first used.
+Must not know the scheduler: what runs against the control plane uses HTTP only. `policy_under_test`
+alone knows policies and the engine, and is loaded when it is first used.
 """
 
 from __future__ import annotations

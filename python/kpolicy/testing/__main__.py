@@ -1,8 +1,4 @@
-"""`python -m kpolicy.testing`: an embedded control plane for a person with kubectl.
-
-Owns the flags and the first nodes. Assumes a terminal that ends it with Ctrl-C. Must not know what
-is done with it.
-"""
+"""`python -m kpolicy.testing`: an embedded control plane for a person with kubectl."""
 
 from __future__ import annotations
 

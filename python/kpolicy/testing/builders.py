@@ -1,8 +1,7 @@
-"""Builders: API objects as dicts, with what a test wants to say and nothing else.
+"""Builders of API objects as dicts, with the fields that a test names and no others.
 
-Owns `node` and `pod`. Assumes that whoever takes the objects (the embedded control plane, a real
-API server, a snapshot) adds what API servers add. Must not know any of them: pure functions, and
-no two results share a mutable part.
+What API servers add is added by whoever takes the objects. Pure functions: two results never share
+a mutable part.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ def node(
     annotations: Mapping[str, str] | None = None,
     resources: Mapping[str, str] | None = None,
 ) -> Object:
-    """A ready node. A taint is an object, or text as kubectl takes it: `key=value:Effect`.
+    """Make a ready node. A taint is an object, or text as in kubectl: `key=value:Effect`.
 
-    `resources` adds to what the node has, or replaces it, by name: `{"nvidia.com/gpu": "8"}`.
+    `resources` adds to the node's resources or replaces them by name: `{"nvidia.com/gpu": "8"}`.
     """
     metadata: Object = {"name": name, "labels": {**_usual_labels(name), **(labels or {})}}
     if annotations:
@@ -104,10 +103,10 @@ def pod(
     node_name: str | None = None,
     image: str = IMAGE,
 ) -> Object:
-    """A pod of one container that requests `cpu`, `memory` and `resources`, when given.
+    """Make a pod with one container that requests `cpu`, `memory` and `resources`.
 
-    `priority` is the number itself, which a real API server takes only from a priority class
-    (`priority_class`); the embedded control plane takes both.
+    `priority` is the number itself. A real API server accepts it only from a priority class
+    (`priority_class`); the embedded control plane accepts both.
     """
     metadata: Object = {"name": name, "namespace": namespace}
     if labels:

@@ -66,10 +66,10 @@ _FIRST_OBJECTS: Final[tuple[Mapping[str, Any], ...]] = (
 
 
 class ControlPlane:
-    """`async with ControlPlane() as control_plane:` serves at `control_plane.url` until the end.
+    """`async with ControlPlane() as control_plane:` serves at `control_plane.url`.
 
-    With `tokens` (bearer token -> user name) every request must carry one of them. `faults` can be
-    set and unset at any time.
+    With `tokens` (bearer token -> user name), every request must carry one of them. `faults` can be
+    changed at any time.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ControlPlane:
         await self.stop()
 
     async def start(self) -> None:
-        """Serve; after `stop`, again at the same port."""
+        """Start to serve; after `stop`, at the same port again."""
         self._server = await asyncio.get_running_loop().create_server(
             self._http.protocol,
             HOST,
@@ -123,7 +123,7 @@ class ControlPlane:
             self._kubelet.start()
 
     async def stop(self) -> None:
-        """Break all connections; what is stored stays."""
+        """Break all connections. The stored objects remain."""
         if self._kubelet is not None:
             await self._kubelet.stop()
         server, self._server = self._server, None
@@ -152,25 +152,25 @@ class ControlPlane:
 
     @property
     def watches(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return self._serving.watches()
 
     def cut_connections(self) -> None:
         self._http.cut_connections()
 
     def write_kubeconfig(self, path: Path | str) -> Path:
-        """With the first of the tokens, if there are any."""
+        """Write a kubeconfig with the first of the tokens, if there are any."""
         token = next(iter(self._tokens), None) if self._tokens else None
         target = Path(path)
         target.write_text(kubeconfig(self.url, token), encoding="utf-8")
         return target
 
     def add(self, *objects: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Create objects as a client would, without HTTP and without an audit entry."""
+        """Create objects as a client would, but without HTTP and without an audit entry."""
         return [self._added(each) for each in objects]
 
     def objects(self, kind: str, namespace: str | None = None) -> list[Mapping[str, Any]]:
-        """What is stored of a kind, by namespace and name."""
+        """Return the stored objects of a kind, ordered by namespace and name."""
         resource = next(each for each in BY_KIND.values() if each.kind == kind)
         return [each.object for each in self.store.records(resource, namespace)]
 

@@ -1,8 +1,7 @@
-"""Faults that can be asked for: what goes wrong with a request or an event of a watch.
+"""Faults that tests inject into requests and watches.
 
-Owns the vocabulary (`RequestFault`, `WatchFault`), the interface `FaultPolicy`, and one policy that
-follows a script. Pure: a policy is asked and answers; what happens is done elsewhere. Must not know
-sockets.
+A `FaultPolicy` is asked about each request and each watch event and returns a fault or none; the
+API server carries it out.
 """
 
 from __future__ import annotations
@@ -18,16 +17,17 @@ from kpolicy.testing.apiserver.api_calls import Call
 class Drop(Enum):
     NEVER = "never"
     BEFORE_COMMIT = "before"  # the request is lost
-    AFTER_COMMIT = "after"  # the answer is lost
+    AFTER_COMMIT = "after"  # the response is lost
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """Waits, then refuses with a status, or lets through; `drop` breaks the connection."""
+    """Waits, then returns an error status or lets the request through; `drop` breaks the
+    connection."""
 
     delay_s: float = 0.0
     status: int | None = None
-    retry_after_s: int | None = None  # of 429 and 503; None: one second
+    retry_after_s: int | None = None  # for 429 and 503; None means one second
     drop: Drop = Drop.NEVER
 
 
@@ -35,13 +35,13 @@ class WatchFault(Enum):
     NONE = "none"
     CLOSE = "close"  # the watch ends properly, before the event
     BREAK = "break"  # the connection breaks, before the event
-    SILENCE = "silence"  # nothing comes any more, the connection stays
-    DUPLICATE = "duplicate"  # the event comes twice
-    DROP = "drop"  # the event is never told
+    SILENCE = "silence"  # nothing arrives any more; the connection stays open
+    DUPLICATE = "duplicate"  # the event is sent twice
+    DROP = "drop"  # the event is not sent
 
 
 class FaultPolicy(Protocol):
-    """Asked for every request and for every event of every watch."""
+    """Asked for every request, and for every event of every watch."""
 
     def on_request(self, call: Call) -> RequestFault | None: ...
 
@@ -50,9 +50,9 @@ class FaultPolicy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FaultRule:
-    """A fault for calls that fit; empty fields fit everything.
+    """A fault for matching calls; empty fields match everything.
 
-    `skip` calls that fit are let be first, then `times` get the fault (None: all).
+    The first `skip` matching calls succeed, the next `times` get the fault (None: all of them).
     """
 
     fault: RequestFault | WatchFault
@@ -78,7 +78,7 @@ class FaultRule:
 
 
 class ScriptedFaults:
-    """The first rule that fits and is not used up decides."""
+    """Applies the first rule that matches and is not used up."""
 
     def __init__(self, rules: Sequence[FaultRule]) -> None:
         self._rules = tuple(rules)

@@ -1,7 +1,7 @@
-"""A stand-in for all kubelets: bound pods run, finish when asked to, and end when deleted.
+"""Stands in for all kubelets: bound pods run, succeed when their annotation says so, and end when
+deleted.
 
-Owns what a pod's status becomes and when. Assumes the store's changes as its only input; writes
-from a task of its own, never from within a change. Must not know how pods came to be bound.
+Reads the store's changes and writes from a task of its own.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
 
 Object = Mapping[str, Any]
 
-# How long a pod runs before it has succeeded, as an annotation on it; without it, for ever.
+# annotation: after how many seconds a pod has succeeded; without it, the pod runs for ever
 RUN_SECONDS_ANNOTATION: Final = "testing.kpolicy.dev/run-seconds"
 _POD_NETWORK: Final = 10 << 24
 _POD_ADDRESSES: Final = 1 << 24
-# Steps are due at multiples of this, so that a burst of pods wakes us seldom.
+# steps are due at multiples of this, so that a burst of pods wakes the task seldom
 _TICK_NS: Final = 20_000_000
 
 
@@ -47,7 +47,7 @@ class Step(Enum):
 
 
 def next_step(pod: Object, times: KubeletTimes) -> tuple[Step, float] | None:
-    """What is to happen to a pod next, and in how many seconds."""
+    """Return what happens to a pod next, and in how many seconds."""
     if not pod["spec"].get("nodeName"):
         return None
     if pod["metadata"].get("deletionTimestamp"):

@@ -38,14 +38,14 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PolicyUnderTest:
-    """A compiled policy. `scheduler_name` is the profile whose pods are decided."""
+    """A compiled policy. Pods of the profile `scheduler_name` are decided."""
 
     program: Program
     scheduler_name: str
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def world(self, *objects: Object, seed: int = 0) -> PolicyWorld:
-        """A cluster of these objects: nodes, pods that are on them, namespaces, and so on."""
+        """Make a cluster of these objects: nodes, pods on them, namespaces, and so on."""
         items = [dict(item) for item in objects]
         made = small_cluster(self.program, (), items, seed=seed, now_ns=0)
         if made.unreadable:
@@ -55,7 +55,7 @@ class PolicyUnderTest:
 
 @dataclass(frozen=True, slots=True)
 class PolicyWorld:
-    """Pods are decided one after the other, each seeing those that were placed before it."""
+    """Decides pods one after the other; each sees those that were placed before it."""
 
     policy: PolicyUnderTest
     _world: SmallCluster
@@ -73,19 +73,19 @@ class PolicyWorld:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """What became of a pod. Assertions give it back, and say everything when they fail."""
+    """The decision about a pod. Assertions return it, and explain it fully when they fail."""
 
     observation: Observation
     _rules: RuleNames
 
     @property
     def node(self) -> str:
-        """Where it was placed, or an empty text."""
+        """The node on which the pod was placed; empty if on none."""
         return self.observation.node
 
     @property
     def message(self) -> str:
-        """Why it was not, as users see it."""
+        """Why the pod was not placed, as users see it."""
         return self.observation.message
 
     @property
@@ -93,7 +93,8 @@ class PolicyDecision:
         return self.observation.victims
 
     def score(self, node: str, rule: str = "") -> float:
-        """The total of a node, or what a priority gives it: after `normalize`, before `weight`."""
+        """Return the total of a node, or the score of one priority: after `normalize`, before
+        `weight`."""
         __tracebackhide__ = True
         scored = self._node(node)
         if "total" not in scored:
@@ -107,7 +108,7 @@ class PolicyDecision:
         return float(scored["weighted"][rule]) / weight
 
     def assert_placed(self, *nodes: str) -> PolicyDecision:
-        """On one of these nodes, or on any where none is named."""
+        """Assert that the pod was placed on one of these nodes, or on any node if none is named."""
         __tracebackhide__ = True
         wanted = f"on {' or '.join(nodes)}" if nodes else "on some node"
         if self.observation.decision != PLACE:
@@ -117,7 +118,7 @@ class PolicyDecision:
         return self
 
     def assert_parked(self, containing: str = "") -> PolicyDecision:
-        """It fits nowhere, and the message of that contains this text."""
+        """Assert that the pod fits on no node, and that the message contains this text."""
         __tracebackhide__ = True
         if self.observation.decision != PARK:
             self._fail(f"the pod should fit nowhere, and is on {self.node or 'hold by a gate'}")
@@ -126,7 +127,7 @@ class PolicyDecision:
         return self
 
     def assert_passes(self, *nodes: str) -> PolicyDecision:
-        """No rule rejects these nodes."""
+        """Assert that no rule rejects these nodes."""
         __tracebackhide__ = True
         for name in nodes:
             node = self._node(name)
@@ -137,8 +138,8 @@ class PolicyDecision:
     def assert_rejected(
         self, node: str, by: str = "", *, reason: str = "", message: str = ""
     ) -> PolicyDecision:
-        """The node is rejected: by this rule, with this reason of it, and a message with this in
-        it. Any of the rules that reject the node will do."""
+        """Assert that the node is rejected: by this rule, for this reason, with this text in the
+        message. Any of the rules that reject the node may match."""
         __tracebackhide__ = True
         found = self._node(node)
         if "filter" not in found:
@@ -160,7 +161,7 @@ class PolicyDecision:
         return self
 
     def explain(self) -> str:
-        """All there is to say of it, as `kpolicy explain` prints it."""
+        """Return the full explanation, as `kpolicy explain` prints it."""
         return "\n".join(explanation_text.text(self.observation.explained))
 
     def _node(self, name: str) -> Mapping[str, Any]:
@@ -181,9 +182,10 @@ def load_policy(
     profile: str = "",
     params: Mapping[str, Any] | None = None,
 ) -> PolicyUnderTest:
-    """A policy of files, or a shipped one by name; `profile` where it serves several.
+    """Load a policy from files, or a shipped one by name. Name the `profile` if it has several.
 
-    A policy with errors fails the test with its findings."""
+    A policy with errors fails the test and shows its findings.
+    """
     __tracebackhide__ = True
     compiled = compile_policy([_source(one) for one in sources], params=params)
     if compiled.program is None:

@@ -23,7 +23,7 @@ from kpolicy.testing.policy_under_test import PolicyUnderTest, load_policy
 
 @pytest.fixture
 def policy(request: pytest.FixtureRequest) -> Callable[..., PolicyUnderTest]:
-    """`policy("gpu.yaml")`: a file beside the test module, or a shipped policy by name."""
+    """`policy("gpu.yaml")` loads a file beside the test module, or a shipped policy by name."""
     folder = request.path.parent
 
     def load(
@@ -43,7 +43,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Fil
 
 
 class PolicyTestFile(pytest.File):
-    """A file of tests: an item for each, and one for what concerns the whole file."""
+    """A file of tests: one item for each test, and one for problems of the whole file."""
 
     def collect(self) -> Iterable[pytest.Item]:
         run = run_tests(self.path)
@@ -56,7 +56,7 @@ class PolicyTestFile(pytest.File):
 
 
 class _Failed(Exception):  # noqa: N818  it is a verdict
-    """What a test has to say; pytest shows it without a traceback."""
+    """Raised when a test fails; pytest shows its text without a traceback."""
 
 
 class _Told(pytest.Item):

@@ -1,7 +1,7 @@
-"""Requests and answers: what a request asks for (user, verb, resource, name), and the audit log.
+"""Requests, answers and calls (who asks for which verb of which object), and the audit log.
 
-Authorization, faults and the audit log all talk about a `Call`. The log keeps a bounded number of
-writes; the oldest are dropped first.
+Authorization, faults and the audit log use a `Call`. The log keeps a limited number of writes; the
+oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Request:
     method: str
     path: str
     query: Mapping[str, str]
-    headers: Mapping[str, str]  # found by their names in lower case
+    headers: Mapping[str, str]  # names are found in lower case
     body: bytes = b""
 
 
@@ -78,7 +78,7 @@ _COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deleteco
 
 
 def target_of(path: str) -> Target | None:
-    """The resource a path names; None for any other path."""
+    """Return the resource that a path names; None for any other path."""
     parts = path.split("/")
     if parts[-1] == "":
         parts.pop()
@@ -99,7 +99,7 @@ def target_of(path: str) -> Target | None:
 
 
 def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str | None:
-    """The verb; None when the resource does not take the method."""
+    """Return the verb; None if the resource does not support the method."""
     if target.subresource == "binding":
         return "create" if method == "POST" else None
     if target.name:
@@ -134,7 +134,7 @@ class AuditEntry:
     resource: str
     subresource: str
     namespace: str
-    name: str  # as on the path: empty for creations and collections
+    name: str  # as in the path: empty for creations and collections
     code: int
     time_ns: int
 

@@ -1,8 +1,4 @@
-"""From a request to its answer: who asks, what for, what goes wrong, what is remembered.
-
-Owns authentication, dispatch to reads, writes and watches, faults and the audit log. Assumes
-connections that can be answered later. Must not know what verbs do.
-"""
+"""Answers requests of the Kubernetes API: authentication, dispatch, faults and the audit log."""
 
 from __future__ import annotations
 
@@ -172,6 +168,6 @@ def _refused_by(fault: RequestFault, code: int) -> Answer:
     failure = failures.injected(code)
     wait_s = 1 if fault.retry_after_s is None else fault.retry_after_s
     headers = (("Retry-After", str(wait_s)),) if code in (429, 503) else ()
-    if code == 429:  # refused before anything reads the request: plain text, as the real one
+    if code == 429:  # rejected before the request is read: plain text, as the real server does
         return Answer(code, f"{failure.message}\n".encode(), TEXT, headers)
     return Answer(code, encode(failure.status()), headers=headers)

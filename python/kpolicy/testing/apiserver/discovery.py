@@ -1,8 +1,7 @@
-"""What clients read to find their way: discovery, version, OpenAPI, health.
+"""What clients read first: discovery, version, OpenAPI and health documents. Pure.
 
-Owns those documents, made once from the table of resources. Pure. Must not know what is stored.
-OpenAPI says no more than that every resource can be patched with server-side field validation,
-which is what kubectl looks for before it leaves validation to the server.
+OpenAPI only says that every resource can be patched with server-side field validation. kubectl
+needs to know that before it leaves validation to the server.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
 
 def document(path: str, accept: str) -> Answer | None:
-    """The document at a path; None when there is none."""
+    """Return the document at a path; None if there is none."""
     path = path.rstrip("/") or "/"
     if path in _HEALTH_PATHS or path.startswith(("/livez/", "/readyz/")):
         return Answer(200, b"ok", TEXT)
     if path == "/openapi/v2" and "protobuf" in accept:
-        # An empty message is a document without definitions.
+        # an empty message is a document without definitions
         return Answer(200, b"", _OPENAPI_V2_PROTOBUF)
     body = documents().get(path)
     return None if body is None else Answer(200, body)
 
 
 def is_served(path: str) -> bool:
-    """Whether the path lies in a group and version that is served."""
+    """Whether the path is in a group and version that are served."""
     parts = path.split("/")
     return len(parts) > 2 and "/".join(parts[: 3 if parts[1] == "api" else 4]) in documents()
 

@@ -18,7 +18,7 @@ from kpolicy.testing.apiserver.api_calls import TEXT, Answer, Request
 
 
 class Stream:
-    """An answer that goes on: lines are gathered, and leave together once a turn of the loop."""
+    """A streamed answer. Lines are collected and sent together, once each turn of the loop."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -38,7 +38,7 @@ class Stream:
             self.cut()
 
     def end(self) -> None:
-        """End properly: the client sees a complete answer."""
+        """End the stream properly: the client sees a complete response."""
         if not self.closed:
             self.closed = True
             self._has_news.set()
@@ -56,7 +56,7 @@ class Stream:
         self.end()
 
     async def write_to(self, response: web.StreamResponse) -> None:
-        """Until the end. A client that reads slowly holds up only this."""
+        """Send until the end. A slow client delays only its own stream."""
         while not self.closed or self._lines:
             await self._has_news.wait()
             self._has_news.clear()
@@ -98,7 +98,7 @@ Handler = Callable[[Request, Reply], Answer | None]
 
 
 class HttpServer:
-    """Serves connections that `protocol` is made for, on the loop that first asks for one."""
+    """Serves connections through the protocols it makes, on the loop that first asks for one."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -162,14 +162,14 @@ class HttpServer:
     def _answer(self, asked: Request, reply: Reply) -> Answer | None:
         try:
             return self._handler(asked, reply)
-        except Exception as error:  # our fault: reported to the loop, and the client goes on
+        except Exception as error:  # our own error: the loop reports it, and the server goes on
             what = f"{asked.method} {asked.path}"
             reply.loop.call_exception_handler({"message": what, "exception": error})
             return Answer(500, b"Internal Server Error: see the server's log\n", TEXT)
 
 
 class _Refused(asyncio.Protocol):
-    """A connection beyond the bound: broken as soon as it is there."""
+    """Breaks a connection beyond the limit at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.Transport):

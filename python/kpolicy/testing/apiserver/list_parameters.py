@@ -106,7 +106,7 @@ EVERYTHING: Final = Selector()
 
 
 def field_text(object_: Mapping[str, Any], path: FieldPath) -> str:
-    """A field as selectors compare it: what is absent reads as its type's zero."""
+    """Return a field as selectors compare it: an absent field reads as the zero of its type."""
     value: Any = object_
     for step in path:
         if not isinstance(value, Mapping):
@@ -190,16 +190,16 @@ _CONTINUE_VERSION: Final = "meta.k8s.io/v1"
 @dataclass(frozen=True, slots=True)
 class ListParameters:
     selector: Selector
-    limit: int  # 0: all
-    revision: int | None  # None: most recent
+    limit: int  # 0: no limit
+    revision: int | None  # None: the most recent
     exact: bool
-    after: tuple[str, str] | None  # the last key of the page before
+    after: tuple[str, str] | None  # the last key of the previous page
 
 
 @dataclass(frozen=True, slots=True)
 class WatchParameters:
     selector: Selector
-    revision: int | None  # None: the state as it is, then what follows
+    revision: int | None  # None: the current state, then changes
     bookmarks: bool
     initial_events: bool
     timeout_s: float
@@ -231,7 +231,7 @@ def list_parameters(resource: Resource, query: Query) -> ListParameters | Failur
         if isinstance(place, Failure):
             return place
         return ListParameters(selector, limit, place[0], exact=True, after=place[1])
-    # Without a match a page at a revision is that revision exactly; a whole list may be newer.
+    # Without a match, a page at a revision shows exactly that revision; a whole list may be newer.
     exact = match == EXACT or (not match and bool(limit) and bool(revision))
     return ListParameters(selector, limit, revision or None, exact=exact, after=None)
 

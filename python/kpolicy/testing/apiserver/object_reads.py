@@ -1,8 +1,4 @@
-"""Get and list.
-
-Owns which version of which objects an answer shows. Assumes the store's revisions. Must not write,
-nor know sockets.
-"""
+"""Get and list: chooses the version of the objects to show. Must not write."""
 
 from __future__ import annotations
 

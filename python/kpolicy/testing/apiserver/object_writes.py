@@ -44,12 +44,12 @@ from kpolicy.testing.objects.store import Decide, Record, Store
 
 Object = Mapping[str, Any]
 
-# Bindings are never stored; the resource only lends its names to refusals.
+# bindings are never stored; this resource only names them in errors
 BINDINGS = Resource("", "v1", "bindings", "binding", "Binding", namespaced=True)
 
 
 def check_binding(binding: Object, name: str) -> Failure | None:
-    """What is wrong with a binding before its pod is looked at."""
+    """Check a binding before its pod is looked at."""
     metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
     if not isinstance(metadata, Mapping) or not isinstance(target, Mapping):
         return failures.bad_request("metadata and target of a Binding must be objects")
@@ -58,7 +58,7 @@ def check_binding(binding: Object, name: str) -> Failure | None:
         return problem
     if metadata.get("name") != name:
         return failures.bad_request("name in URL does not match name in Binding object")
-    # These two really come as 500 without a reason: nothing wraps the error on its way out.
+    # The real server answers these two with 500 and no reason.
     if target.get("kind") not in (None, "", "Node"):
         text = f'target.kind: Unsupported value: "{target["kind"]}"'
         return Failure(500, "", f'{text}: supported values: "Node", "<empty>"')
@@ -91,7 +91,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object | Failure:
     }
 
 
-# Kinds whose update creates what is not there, and kinds whose update must name a revision.
+# kinds whose update creates a missing object, and kinds whose update must name a revision
 CREATED_BY_UPDATE: Final = frozenset(("Lease", "Event"))
 CONDITIONAL_UPDATE_ONLY: Final = frozenset(("Lease",))
 PERMANENT_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public"))
@@ -280,7 +280,8 @@ class Writes:
     def _change(
         self, target: Target, becomes: Decide, *, uid: str = "", dry_run: bool = False
     ) -> Record | Failure:
-        """Replace the object, or its status, if nobody wrote it since the revision it carries."""
+        """Replace the object or its status, unless it has changed since the revision in the
+        body."""
         resource = _stored(target.resource)
 
         def decide(held: Record) -> Object | Failure:
@@ -310,7 +311,7 @@ class Writes:
         return self.create_object(target, patch, dry_run=dry_run)
 
     def _empty(self, namespace: str) -> None:
-        """What the namespace controller does: everything in it goes, at once."""
+        """Delete everything in the namespace at once, as the namespace controller does."""
         for resource in RESOURCES:
             if not resource.namespaced or resource.stored_as:
                 continue
@@ -329,7 +330,7 @@ def _not_applicable(target: Target, patch: Json, *, missing: bool) -> Failure | 
     if isinstance(patch, dict) and not (patch.get("apiVersion") and patch.get("kind")):
         type_ = f"{patch.get('apiVersion') or '/'}, Kind={patch.get('kind') or ''}"
         return failures.bad_request(f"invalid object type: {type_}")
-    # The name may be left out where the path says it, but not of what is to be created.
+    # The name may be left out if the path contains it, but not for an object to be created.
     metadata = (patch.get("metadata") or {}) if isinstance(patch, dict) else {}
     named = missing or bool(isinstance(metadata, dict) and metadata.get("name"))
     return check_body(target.resource, patch, target.namespace, target.name if named else "")

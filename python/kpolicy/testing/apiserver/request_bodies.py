@@ -37,7 +37,7 @@ class _Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """Field number -> name in JSON and type; what is not here is skipped."""
+    """Field number -> name in JSON and type; other fields are skipped."""
 
     fields: Mapping[int, tuple[str, _Kind | _Message]]
     repeated: bool = False
@@ -104,7 +104,7 @@ _KINDS: Final[Mapping[str, _Message]] = {
 
 
 def from_protobuf(body: bytes) -> dict[str, Any] | None:
-    """The object; None when the bytes are none, or of a kind not read here."""
+    """Return the object; None if the bytes are malformed or of another kind."""
     if not body.startswith(_MAGIC):
         return None
     try:
@@ -117,7 +117,7 @@ def from_protobuf(body: bytes) -> dict[str, Any] | None:
                 content = _bytes(value)
         message = _KINDS.get(type_.get("kind", ""))
         return None if message is None else {**type_, **_read(message, content)}
-    except ValueError:  # also what is not UTF-8
+    except ValueError:  # also for text that is not UTF-8
         return None
 
 
@@ -237,12 +237,14 @@ def patch_body(request: Request) -> Json | Failure:
 
 
 def _from_yaml(text: bytes) -> Json | Failure:
-    value = decode(text)  # appliers send JSON, which is YAML that reads a hundred times faster
+    value = decode(
+        text
+    )  # clients that apply send JSON, which is valid YAML and is parsed a hundred times faster so
     if not isinstance(value, ValueError):
         return value
     try:
         parsed: object = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 (a safe loader)
-        # Dates become text again, as JSON has it.
+        # dates become text again, as in JSON
         value = decode(encode(parsed))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         return failures.bad_request(f"error parsing YAML: {error}")
@@ -252,7 +254,7 @@ def _from_yaml(text: bytes) -> Json | Failure:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Without aliases: nine lines of them can say a billion things."""
+    """Refuses aliases: nine lines of them can describe a billion values."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

@@ -25,7 +25,7 @@ class Column:
     name: str
     type: str = "string"
     format: str = ""
-    priority: int = 0  # 1: with `-o wide` only
+    priority: int = 0  # 1: only with `-o wide`
     description: str = ""
 
 
@@ -127,7 +127,7 @@ def _pod_row(pod: Object, now_ns: int) -> Row:
 
 
 def pod_status(pod: Object) -> str:
-    """The word in kubectl's STATUS column."""
+    """Return the word in kubectl's STATUS column."""
     status = pod.get("status") or {}
     word = status.get("reason") or status.get("phase") or UNKNOWN
     scheduled = condition(status, "PodScheduled")

@@ -1,8 +1,7 @@
-"""Watches: what changed, told to everyone who asked.
+"""Watches: send each change to the clients that watch its resource.
 
-Owns the hub of each resource, where a change is encoded once for all watchers, and each watcher's
-selector, bookmarks, time limit and faults. Assumes the store's history for the past. Must not
-write to the store.
+Each resource has a hub, which encodes a change once for all its watches. A watch has its own
+selector, bookmarks, time limit and faults. The store's history provides past changes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kpolicy.testing.objects.resource_types import Resource
 from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-# Asked before each event; None where no faults are injected.
+# asked before each event; None if no faults are injected
 FaultSource = Callable[[], WatchFault]
 
 
@@ -50,15 +49,15 @@ class Watch:
         self._selector = parameters.selector
         self._selects = not parameters.selector.is_everything
         self._namespace = namespace
-        self._include_object = include_object  # None: objects as they are; else rows of a table
+        self._include_object = include_object  # None: send objects; otherwise rows of a table
         self._fault = fault
         self._silent = False
         self._columns_sent = False
-        # Revisions up to this one the client already has.
+        # the client already has all revisions up to this one
         self.seen = parameters.revision or 0
 
     def take(self, change: Change, line: bytes) -> None:
-        """A change, and the line that says so to those without a selector."""
+        """Take a change, and the line for it that clients without a selector get."""
         record = change.record
         if change.revision <= self.seen or (
             self._namespace and record.namespace != self._namespace
@@ -87,7 +86,9 @@ class Watch:
         return event_line(type_.value, encode(table))
 
     def send(self, line: bytes) -> None:
-        if self._silent or self._stream.closed:  # nothing that comes later breaks it again
+        if (
+            self._silent or self._stream.closed
+        ):  # nothing that comes later breaks a silent watch again
             return
         if self._fault is not None:
             fault = self._fault()
@@ -128,7 +129,7 @@ class Watch:
         return inside and self._selector.matches(record.object)
 
     def _told(self, change: Change) -> tuple[ChangeType, Record] | None:
-        """What a change is to this watcher: objects enter and leave a selector."""
+        """Return what a change means for this watch: objects enter and leave its selector."""
         record, previous = change.record, change.previous
         before = previous is not None and self._selector.matches(previous.object)
         after = change.type is not ChangeType.DELETED and self._selector.matches(record.object)
@@ -181,7 +182,7 @@ class Hub:
         stream.on_closed = lambda: self._closed(watch)
 
     def _catch_up(self, watch: Watch, parameters: WatchParameters) -> bool:
-        """Bring a new watch to now; false when its past is forgotten."""
+        """Send what the watch has missed; False if the history no longer has it."""
         if parameters.revision is None or parameters.initial_events:
             for record in self._store.records(self.resource):
                 if watch.shows(record):
@@ -207,7 +208,7 @@ class Hub:
         return event_line(change.type.value, json_of(self.resource, change.record))
 
     async def _keep(self, watch: Watch, stream: Stream, parameters: WatchParameters) -> None:
-        """Bookmarks every minute and shortly before the end, then the end."""
+        """Send bookmarks each minute and shortly before the end, then end the watch."""
         left_s = parameters.timeout_s
         while left_s > 0:
             before_end_s = left_s - limits.BOOKMARK_BEFORE_END_S

@@ -59,7 +59,7 @@ def check_shape(resource: Resource, object_: Mapping[str, Any]) -> Failure | Non
 
 
 def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
-    """The path of the first field of a wrong type; empty when there is none."""
+    """Return the path of the first field of a wrong type; empty if there is none."""
     for path in ("metadata", "spec", "status"):
         if not isinstance(object_.get(path, {}), Mapping | None):
             return path
@@ -125,7 +125,7 @@ def _wrong_texts(object_: Mapping[str, Any], prefix: str, fields: tuple[str, ...
 
 
 def _wrong_lists(object_: Mapping[str, Any], path: str, fields: tuple[str, ...]) -> str:
-    """Lists of objects."""
+    """Return the path of the first list of objects that has other elements."""
     for field in fields:
         value = object_.get(field) or []
         if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
@@ -141,7 +141,7 @@ _SUBDOMAIN_RULE: Final = (
     "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
     "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
-# Set by the server, whatever a client says.
+# set by the server, whatever a client sends
 _SYSTEM_METADATA: Final = (
     "uid",
     "resourceVersion",
@@ -173,7 +173,7 @@ _STATUS_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def check_body(resource: Resource, body: object, namespace: str, name: str) -> Failure | None:
-    """That a body is an object of this resource, and the one the path names."""
+    """Check that a body is an object of this resource, and the one that the path names."""
     if not isinstance(body, Mapping):
         return failures.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind})"
@@ -230,7 +230,7 @@ def admit_create(
 
 
 def admit_update(resource: Resource, old: Object, new: Object) -> Object | Failure:
-    """The object without its subresources was written."""
+    """Admit an update of the object without its subresources."""
     object_ = {**new, "metadata": _kept_metadata(old, new)}
     if resource is PODS:
         return admit_pod_update(old, object_)
@@ -246,7 +246,7 @@ def admit_update(resource: Resource, old: Object, new: Object) -> Object | Failu
 
 
 def admit_status_update(old: Object, new: Object) -> Object:
-    """The status was written; labels and annotations go with it, as they do in a real cluster."""
+    """Admit an update of the status. Labels and annotations change too, as in a real cluster."""
     object_ = {**old, "metadata": _kept_metadata(old, new)}
     object_["status"] = new.get("status") or {}
     return object_
@@ -258,7 +258,7 @@ def _name_problem(resource: Resource, metadata: Object) -> Failure | None:
         cause = failures.required("metadata.name", "name or generateName is required")
         return failures.invalid(resource, "", [cause])
     field, text = ("name", str(name)) if name else ("generateName", str(prefix))
-    # What is generated goes on with a letter: a prefix may end in a dash, but not in a dot.
+    # A generated name continues with a letter: the prefix may end in a dash, but not in a dot.
     candidate = text if name or not text.endswith("-") else f"{text}x"
     if len(candidate) <= limits.NAME_CHARACTERS_MAX and _SUBDOMAIN.fullmatch(candidate):
         return None
@@ -302,7 +302,7 @@ def _first_form(resource: Resource, object_: Object) -> Object:
 
 
 def _node_status(status: Object) -> Object:
-    """Allocatable is capacity unless said."""
+    """Return the status of a node; allocatable defaults to capacity."""
     if status.get("capacity") and not status.get("allocatable"):
         return {**status, "allocatable": status["capacity"]}
     return status

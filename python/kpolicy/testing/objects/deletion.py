@@ -1,8 +1,5 @@
-"""What a delete does to an object: away at once, or marked and waited for.
-
-Owns grace periods and finalizers. Assumes that whoever calls has checked who may delete what; the
-time is an argument. Must not know HTTP.
-"""
+"""What a delete does to an object: removes it, or marks it and waits for finalizers and grace
+periods."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from kpolicy.testing.objects.store import Record, Store
 
 Object = Mapping[str, Any]
 
-# A year: further dates are of no use to anybody and some cannot be written.
+# A year. Later dates have no use, and some cannot be written.
 _GRACE_PERIOD_S_MAX: Final = 365 * 24 * 3600
 
 
@@ -46,7 +43,7 @@ def delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions | Fail
         return failures.bad_request("gracePeriodSeconds must be a whole number")
     grace = None if grace is None else min(grace, _GRACE_PERIOD_S_MAX)
     if grace is not None and grace < 0:
-        grace = 1  # as the API server takes what is negative
+        grace = 1  # as the API server does with negative values
     conditions = options.get("preconditions") or {}
     if not isinstance(conditions, dict):
         return failures.bad_request("preconditions must be an object")
@@ -57,7 +54,8 @@ def delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions | Fail
 
 
 def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -> Record | Failure:
-    """Mark the object and remove it if nothing holds it; what is left of it, or was last."""
+    """Mark the object, and remove it if nothing holds it; return what is left, or its last
+    state."""
     resource, namespace, name = held.resource, held.namespace, held.name
     marked = _marked(held.object, options, now_ns, graceful=resource is PODS)
     if marked is not None:
@@ -71,9 +69,9 @@ def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -
 def _marked(
     object_: Object, options: DeleteOptions, now_ns: int, *, graceful: bool
 ) -> Object | None:
-    """The object on its way out; None when it goes without a trace.
+    """Return the marked object; None if it is removed without a mark.
 
-    Pods are always marked, also when they go in the next moment: watchers see both.
+    Pods are always marked, so that watches see both steps.
     """
     metadata = object_["metadata"]
     if not graceful and not metadata.get("finalizers"):
@@ -93,7 +91,7 @@ def _marked(
 
 
 def _grace_period_s(pod: Object, options: DeleteOptions) -> int:
-    """Nobody has to end a pod that runs nowhere."""
+    """Return the grace period; 0 for a pod that runs nowhere."""
     status = pod.get("status") or {}
     if not pod["spec"].get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         return 0

@@ -19,7 +19,7 @@ def encode(value: object) -> bytes:
 
 
 def decode(text: bytes) -> Json | ValueError:
-    """The value, or what is wrong with the text (nesting too deep counts as wrong)."""
+    """Return the value, or what is wrong with the text (nesting too deep is wrong)."""
     try:
         value: Json = from_json(text, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
@@ -42,7 +42,7 @@ def timestamp(time_ns: int) -> str:
 
 
 def seconds_since(text: str | None, now_ns: int) -> float | None:
-    """How long ago a `Time` or `MicroTime` was; None when the text is none."""
+    """Return how long ago a `Time` or `MicroTime` was; None if the text is neither."""
     if not text:
         return None
     try:
@@ -60,7 +60,8 @@ def age(text: str | None, now_ns: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As kubectl shortens: two units at most, the second only while it says something."""
+    """Return a duration as kubectl shortens it: at most two units, the second only if it
+    matters."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"

@@ -1,8 +1,4 @@
-"""Refusals, as the API server words them.
-
-Owns `Failure` (a value, not an exception) and one constructor for each kind of refusal: HTTP code,
-reason, message and details of `metav1.Status`. Must not know HTTP framing nor the store.
-"""
+"""Errors in the API server's own words: code, reason, message and details of `metav1.Status`."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One field that is not as it must be."""
+    """A field with a wrong value."""
 
     field: str
     reason: str
@@ -68,7 +64,7 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> Failure:
 
 
 def revision_required(resource: Resource, name: str) -> Failure:
-    """For kinds that cannot be updated unconditionally; the plural is the API server's."""
+    """For kinds that cannot be updated unconditionally. The plural is the API server's own."""
     cause = not_valid("metadata.resourceVersion", 0, "must be specified for an update")
     details = _details(resource, name)
     details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field}]
@@ -148,7 +144,7 @@ def unsupported_patch_type() -> Failure:
 
 
 def misfit_patch() -> Failure:
-    """A JSON patch that does not fit the object; the API server says no more either."""
+    """A JSON patch does not fit the object. The API server gives no more detail either."""
     message = "the server rejected our request due to an error in our request"
     return Failure(422, "Invalid", message)
 
@@ -164,7 +160,7 @@ def invalid_options(kind: str, cause: Cause) -> Failure:
 
 
 def other_object(resource: Resource, name: str, what: str, *, asked: str, held: str) -> Failure:
-    """A delete's precondition does not hold."""
+    """The precondition of a delete does not hold."""
     message = (
         f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the '
         f"precondition ({asked}) does not match the {what} in record ({held}). The object might "
@@ -189,7 +185,7 @@ def too_large_revision(asked: int, current: int) -> Failure:
 
 
 def injected(code: int) -> Failure:
-    """What a server in trouble says, by code."""
+    """Return what a server in trouble answers, by code."""
     reasons = {
         429: ("TooManyRequests", "Too many requests, please try again later."),
         500: ("InternalError", "Internal error occurred: injected fault"),

@@ -15,7 +15,7 @@ from kpolicy.testing.objects.store import Record
 
 Object = Mapping[str, Any]
 
-# Field of the new API -> field of the core API; all others have one name.
+# field of the new API -> field of the core API; all others have the same name
 _RENAMED: Final[Mapping[str, str]] = {
     "regarding": "involvedObject",
     "note": "message",
@@ -56,7 +56,7 @@ def to_new(event: Object) -> dict[str, Any]:
 
 
 def check_new_event(event: Object, namespace: str, *, new_api: bool) -> Failure | None:
-    """What is wrong with an event (in its stored form) that is created."""
+    """Check a new event, in its stored form."""
     causes = _causes_in_both(event, namespace, new_api=new_api)
     if new_api:
         causes += _series_causes(event)
@@ -74,7 +74,7 @@ def check_new_event(event: Object, namespace: str, *, new_api: bool) -> Failure 
 
 
 def check_event_update(old: Object, new: Object, *, new_api: bool) -> Failure | None:
-    """In the new API an event's series grows; nothing else of it changes."""
+    """Check an update of an event: in the new API only its series may change."""
     namespace = old["metadata"].get("namespace", "")
     causes = _causes_in_both(new, namespace, new_api=new_api)
     if new_api:
@@ -137,18 +137,18 @@ def _failure(event: Object, causes: list[Cause]) -> Failure | None:
 
 
 def wants_table(accept: str) -> bool:
-    """Whether the first form the client accepts is kubectl's table."""
+    """Whether the client prefers kubectl's table."""
     first = accept.partition(",")[0].replace(" ", "")
     return "as=Table" in first.split(";")
 
 
 def object_as(resource: Resource, record: Record) -> Mapping[str, Any]:
-    """The object in the version asked for."""
+    """Return the object in the requested version."""
     return to_new(record.object) if resource is NEW_EVENTS else record.object
 
 
 def stored_form(resource: Resource, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A body in the version it was sent in, as it is stored."""
+    """Return a body as it is stored."""
     return to_core(body) if resource is NEW_EVENTS else body
 
 

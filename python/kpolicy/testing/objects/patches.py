@@ -11,8 +11,8 @@ from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.encoding import Json
 from kpolicy.testing.objects.failures import Failure
 
-# Field name -> key its elements merge by. A field that is not here is replaced as a whole, as lists
-# without a merge key are (tolerations, arguments, topology terms of affinity, ...).
+# Field name -> key by which its elements merge. Other lists are replaced as a whole (tolerations,
+# arguments, topology terms of affinity, ...).
 MERGE_KEYS: Final[Mapping[str, str]] = {
     "conditions": "type",
     "addresses": "type",
@@ -37,7 +37,7 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
     "drivers": "name",
 }
 SERVICE_PORTS_KEY: Final = "port"
-# Lists of plain values that merge as sets.
+# lists of plain values that merge as sets
 PRIMITIVE_SETS: Final = frozenset(("finalizers", "podCIDRs"))
 
 _DIRECTIVE: Final = "$patch"
@@ -120,8 +120,8 @@ def _merged_list(
 def _ordered(
     elements: list[Any], patch_keys: list[Any], held_keys: list[Any], key: str
 ) -> list[Any]:
-    """What the patch names in its order, all else in the order it had; new elements come first
-    where neither says more, as the API server has it."""
+    """Order elements as the API server does: those of the patch in its order, the others in
+    their old order, and new ones first if that leaves a choice."""
     named = [each for each in elements if each.get(key) in patch_keys]
     named.sort(key=lambda each: patch_keys.index(each.get(key)))
     others = [each for each in elements if each.get(key) not in patch_keys]
@@ -135,7 +135,7 @@ def _ordered(
 
 
 def _merge_key(field: str, held: list[Any], patch: list[Any]) -> str | None:
-    """The key, if the list merges and every element is one that can."""
+    """Return the key, if the list merges by key and every element has it."""
     key = MERGE_KEYS.get(field)
     elements = [*held, *patch]
     if field == "ports" and any(isinstance(each, Mapping) and "port" in each for each in elements):
@@ -156,11 +156,11 @@ Object = Mapping[str, Any]
 
 
 class _MisfitError(Exception):
-    """A JSON patch operation that does not fit; never leaves this module."""
+    """A JSON patch operation does not fit the object. Never leaves this module."""
 
 
 def patched(object_: Object, kind: str, patch: Json) -> Object | Failure:
-    """`object_` with a patch of media type `kind` applied."""
+    """Return `object_` with a patch of media type `kind` applied."""
     if kind == JSON_PATCH:
         return _json_patched(object_, patch)
     if not isinstance(patch, dict):
@@ -173,7 +173,7 @@ def patched(object_: Object, kind: str, patch: Json) -> Object | Failure:
 
 
 def merged(original: Any, patch: Any, depth: int) -> Any:
-    """RFC 7386: null removes, objects merge, all else replaces."""
+    """Merge by RFC 7386: null removes, objects merge, everything else replaces."""
     if not isinstance(patch, Mapping) or depth > limits.NESTING_MAX:
         return patch
     result = dict(original) if isinstance(original, Mapping) else {}
@@ -234,7 +234,7 @@ def _operated(document: Any, operation: Mapping[str, Any]) -> Any:
 
 
 def _steps(pointer: object) -> list[str]:
-    """RFC 6901."""
+    """Split a JSON pointer (RFC 6901)."""
     if pointer == "":
         return []
     if not isinstance(pointer, str) or not pointer.startswith("/"):

@@ -21,7 +21,7 @@ def condition(status: Object, type_: str) -> Object | None:
 
 
 def with_condition(status: Object, type_: str, content: Object, now: str) -> Object:
-    """The status with that condition, whose transition time moves only when its status does."""
+    """Return the status with that condition. Its transition time changes only with its status."""
     held = condition(status, type_)
     moved = held is None or held.get("status") != content["status"]
     transition = now if held is None or moved else held.get("lastTransitionTime", now)
@@ -71,7 +71,8 @@ def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Fail
 
 
 def admit_pod_update(old: Object, new: Object) -> Object | Failure:
-    """The whole pod was written: its status stays, its spec may change in few places."""
+    """Admit an update of the pod: its status stays, and only a few fields of the spec may
+    change."""
     before, given = old["spec"], new.get("spec")
     if before == given:
         return {**new, "status": old.get("status", {})}
@@ -170,7 +171,7 @@ def _port(port: Object, *, host_network: bool) -> dict[str, Any]:
 
 
 def _tolerations(given: list[Object]) -> list[Object]:
-    """The admission plugin DefaultTolerationSeconds."""
+    """Return the tolerations of the admission plugin DefaultTolerationSeconds."""
     added = [
         {
             "key": taint,
@@ -192,7 +193,7 @@ def _tolerates(toleration: Object, taint: str) -> bool:
 
 
 def _quality(containers: list[Object]) -> str:
-    """The class of service, from cpu and memory of the containers."""
+    """Return the class of service, from cpu and memory of the containers."""
     guaranteed, any_amount = True, False
     for container in containers:
         resources = container.get("resources") or {}
@@ -214,7 +215,8 @@ def _immutable(before: Object, after: Object) -> Cause | None:
 
 
 def _unchangeable(spec: Object, *, gated: bool) -> dict[str, Any]:
-    """What must stay. While gated, where the pod may go can still change."""
+    """Return the fields that must not change. While a pod is gated, its node selection may
+    change."""
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
     if gated:
         free |= {"nodeSelector", "affinity"}

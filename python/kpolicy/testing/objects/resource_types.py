@@ -1,8 +1,4 @@
-"""The resources that are served: one table that drives routing, storage, discovery and selectors.
-
-Owns `Resource` and `RESOURCES`. Assumes nothing. Must not know what any of them means; what is
-special about pods, nodes or events is elsewhere.
-"""
+"""The table of resources that are served: it drives routing, storage, discovery and selectors."""
 
 from __future__ import annotations
 
@@ -39,16 +35,16 @@ class Resource:
     namespaced: bool
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    # Subresources besides the object itself; `status` splits what a write may change.
+    # subresources besides the object itself; `status` separates what a write may change
     subresources: tuple[str, ...] = ()
-    # Field selectors: label as clients write it -> where it is in the stored object.
+    # field selectors: label in requests -> path in the stored object
     fields: Mapping[str, FieldPath] = field(default_factory=dict)
-    # Two versions of one thing share storage: the name of the resource that is stored.
+    # Two versions of one resource share storage: the name of the resource that is stored.
     stored_as: str = ""
     api_version: str = field(init=False)
-    qualified: str = field(init=False)  # as messages name it: `deployments.apps`
+    qualified: str = field(init=False)  # as in messages: `deployments.apps`
     storage: str = field(init=False)
-    head: bytes = field(init=False)  # how every object of it starts in JSON
+    head: bytes = field(init=False)  # how each of its objects starts in JSON
 
     def __post_init__(self) -> None:
         api_version = f"{self.group}/{self.version}" if self.group else self.version
@@ -97,7 +93,7 @@ _EVENT_FIELDS: Final = {
     ),
     "source": ("source", "component"),
 }
-# The same, as events.k8s.io/v1 names them; the object stored is the core one.
+# The same events, as events.k8s.io/v1 names them; the stored object is the core one.
 _NEW_EVENT_FIELDS: Final = {
     name.replace("involvedObject", "regarding").replace("Component", "Controller"): path
     for name, path in _EVENT_FIELDS.items()

@@ -1,9 +1,8 @@
-"""The store: objects, one revision for all of them, and the changes watches replay.
+"""The store: objects, one revision counter for all of them, and the changes that watches replay.
 
-Owns what is true: which objects exist, their revisions, uids and times, and a bounded history per
-resource. Assumes one thread, and that objects given to it are not changed afterwards. Must not know
-HTTP, nor what any field besides `metadata` means: defaults, validation and semantics come before.
-Time comes from the clock passed in, uids and random names from the seed.
+The history of each resource is bounded. Used by one thread; objects given to it must not be changed
+afterwards. It knows no field besides `metadata`. Times come from the clock; uids and random names
+come from the seed.
 """
 
 from __future__ import annotations
@@ -23,10 +22,12 @@ from kpolicy.testing.objects.failures import Failure
 from kpolicy.testing.objects.resource_types import Resource
 
 Object = Mapping[str, Any]
-# What an object is to become, given what it is; a `Failure` leaves it as it is.
+# Returns what an object becomes; a `Failure` leaves it unchanged.
 Decide = Callable[["Record"], Object | Failure]
 
-NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # as the API server: no vowels, no lookalikes
+NAME_ALPHABET = (
+    "bcdfghjklmnpqrstvwxz2456789"  # as in the API server: no vowels, no similar characters
+)
 NAME_SUFFIX_CHARACTERS = 5
 
 
@@ -53,11 +54,11 @@ class Record:
 
     @property
     def item(self) -> bytes:
-        """As an element of a list, where kind and version are the list's."""
+        """The object as an element of a list, without kind and version."""
         return b"{" + self.tail
 
     def restamped(self, revision: int) -> Record:
-        """The same object under a later revision: how watchers see it leave a selector."""
+        """Return the same object at a later revision: so watches see it leave a selector."""
         return _record(self.resource, self.namespace, self.name, revision, self.object)
 
     @property
@@ -78,13 +79,13 @@ Listener = Callable[[Change], None]
 
 
 class _Shelf:
-    """Everything of one resource."""
+    """All objects and changes of one resource."""
 
     __slots__ = ("changes", "compacted", "listeners", "order", "records")
 
     def __init__(self, changes_max: int) -> None:
         self.records: dict[tuple[str, str], Record] = {}
-        self.order: list[tuple[str, str]] | None = []  # keys sorted; None: sort anew
+        self.order: list[tuple[str, str]] | None = []  # sorted keys; None: sort again
         self.changes: deque[Change] = deque(maxlen=changes_max)
         self.compacted = 0  # changes up to this revision are forgotten
         self.listeners: list[Listener] = []
@@ -111,7 +112,7 @@ class Store:
         return self._shelf(resource).records.get((namespace, name))
 
     def records(self, resource: Resource, namespace: str | None = None) -> Iterator[Record]:
-        """In the order of namespace and name, as the API server lists."""
+        """Return the objects ordered by namespace and name, as the API server lists them."""
         shelf = self._shelf(resource)
         if shelf.order is None:
             shelf.order = sorted(shelf.records)
@@ -122,7 +123,7 @@ class Store:
     def records_at(
         self, resource: Resource, revision: int, namespace: str | None = None
     ) -> list[Record] | None:
-        """As they were at an earlier revision; None when that is forgotten."""
+        """Return the objects at an earlier revision; None if the history no longer has it."""
         shelf = self._shelf(resource)
         if revision < shelf.compacted:
             return None
@@ -138,7 +139,7 @@ class Store:
         return [then[key] for key in sorted(then) if namespace is None or key[0] == namespace]
 
     def changes_since(self, resource: Resource, revision: int) -> list[Change] | None:
-        """Oldest first; None when some of them are forgotten."""
+        """Return the changes, oldest first; None if the history no longer has all of them."""
         shelf = self._shelf(resource)
         if revision < shelf.compacted:
             return None
@@ -151,7 +152,7 @@ class Store:
         return newer
 
     def oldest_revision(self, resource: Resource) -> int:
-        """The oldest revision a watch can start from."""
+        """Return the oldest revision from which a watch can start."""
         return self._shelf(resource).compacted
 
     def compact(self) -> None:
@@ -161,7 +162,8 @@ class Store:
             shelf.compacted = self._revision
 
     def listen(self, resource: Resource, listener: Listener) -> Callable[[], None]:
-        """Call `listener` at every change from now on (it must not write); the result ends that."""
+        """Call `listener` for every later change; it must not write. Call the result to stop
+        that."""
         listeners = self._shelf(resource).listeners
         listeners.append(listener)
 
@@ -207,7 +209,7 @@ class Store:
         revision: str = "",
         dry_run: bool = False,
     ) -> Record | Failure:
-        """Replace an object by what `decide` makes of it, if it is still the one that is meant."""
+        """Replace an object by the result of `decide`, if it is still the expected one."""
         held = self._meant(resource, namespace, name, uid=uid, revision=revision)
         if isinstance(held, Failure):
             return held
@@ -241,7 +243,7 @@ class Store:
         return record
 
     def remove_oldest(self, resource: Resource) -> None:
-        """Of what is there, the object created first."""
+        """Remove the object that was created first."""
         key = next(iter(self._shelf(resource).records), None)
         if key is not None:
             self.remove(resource, *key)
@@ -249,7 +251,7 @@ class Store:
     def _meant(
         self, resource: Resource, namespace: str, name: str, *, uid: str, revision: str
     ) -> Record | Failure:
-        """The object, if there and (where the caller says so) still the same one, unchanged."""
+        """Return the object, if it exists and is the expected one (uid, revision)."""
         held = self.read(resource, namespace, name)
         if held is None:
             return failures.not_found(resource, name)
