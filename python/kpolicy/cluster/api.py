@@ -168,7 +168,7 @@ class ApiClient:
                 allow_redirects=False,
             ) as response:
                 content = await _read(response, body_bytes_max)
-                self._tell(verb, response.status, began_ns)
+                self._count(verb, response.status, began_ns)
                 if response.status not in _SUCCESS:
                     retry_after = response.headers.get("Retry-After")
                     return status_of(response.status, content or b"", retry_after)
@@ -177,7 +177,7 @@ class ApiClient:
                     return Unreachable(Cause.OVERSIZED, text, sent=True)
                 return Response(response.status, response.headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            self._tell(verb, 0, began_ns)
+            self._count(verb, 0, began_ns)
             return self._failed(transport_failure(error, timeout_s))
 
     async def _write(
@@ -195,9 +195,9 @@ class ApiClient:
             verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
         )
         if not isinstance(answer, AnswerReader):
-            self._tell(verb, 0, began_ns)
+            self._count(verb, 0, began_ns)
             return self._failed(answer)
-        self._tell(verb, answer.status, began_ns)
+        self._count(verb, answer.status, began_ns)
         if answer.status not in _SUCCESS:
             return status_of(answer.status, answer.body, answer.headers.get("retry-after"))
         return Response(answer.status, answer.headers, answer.body)
@@ -228,7 +228,7 @@ class ApiClient:
                         allow_redirects=False,
                         read_bufsize=WATCH_BATCH_BYTES_MAX // 2,
                     )
-                    self._tell("WATCH", response.status, began_ns)
+                    self._count("WATCH", response.status, began_ns)
                     answer = Stream(response)
                     if response.status not in _SUCCESS:
                         content = await _read(response, BODY_BYTES_MAX)
@@ -237,7 +237,7 @@ class ApiClient:
                         if answer.code == _UNAUTHORIZED:
                             self.connection.authorization.refused()
             except (aiohttp.ClientError, OSError, ValueError) as error:
-                self._tell("WATCH", 0, began_ns)
+                self._count("WATCH", 0, began_ns)
                 answer = self._failed(transport_failure(error, timeout_s))
             yield answer
         finally:
@@ -257,7 +257,7 @@ class ApiClient:
     def _url(self, target: str) -> URL:
         return URL(f"{self.connection.server}{target}", encoded=True)
 
-    def _tell(self, verb: str, status: int, began_ns: int) -> None:
+    def _count(self, verb: str, status: int, began_ns: int) -> None:
         key = (verb, status)
         self._counts[key] = self._counts.get(key, 0) + 1
         self.timed(verb, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)

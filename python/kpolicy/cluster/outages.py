@@ -13,7 +13,7 @@ from typing import Final
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
-from kpolicy.cluster.limits import OUTAGE_TOLD_PERIOD_S
+from kpolicy.cluster.limits import OUTAGE_LOG_PERIOD_S
 from kpolicy.cluster.request_failure import (
     Cause,
     Failure,
@@ -38,8 +38,8 @@ class Outages:
         self._in_a_row: Counter[str] = Counter()  # consecutive failures by resource
         self._refusals: Counter[str] = Counter()  # consecutive refusals by resource
         self._since_ns: int | None = None
-        self._told_ns: int | None = None  # when the last outage was logged
-        self._is_told = False  # whether the outage under way was logged
+        self._logged_ns: int | None = None  # when the last outage was logged
+        self._is_logged = False  # whether the outage under way was logged
         self._refused: dict[str, str] = {}  # the message last logged, by resource
 
     def failed(self, resource: Resource, verb: str, failure: Failure | None, text: str) -> None:
@@ -63,21 +63,21 @@ class Outages:
             _log.info("%s can be read again", resource.name)
         if self._since_ns is not None:
             seconds = self._past_s(self._since_ns)
-            if self._is_told:
+            if self._is_logged:
                 fields = {"seconds": round(seconds, 1)}
                 _log.info("the API server is back after %.1f s", seconds, extra=fields)
-            self._since_ns, self._is_told = None, False
+            self._since_ns, self._is_logged = None, False
 
     def _away(self, resource: Resource, verb: str, failure: Failure) -> None:
         if self._since_ns is None:
             self._since_ns = self._clock.monotonic_ns()
         # If one of several servers behind one address is gone, log that once in a while.
-        is_new = self._told_ns is None or self._past_s(self._told_ns) >= OUTAGE_TOLD_PERIOD_S
-        if not self._is_told and is_new:
-            self._is_told = True
-            self._told_ns = self._clock.monotonic_ns()
+        is_new = self._logged_ns is None or self._past_s(self._logged_ns) >= OUTAGE_LOG_PERIOD_S
+        if not self._is_logged and is_new:
+            self._is_logged = True
+            self._logged_ns = self._clock.monotonic_ns()
             why = explain_failure(self._connection, failure, f"{verb} {resource.name}")
-            _tell("the API server is away: %s", why)
+            _log_problem("the API server is away: %s", why)
 
     def _refuse(self, resource: Resource, verb: str, failure: Status) -> None:
         what = f"{verb} {resource.name}"
@@ -87,7 +87,7 @@ class Outages:
             why = problem(why.code, why.message, hint)
         if self._refused.get(resource.name) != why.message:
             self._refused[resource.name] = why.message
-            _tell("%s", why)
+            _log_problem("%s", why)
 
     def _past_s(self, since_ns: int) -> float:
         return (self._clock.monotonic_ns() - since_ns) / NANOSECONDS
@@ -114,5 +114,5 @@ def _is_of_resource(failure: Status) -> bool:
     return not failure.transient and failure.code != _UNAUTHORIZED
 
 
-def _tell(text: str, why: ConnectionProblem) -> None:
+def _log_problem(text: str, why: ConnectionProblem) -> None:
     _log.warning(text, why.message, extra={"code": why.code, "hint": why.hint})

@@ -98,7 +98,7 @@ class Patience:
                 left_s = self._left_s() if passes(answer) else 0.0
                 if left_s <= 0:
                     return answer
-                self._tell(number, answer, left_s)
+                self._log_wait(number, answer, left_s)
                 asked_s = (answer.retry_after_s or 0.0) if isinstance(answer, Status) else 0.0
                 now_ns = self._clock.monotonic_ns()
                 wait = backoff.failed(now_ns, self._random.random(), asked_s)
@@ -118,7 +118,7 @@ class Patience:
             self._until_ns = now_ns + round(self._seconds * NANOSECONDS)
         return (self._until_ns - now_ns) / NANOSECONDS
 
-    def _tell(self, number: int, failure: Failure, left_s: float) -> None:
+    def _log_wait(self, number: int, failure: Failure, left_s: float) -> None:
         if str(failure) not in self._failing.values():
             text = "waiting for the API server, for at most %.0f s more: %s"
             _log.warning(text, left_s, failure)

@@ -65,13 +65,13 @@ class TokenFile:
         return token if isinstance(token, str) else ""
 
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
-        given = bearer_token(authorization)
-        if not given:
+        presented = bearer_token(authorization)
+        if not presented:
             return Refusal(401, _NO_TOKEN)
         token = self._token()
         if isinstance(token, str):
             return Refusal(403, f"nobody can be let in: {token}\n")
-        if hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token):
+        if hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), token):
             return None
         return Refusal(401, "the token is not the one of --auth-token-file\n")
 

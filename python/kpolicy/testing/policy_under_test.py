@@ -152,12 +152,12 @@ class PolicyDecision:
             rejecting = [status for status in rejecting if status["plugin"] == by]
         if not rejecting:
             self._fail(f"{node} should be rejected by {by}: {_rejection(found)}")
-        if reason and all(self._rules.reason(one["plugin"]) != reason for one in rejecting):
-            have = ", ".join(self._rules.reason(one["plugin"]) for one in rejecting)
+        if reason and all(self._rules.reason(status["plugin"]) != reason for status in rejecting):
+            have = ", ".join(self._rules.reason(status["plugin"]) for status in rejecting)
             self._fail(f"{node} should be rejected with the reason {reason}, and is with {have}")
-        told = [text for one in rejecting for text in one["reasons"]]
-        if message and not any(message in text for text in told):
-            self._fail(f"{node} should be rejected with {message!r}, and is with {told}")
+        texts = [text for status in rejecting for text in status["reasons"]]
+        if message and not any(message in text for text in texts):
+            self._fail(f"{node} should be rejected with {message!r}, and is with {texts}")
         return self
 
     def explain(self) -> str:
@@ -187,9 +187,9 @@ def load_policy(
     A policy with errors fails the test and shows its findings.
     """
     __tracebackhide__ = True
-    compiled = compile_policy([_source(one) for one in sources], params=params)
+    compiled = compile_policy([_source(source) for source in sources], params=params)
     if compiled.program is None:
-        raise AssertionError(_told(compiled.diagnostics))
+        raise AssertionError(_errors_text(compiled.diagnostics))
     names = compiled.program.scheduler_names
     if profile and profile not in names:
         raise AssertionError(f"the policy has no profile {profile}; it serves {', '.join(names)}")
@@ -207,12 +207,12 @@ def _source(written: str | Path | Source) -> Source:
     return Source(str(path), path.read_bytes())
 
 
-def _told(diagnostics: Sequence[Diagnostic]) -> str:
+def _errors_text(diagnostics: Sequence[Diagnostic]) -> str:
     lines = ["the policy has errors"]
-    for one in diagnostics:
-        if has_errors((one,)) and one.place is not None:
-            where = f"{one.place.file}:{one.place.line}:{one.place.column}"
-            lines.append(f"  {where}: {one.code} {one.message}" + _hinted(one.hint))
+    for found in diagnostics:
+        if has_errors((found,)) and found.place is not None:
+            where = f"{found.place.file}:{found.place.line}:{found.place.column}"
+            lines.append(f"  {where}: {found.code} {found.message}" + _hinted(found.hint))
     return "\n".join(lines)
 
 
@@ -223,5 +223,5 @@ def _hinted(hint: str) -> str:
 def _rejection(node: Mapping[str, Any]) -> str:
     if "filter" not in node:
         return "it passes"
-    told = node["filter"]
-    return f"it is rejected by {told['plugin']}: {', '.join(told['reasons'])}"
+    status = node["filter"]
+    return f"it is rejected by {status['plugin']}: {', '.join(status['reasons'])}"

@@ -51,7 +51,7 @@ class PolicyTestFile(pytest.File):
             yield _WholeFile.from_parent(self, name="document", run=run)
         for _, result in run.tests():
             yield _OneTest.from_parent(self, name=result.name, result=result)
-        if any(one.minimum is not None for one in run.coverage):
+        if any(covered.minimum is not None for covered in run.coverage):
             yield _Coverage.from_parent(self, name="coverage", run=run)
 
 
@@ -59,7 +59,7 @@ class _Failed(Exception):  # noqa: N818  it is a verdict
     """Raised when a test fails; pytest shows its text without a traceback."""
 
 
-class _Told(pytest.Item):
+class _Reported(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         if isinstance(excinfo.value, _Failed):
             return str(excinfo.value)
@@ -69,7 +69,7 @@ class _Told(pytest.Item):
         return self.path, None, self.name
 
 
-class _OneTest(_Told):
+class _OneTest(_Reported):
     def __init__(self, *, result: TestResult, **rest: Any) -> None:
         super().__init__(**rest)
         self._result = result
@@ -77,43 +77,48 @@ class _OneTest(_Told):
     def runtest(self) -> None:
         if self._result.has_passed:
             return
-        lines = [f"{one.code}: {one.message}" for one in self._result.diagnostics]
-        for one in self._result.mismatches:
-            expected = f"expected {one.what}"
-            lines += [f"{expected}  {one.expected}", f"{'got':<{len(expected)}}  {one.got}"]
+        lines = [f"{found.code}: {found.message}" for found in self._result.diagnostics]
+        for mismatch in self._result.mismatches:
+            expected = f"expected {mismatch.what}"
+            lines += [
+                f"{expected}  {mismatch.expected}",
+                f"{'got':<{len(expected)}}  {mismatch.got}",
+            ]
         raise _Failed("\n".join([*lines, "", *self._result.details]).rstrip())
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, self._result.place.line - 1, self.name
 
 
-class _WholeFile(_Told):
+class _WholeFile(_Reported):
     def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
         super().__init__(**rest)
         self._run = run
 
     def runtest(self) -> None:
-        said = [
-            f"{one.place.file}:{one.place.line}:{one.place.column}: {one.code} {one.message}"
-            for one in self._run.said()
-            if one.place is not None
+        findings = [
+            f"{place.file}:{place.line}:{place.column}: {found.code} {found.message}"
+            for found in self._run.said()
+            if (place := found.place) is not None
         ]
-        raise _Failed("\n".join(said) or "there is no test in this file")
+        raise _Failed("\n".join(findings) or "there is no test in this file")
 
 
-class _Coverage(_Told):
+class _Coverage(_Reported):
     def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
         super().__init__(**rest)
         self._run = run
 
     def runtest(self) -> None:
-        below = [one for one in self._run.coverage if one.is_below]
+        below = [covered for covered in self._run.coverage if covered.is_below]
         lines = []
-        for one in below:
-            lines.append(f"{one.file}: {one.percentage:.1f} % covered, below {one.minimum:g} %")
+        for covered in below:
+            lines.append(
+                f"{covered.file}: {covered.percentage:.1f} % covered, below {covered.minimum:g} %"
+            )
             lines += [
                 f"  {item.place.line}:{item.place.column} {item.label}: {item.told()}"
-                for item in one.uncovered()
+                for item in covered.uncovered()
             ]
         if lines:
             raise _Failed("\n".join(lines))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kpolicy.clock import ManualClock
-from kpolicy.cluster.limits import OUTAGE_TOLD_PERIOD_S
+from kpolicy.cluster.limits import OUTAGE_LOG_PERIOD_S
 from kpolicy.cluster.outages import Outages
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.resource import Resource
@@ -106,7 +106,7 @@ async def test_a_server_that_comes_and_goes_is_told_of_now_and_then(told: Told) 
     for _ in range(10):
         told.fail(REFUSED, PODS)
         told.answer(PODS)
-        await told.clock.advance(OUTAGE_TOLD_PERIOD_S / 10)
+        await told.clock.advance(OUTAGE_LOG_PERIOD_S / 10)
     assert len(told.lines()) == 2
     told.fail(REFUSED, PODS)
     assert len(told.lines()) == 3

@@ -89,9 +89,9 @@ class WriteConnections:
         self, verb: str, target: str, body: bytes, headers: Mapping[str, str]
     ) -> bytes | None:
         """Return the bytes of the request; None if a header contains a line end."""
-        given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        header_lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
-            f"{verb} {self._prefix}{target} HTTP/1.1\r\n{self._fixed}{given}"
+            f"{verb} {self._prefix}{target} HTTP/1.1\r\n{self._fixed}{header_lines}"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         lines = 3 + self._fixed_lines + len(headers)

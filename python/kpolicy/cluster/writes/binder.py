@@ -191,7 +191,7 @@ class Binder:
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
         """Bind the pod, with retries.
 
-        If one try may have been written, the result of a later try is not final: only the API
+        If earlier try may have been written, the result of a later try is not final: only the API
         server's record of the pod is.
         """
         outcome: BindOutcome = Fenced()
@@ -296,8 +296,8 @@ def _refusal(binding: Binding, failure: Failure) -> BindOutcome:
     return Overloaded(BIND_RETRY_S, str(failure))
 
 
-def _longer(one: Unknown | None, other: Unknown) -> Unknown:
+def _longer(earlier: Unknown | None, later: Unknown) -> Unknown:
     """Combine two doubts: either request may still be written."""
-    if one is None:
-        return other
-    return replace(other, until_ns=max(one.until_ns, other.until_ns))
+    if earlier is None:
+        return later
+    return replace(later, until_ns=max(earlier.until_ns, later.until_ns))

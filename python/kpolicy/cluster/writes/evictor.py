@@ -156,7 +156,7 @@ class _InDoubt:
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class _Present:
     """The pod exists, and is not being deleted as far as we know."""
 
 
@@ -172,19 +172,19 @@ class Evictor:
 
     async def evict(self, eviction: Eviction) -> EvictionOutcome:
         path = pod_path(eviction.namespace, eviction.name)
-        told = await self._tell(path, eviction)
-        if isinstance(told, _InDoubt):  # a condition that is written late does no harm
-            return told.otherwise
-        if not isinstance(told, Response):
-            return told
-        if _is_ending(told.body):
+        patched = await self._patch_condition(path, eviction)
+        if isinstance(patched, _InDoubt):  # a condition that is written late does no harm
+            return patched.otherwise
+        if not isinstance(patched, Response):
+            return patched
+        if _is_ending(patched.body):
             return AlreadyLeaving()
         deleted = await self._write("DELETE", path, deletion_body(eviction), JSON)
         if isinstance(deleted, _InDoubt):
-            return await self._learn(eviction, deleted)
+            return await self._settle(eviction, deleted)
         return Evicted() if isinstance(deleted, Response) else deleted
 
-    async def _tell(
+    async def _patch_condition(
         self, path: str, eviction: Eviction
     ) -> Response | AlreadyGone | NotEvicted | EvictionFenced | _InDoubt:
         """Write the condition; once more if the response shows another generation than pods
@@ -192,14 +192,14 @@ class Evictor:
         now_ns, generation = self._clock.now_ns(), FIRST_GENERATION
         for _ in range(2):
             body = disruption_body(eviction, now_ns, generation)
-            told = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
-            if not isinstance(told, Response) or _is_ending(told.body):
+            patched = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
+            if not isinstance(patched, Response) or _is_ending(patched.body):
                 break
-            seen = generation_of(told.body)
+            seen = generation_of(patched.body)
             if seen in {0, generation}:
                 break
             generation = seen
-        return told
+        return patched
 
     async def _write(
         self, verb: str, path: str, body: bytes, content_type: str
@@ -222,7 +222,7 @@ class Evictor:
             await self._clock.sleep(wait_s)
         return _InDoubt(outcome, doubted_until_ns) if doubted_until_ns else outcome
 
-    async def _learn(self, eviction: Eviction, doubt: _InDoubt) -> EvictionOutcome:
+    async def _settle(self, eviction: Eviction, doubt: _InDoubt) -> EvictionOutcome:
         """Wait until the pod goes, or until no deletion of ours can still take effect.
 
         The deletion is sent again meanwhile; whichever request arrives, the pod is deleted once.
@@ -265,7 +265,9 @@ def _is_ending(body: bytes) -> bool:
     return left is not None and left.is_ending
 
 
-def _seen(eviction: Eviction, answer: Response | Failure) -> Evicted | AlreadyGone | _There | None:
+def _seen(
+    eviction: Eviction, answer: Response | Failure
+) -> Evicted | AlreadyGone | _Present | None:
     """Return what a read of the pod shows; None if it shows nothing."""
     if isinstance(answer, Status) and answer.code == _NOT_FOUND:
         return AlreadyGone()
@@ -274,7 +276,7 @@ def _seen(eviction: Eviction, answer: Response | Failure) -> Evicted | AlreadyGo
         return None
     if read.uid != eviction.uid:
         return AlreadyGone()
-    return Evicted() if read.is_ending else _There()
+    return Evicted() if read.is_ending else _Present()
 
 
 def _patience(failure: Failure, attempt: int) -> float | None:

@@ -82,7 +82,7 @@ _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Requested:
     """What was requested last for a pod. `digest` is None if it no longer holds; `transition_ns`
     is set until it was written; `generation` is that of the last response."""
 
@@ -94,7 +94,7 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class _Patch:
     condition: PodCondition
-    asked: _Asked
+    requested: _Requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class PodStatusWriter:
         self._clock = clock
         self._cache_max = cache_max
         # By uid. Only hashes are kept: the messages of 100,000 pods would take 100 MB.
-        self._last: OrderedDict[str, _Asked] = OrderedDict()
+        self._last: OrderedDict[str, _Requested] = OrderedDict()
         # Uids whose nomination is to be cleared, until the API server has cleared it. Conditions
         # that are written meanwhile clear it too. No more than the outbox holds.
         self._releasing: set[str] = set()
@@ -145,10 +145,10 @@ class PodStatusWriter:
         # Only the first is a transition; a change of the message keeps its time.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
         generation = FIRST_GENERATION if before is None else before.generation
-        asked = _Asked(digest, transition_ns, generation)
-        if not self._outbox.offer(condition.uid, _Patch(condition, asked), urgent=urgent):
+        requested = _Requested(digest, transition_ns, generation)
+        if not self._outbox.offer(condition.uid, _Patch(condition, requested), urgent=urgent):
             return
-        self._last[condition.uid] = asked
+        self._last[condition.uid] = requested
         self._last.move_to_end(condition.uid)
         if len(self._last) > self._cache_max:
             self._last.popitem(last=False)
@@ -217,7 +217,7 @@ class PodStatusWriter:
                 self._released(condition.uid)
             return True
         kept = _passes(answer) and self._keep(patch, last)
-        if last == patch.asked and not kept:
+        if last == patch.requested and not kept:
             del self._last[condition.uid]
             self._released(condition.uid)
         return False
@@ -225,10 +225,10 @@ class PodStatusWriter:
     async def _write_condition(self, patch: _Patch) -> tuple[Response | Failure, int]:
         """Write the condition; once more if the response shows another generation than was
         known."""
-        condition, asked = patch.condition, patch.asked
-        generation = asked.generation
+        condition, requested = patch.condition, patch.requested
+        generation = requested.generation
         for _ in range(2):
-            body = condition_body(condition, asked.transition_ns, generation)
+            body = condition_body(condition, requested.transition_ns, generation)
             answer = await self._write(condition.namespace, condition.name, body)
             seen = generation_of(answer.body) if isinstance(answer, Response) else 0
             if seen in {0, generation}:
@@ -236,14 +236,14 @@ class PodStatusWriter:
             generation = seen
         return answer, generation
 
-    def _keep(self, patch: _Patch, last: _Asked | None) -> bool:
+    def _keep(self, patch: _Patch, last: _Requested | None) -> bool:
         """Queue again what could not be written yet, with a nomination that was changed
         meanwhile."""
         uid = patch.condition.uid
         waiting = self._outbox.waiting(uid)
         if isinstance(waiting, _Nomination):
             return self._outbox.offer(uid, _with_nomination(patch, waiting.node, last))
-        return last == patch.asked and self._outbox.offer(uid, patch)
+        return last == patch.requested and self._outbox.offer(uid, patch)
 
     async def _send_nomination(self, nomination: _Nomination) -> bool:
         uid = nomination.uid
@@ -275,8 +275,8 @@ class PodStatusWriter:
         )
 
 
-def _with_nomination(patch: _Patch, node: str, last: _Asked | None) -> _Patch:
-    return _Patch(replace(patch.condition, nominated_node=node), last or patch.asked)
+def _with_nomination(patch: _Patch, node: str, last: _Requested | None) -> _Patch:
+    return _Patch(replace(patch.condition, nominated_node=node), last or patch.requested)
 
 
 def _passes(failure: Failure) -> bool:

@@ -67,9 +67,9 @@ class Watch:
         if not self._selects and self._include_object is None:
             self.send(line)
             return
-        told = self._told(change)
-        if told is not None:
-            self.send(self.line(*told))
+        event = self._event_for(change)
+        if event is not None:
+            self.send(self.line(*event))
 
     def line(self, type_: ChangeType, record: Record) -> bytes:
         if self._include_object is None:
@@ -128,7 +128,7 @@ class Watch:
         inside = not self._namespace or record.namespace == self._namespace
         return inside and self._selector.matches(record.object)
 
-    def _told(self, change: Change) -> tuple[ChangeType, Record] | None:
+    def _event_for(self, change: Change) -> tuple[ChangeType, Record] | None:
         """Return what a change means for this watch: objects enter and leave its selector."""
         record, previous = change.record, change.previous
         before = previous is not None and self._selector.matches(previous.object)
@@ -177,7 +177,7 @@ class Hub:
         if not self._catch_up(watch, parameters) or stream.closed:
             return
         if self._stop_listening is None:
-            self._stop_listening = self._store.listen(self.resource, self._tell)
+            self._stop_listening = self._store.listen(self.resource, self._send_to_all)
         self._watches[watch] = asyncio.create_task(self._keep(watch, stream, parameters))
         stream.on_closed = lambda: self._closed(watch)
 
@@ -199,7 +199,7 @@ class Hub:
             watch.take(change, self._line(change))
         return True
 
-    def _tell(self, change: Change) -> None:
+    def _send_to_all(self, change: Change) -> None:
         line = self._line(change)
         for watch in tuple(self._watches):
             watch.take(change, line)

@@ -194,15 +194,15 @@ def check_body(resource: Resource, body: object, namespace: str, name: str) -> F
     return _name_mismatch(metadata.get("name") or "", name) if name else None
 
 
-def _name_mismatch(given: str, name: str) -> Failure | None:
-    if not given:
+def _name_mismatch(sent: str, name: str) -> Failure | None:
+    if not sent:
         return failures.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: "
             "name must be provided"
         )
-    if given != name:
+    if sent != name:
         return failures.bad_request(
-            f"the name of the object ({given}) does not match the name on the URL ({name})"
+            f"the name of the object ({sent}) does not match the name on the URL ({name})"
         )
     return None
 
@@ -210,10 +210,10 @@ def _name_mismatch(given: str, name: str) -> Failure | None:
 def admit_create(
     resource: Resource, body: Object, namespace: str, classes: Iterable[Object], now: str
 ) -> Object | Failure:
-    given = body.get("metadata") or {}
+    sent = body.get("metadata") or {}
     metadata = {
         key: value
-        for key, value in given.items()
+        for key, value in sent.items()
         if key not in _SYSTEM_METADATA and value is not None
     }
     problem = _name_problem(resource, metadata)
@@ -267,8 +267,8 @@ def _name_problem(resource: Resource, metadata: Object) -> Failure | None:
 
 
 def _kept_metadata(old: Object, new: Object) -> dict[str, Any]:
-    held, given = old["metadata"], new.get("metadata") or {}
-    metadata = {key: value for key, value in given.items() if key not in _SYSTEM_METADATA}
+    held, sent = old["metadata"], new.get("metadata") or {}
+    metadata = {key: value for key, value in sent.items() if key not in _SYSTEM_METADATA}
     for key in (*_SYSTEM_METADATA, "name", "namespace", "generateName"):
         if key in held:
             metadata[key] = held[key]

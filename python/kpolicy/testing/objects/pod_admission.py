@@ -73,15 +73,15 @@ def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Fail
 def admit_pod_update(old: Object, new: Object) -> Object | Failure:
     """Admit an update of the pod: its status stays, and only a few fields of the spec may
     change."""
-    before, given = old["spec"], new.get("spec")
-    if before == given:
+    before, sent = old["spec"], new.get("spec")
+    if before == sent:
         return {**new, "status": old.get("status", {})}
-    causes = _causes(given)
+    causes = _causes(sent)
     if causes:
         return failures.invalid(PODS, old["metadata"]["name"], causes)
     kept = {key: before[key] for key in ("priority", "preemptionPolicy") if key in before}
-    assert isinstance(given, Mapping)
-    after = _defaulted({**kept, **_present(given)})
+    assert isinstance(sent, Mapping)
+    after = _defaulted({**kept, **_present(sent)})
     cause = _immutable(before, after) or _wrong_gates(before, after)
     if cause is None:
         cause = _wrong_tolerations(before, after)
@@ -137,12 +137,12 @@ def _priority(name: str, spec: Object, classes: Iterable[Object]) -> dict[str, A
     if chosen is None:
         return {"priority": spec.get("priority") or 0, "preemptionPolicy": policy}
     value = chosen.get("value", 0)
-    given = spec.get("priority")
-    if not wanted and given is not None:
-        return {"priority": given, "preemptionPolicy": policy}
-    if given is not None and given != value:
+    sent = spec.get("priority")
+    if not wanted and sent is not None:
+        return {"priority": sent, "preemptionPolicy": policy}
+    if sent is not None and sent != value:
         why = (
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({sent}) must not be provided in pod spec; "
             f"priority admission controller computed {value} from the given PriorityClass name"
         )
         return failures.forbidden(PODS, name, why)
@@ -170,7 +170,7 @@ def _port(port: Object, *, host_network: bool) -> dict[str, Any]:
     return {"protocol": "TCP", **host, **port}
 
 
-def _tolerations(given: list[Object]) -> list[Object]:
+def _tolerations(sent: list[Object]) -> list[Object]:
     """Return the tolerations of the admission plugin DefaultTolerationSeconds."""
     added = [
         {
@@ -180,9 +180,9 @@ def _tolerations(given: list[Object]) -> list[Object]:
             "tolerationSeconds": EVICTION_TOLERATION_S,
         }
         for taint in EVICTION_TAINTS
-        if not any(_tolerates(each, taint) for each in given)
+        if not any(_tolerates(each, taint) for each in sent)
     ]
-    return [*given, *added]
+    return [*sent, *added]
 
 
 def _tolerates(toleration: Object, taint: str) -> bool:

@@ -1,6 +1,6 @@
 """The store: objects, one revision counter for all of them, and the changes that watches replay.
 
-The history of each resource is bounded. Used by one thread; objects given to it must not be changed
+The history of each resource is bounded. Used by one thread; objects sent to it must not be changed
 afterwards. It knows no field besides `metadata`. Times come from the clock; uids and random names
 come from the seed.
 """
@@ -177,14 +177,14 @@ class Store:
         self, resource: Resource, namespace: str, object_: Object, *, dry_run: bool = False
     ) -> Record | Failure:
         shelf = self._shelf(resource)
-        given: Mapping[str, Any] = object_["metadata"]
-        name: str = given.get("name") or ""
+        sent: Mapping[str, Any] = object_["metadata"]
+        name: str = sent.get("name") or ""
         if not name:
-            name = self._generated_name(shelf, namespace, given["generateName"])
+            name = self._generated_name(shelf, namespace, sent["generateName"])
         if (namespace, name) in shelf.records:
             return failures.already_exists(resource, name)
         metadata = {
-            **given,
+            **sent,
             "name": name,
             **({"namespace": namespace} if namespace else {}),
             "uid": self._uid(),
