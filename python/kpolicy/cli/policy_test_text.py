@@ -43,8 +43,20 @@ def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
     # What is not covered says nothing where tests were left out.
     for one in () if run.left_out else run.coverage:
         lines += ["", *_coverage(one)]
+    lines += _cross_checked(run)
     shown = "\n".join([*lines, "", summary(run), ""])
     return said + re.sub("\n{3,}", "\n\n", shown)
+
+
+def _cross_checked(run: PolicyTestRun) -> Iterator[str]:
+    checked = run.cross_checked
+    if checked is None:
+        return
+    count = len(checked.known)
+    known = "1 known difference" if count == 1 else f"{count:,} known differences"
+    yield ""
+    yield f"cross-check  {checked.compared:,} evaluations compared with cel-python, {known}"
+    yield from (f"  {sentence}" for sentence in checked.known)
 
 
 def summary(run: PolicyTestRun) -> str:

@@ -32,6 +32,10 @@ PROBLEMS_SHOWN_MAX: Final = 20
 # Names compared for a did-you-mean: a look at more takes seconds.
 NAMES_COMPARED_MAX: Final = 20_000
 
+# --- cross-checks --------------------------------------------------------------------------------
+# Nodes on which cel-python evaluates a rule for each pod of a test, at some milliseconds each.
+CROSS_CHECKED_NODES_MAX: Final = 16
+
 # --- asking the engine ---------------------------------------------------------------------------
 # Lines about nodes in one answer of explain, each about 300 bytes.
 EXPLAINED_NODES_MAX: Final = 200_000

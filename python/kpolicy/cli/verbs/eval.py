@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from kpolicy.cli.verb import (
 from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 
 if TYPE_CHECKING:
+    from kpolicy.offline.decide.cross_check import CrossCheck
     from kpolicy.offline.decide.evaluate import Evaluated, Evaluating
     from kpolicy.offline.decide.policy_names import PolicyNames
 
@@ -44,7 +45,12 @@ A batch has a JSON object a line: {"expr": TEXT, "vars": {NAME: VALUE}}, which m
 What the type checker refuses is said, and evaluated all the same: where the wrong part is not
 reached there is a value.
 
-exit: 0 evaluated (a batch: every line answered), 1 an error, 2 could not work
+With --cross-check, cel-python evaluates the expression too: kpolicy's engine gives it the values
+of facts and of functions beyond CEL's standard library. A known difference is printed with the
+clause of the CEL specification that decides it; an unknown one is a finding.
+
+exit: 0 evaluated (a batch: every line answered), 1 an error or an unknown difference, 2 could not
+work
 """
 
 
@@ -67,24 +73,54 @@ def _main(args: argparse.Namespace) -> int:
     names = _policy_names(args) if args.policy else None
     work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None, names)
     if args.batch:
-        for line in _lines(args.batch):
-            if line.strip():
-                print(json.dumps(_answer(args, work, line)), flush=True)
-        return FINE
+        return _batch(args, work)
     text = sys.stdin.read(LINE_CHARACTERS_MAX) if args.expression == "-" else args.expression
     if text is None:
         text = _rule_expression(args.rule, names)
-    evaluated = work.evaluate(
-        text, dict(args.var), pod=args.pod, node=args.node, traced=args.explain
-    )
+    values = dict(args.var)
+
+    def evaluate(part: str) -> Evaluated:
+        return work.evaluate(part, values, pod=args.pod, node=args.node, traced=args.explain)
+
+    evaluated = evaluate(text)
     if evaluated.error is not None and evaluated.error.code == UNKNOWN_OBJECT:
         hint = f"; {evaluated.error.hint}" if evaluated.error.hint else ""
         raise CannotWorkError(f"{evaluated.error.message} in the snapshot{hint}")
+    check = _cross_check(text, evaluate, values) if args.cross_check else None
     if args.output == "json":
-        print(json.dumps(evaluated.line()))
+        print(json.dumps(_line(evaluated, check)))
     else:
         _print(evaluated)
-    return FINE if evaluated.error is None and not evaluated.is_refused else FINDINGS
+        if check is not None:
+            print(check, file=sys.stderr)
+    is_fine = evaluated.error is None and not evaluated.is_refused
+    return FINE if is_fine and not (check is not None and check.is_finding) else FINDINGS
+
+
+def _cross_check(
+    text: str, evaluate: Callable[[str], Evaluated], variables: Iterable[str]
+) -> CrossCheck:
+    from kpolicy.offline.decide.cross_check import cross_check
+
+    return cross_check(text, evaluate, tuple(variables))
+
+
+def _line(evaluated: Evaluated, check: CrossCheck | None) -> dict[str, Any]:
+    line = evaluated.line()
+    return line if check is None else line | {"crossCheck": check.line()}
+
+
+def _batch(args: argparse.Namespace, work: Evaluating) -> int:
+    """Answers every line; an unknown difference is a finding."""
+    status = FINE
+    for line in _lines(args.batch):
+        if line.strip():
+            answer = _answer(args, work, line)
+            print(json.dumps(answer), flush=True)
+            difference = answer.get("crossCheck", {}).get("difference")
+            if difference is not None and "known" not in difference:
+                status = FINDINGS
+    return status
 
 
 def _check_flags(args: argparse.Namespace) -> None:
@@ -182,10 +218,13 @@ def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, 
     pod, node = request.get("pod") or args.pod, request.get("node") or args.node
     if not isinstance(pod, str) or not isinstance(node, str):
         return refused("`pod` and `node` are names")
-    evaluated = work.evaluate(
-        request["expr"], {**dict(args.var), **variables}, pod=pod, node=node, traced=args.explain
-    )
-    return evaluated.line()
+    text, values = request["expr"], {**dict(args.var), **variables}
+
+    def evaluate(part: str) -> Evaluated:
+        return work.evaluate(part, values, pod=pod, node=node, traced=args.explain)
+
+    check = _cross_check(text, evaluate, values) if args.cross_check else None
+    return _line(evaluate(text), check)
 
 
 _variable.__name__ = "variable"
@@ -219,6 +258,11 @@ VERB: Final = Verb(
         ),
         PARAM,
         argument("--explain", action="store_true", help="show the value of every sub-expression"),
+        argument(
+            "--cross-check",
+            action="store_true",
+            help="compare with what cel-python gives, and say who follows the specification",
+        ),
         argument("--batch", default="", metavar="FILE|-", help="expressions, one a line"),
         argument(
             "--output",

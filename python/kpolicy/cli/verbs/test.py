@@ -24,6 +24,10 @@ _EPILOG: Final = """\
 Test files are documents of kind PolicyTest; of a folder, those named *.test.yaml. Paths in them are
 from the file's own folder. `kpolicy schema --kind PolicyTest` prints what may be written.
 
+With --cross-check, cel-python evaluates the rules of a test too, on its first 16 nodes. A known
+difference is printed with the clause of the CEL specification that decides it; an unknown one
+fails the test.
+
 exit: 0 all hold, 1 a test failed or coverage is too low, 2 could not work
 """
 
@@ -66,6 +70,7 @@ def _session(args: argparse.Namespace) -> Session:
         coverage_minimum=args.coverage_min,
         policies=tuple(all_sources(args.policy)) if args.policy else None,
         params=dict(args.param),
+        cross_check=args.cross_check,
     )
     session = Session([source for path in args.paths for source in _sources(path)], choice)
     if args.run_pattern and not session.chosen_count:
@@ -226,6 +231,11 @@ VERB: Final = Verb(
         PARAM,
         argument(
             "--update", action="store_true", help="write what was got in place of what was expected"
+        ),
+        argument(
+            "--cross-check",
+            action="store_true",
+            help="compare the rules with what cel-python gives; an unknown difference is a failure",
         ),
         argument("--watch", action="store_true", help="run again whenever a file changes"),
         formats("text", "json", "junit", "github"),

@@ -119,10 +119,18 @@ def evaluate(
 class Evaluating:
     """Evaluates many expressions over one snapshot, with the names of one policy."""
 
-    def __init__(self, snapshot: Snapshot | None = None, names: PolicyNames | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot | None = None,
+        names: PolicyNames | None = None,
+        *,
+        engine: Engine | None = None,
+    ) -> None:
+        """`engine` is one that holds a cluster and a program already, instead of a snapshot."""
         self._snapshot = snapshot
         self._names = names or PolicyNames()
-        self._engine = Engine() if snapshot is None else snapshot.engine()
+        self._is_prepared = engine is not None
+        self._engine = engine or (Engine() if snapshot is None else snapshot.engine())
         self._pending: frozenset[str] | None = None
 
     def evaluate(
@@ -142,7 +150,7 @@ class Evaluating:
             return _failed(expression, BAD_REQUEST, "a variable is nested too deeply or ill-formed")
         environment = self._environment(values, pod, node)
         compiled = compile_expression(expression, environment=environment)
-        findings = tuple(map(self._hinted, compiled.diagnostics))
+        findings = tuple(self._hinted(expression, found) for found in compiled.diagnostics)
         if compiled.ir is None:
             compiled = compile_expression(
                 expression, environment=replace(environment, checked=False)
@@ -160,6 +168,8 @@ class Evaluating:
 
     def _read_for(self, ir: dict[str, Any]) -> None:
         """Makes the engine keep the API paths that the expression reads."""
+        if self._is_prepared:
+            return
         try:
             self._engine.keep(json.dumps(ir).encode())
         except (ValueError, RecursionError):
@@ -173,7 +183,7 @@ class Evaluating:
             "pod": bool(pod),
             "namespaceObject": bool(pod),
             "node": bool(node),
-            "cluster": self._snapshot is not None,
+            "cluster": self._snapshot is not None or self._is_prepared,
         }
         environment = Environment(
             roots=tuple(root for root in _ROOTS if known[root] and root not in values),
@@ -192,19 +202,20 @@ class Evaluating:
         """Why variables that the expression uses cannot be compiled."""
         for name, span in used_variables(expression):
             variable = environment.variables.get(name)
-            found = map(self._hinted, variable.diagnostics if variable else ())
-            first = next(filter(_is_error, found), None)
-            if first is not None:
+            errors = filter(_is_error, variable.diagnostics if variable else ())
+            first = next(errors, None)
+            if variable is not None and first is not None:
+                first = self._hinted(variable.text, first)
                 message = f"in `variables.{name}`: {first.message}"
                 yield replace(first, message=message, span=span, notes=(), fix=None)
             elif variable is not None and variable.tree is None:
                 for inner in self._broken(variable.text, environment):
                     yield replace(inner, span=span)
 
-    def _hinted(self, one: Diagnostic) -> Diagnostic:
-        """Hints at the flag that would make a fact known."""
-        name = one.message.split("`")[1] if one.message.count("`") > 1 else ""
-        if one.code != "KP201" or name not in _ROOTS or "not known here" not in one.message:
+    def _hinted(self, text: str, one: Diagnostic) -> Diagnostic:
+        """Hints at the flag that would make a root such as `node` known."""
+        name = text[one.span.start : one.span.end] if one.span is not None else ""
+        if one.code != "KP201" or name not in _ROOTS:
             return one
         wanted = {"pod": "a pod", "namespaceObject": "a pod", "node": "a node"}.get(name, "")
         parts = (["a snapshot"] if self._snapshot is None else []) + ([wanted] if wanted else [])

@@ -74,5 +74,26 @@ def _rules(examined: Examined) -> Iterator[tuple[str, AppliedRule]]:
                 yield f"{policy.name}/{rule.written.name}", rule
 
 
+def profile_expressions(examined: Examined, profile: str) -> Iterator[tuple[str, PolicyNames]]:
+    """Every expression that a profile evaluates: of `POLICY/RULE`, its message and conditions."""
+    for served in examined.resolution.profiles[profile]:
+        for applied in (*served.predicates, *served.priorities):
+            written = applied.written
+            names = _names(examined.expressions.of(applied.heir, written.policy.name))
+            title = f"{served.effective.policy.name}/{written.name}"
+            texts = {
+                title: written.rule.expression,
+                f"{title}.messageExpression": getattr(written.rule, "message_expression", None),
+            }
+            for condition in (
+                *written.policy.model.spec.match_conditions,
+                *written.rule.match_conditions,
+            ):
+                texts[f"{title}.matchConditions.{condition.name}"] = condition.expression
+            for place, text in texts.items():
+                if text:
+                    yield place, PolicyNames(names.variables, names.params, text)
+
+
 def _names(expressions: Expressions) -> PolicyNames:
     return PolicyNames(expressions.variable_texts, expressions.params)

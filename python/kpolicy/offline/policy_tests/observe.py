@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,8 +75,12 @@ class SmallCluster:
     now_ns: int
     unreadable: list[str] = field(default_factory=list)
 
-    def observe(self, pod: Json) -> Observation | Unobserved:
-        """Adds the pod, explains it, and places it if it fits."""
+    def observe(
+        self, pod: Json, on_explained: Callable[[str, Sequence[str]], None] = lambda *_: None
+    ) -> Observation | Unobserved:
+        """Adds the pod, explains it, and places it if it fits.
+
+        `on_explained` gets the pod's key and the names of the nodes before the pod is placed."""
         if not isinstance(pod.get("metadata"), dict):
             return Unobserved("the pod has no metadata")
         key = f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata'].get('name')}"
@@ -93,6 +97,7 @@ class SmallCluster:
             return Unobserved(f"no profile of the policy serves the scheduler name `{name}`")
         explained: dict[str, Any] = json.loads(lines[0])
         seen = explained.pop("seen", [])
+        on_explained(key, [node["name"] for node in explained.get("nodes", ())])
         before = self._audited()
         [decision] = self.engine.schedule([change.uid], self.now_ns).decisions
         audited = (rule for rule, count in self._audited().items() if count > before.get(rule, 0))

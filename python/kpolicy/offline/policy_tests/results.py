@@ -45,6 +45,14 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CrossChecked:
+    """How many evaluations were compared with cel-python, and the known differences found."""
+
+    compared: int = 0
+    known: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TestResult:
     """One test. `details` explains a pod that fared otherwise, in lines; `summary` says in a few
     words what became of a replay."""
@@ -59,6 +67,7 @@ class TestResult:
     pods: int = 0
     seconds: float = 0.0
     summary: str = ""
+    cross_checked: CrossChecked | None = None
 
     @property
     def has_passed(self) -> bool:
@@ -120,6 +129,15 @@ class PolicyTestRun:
         return tuple(dict.fromkeys(listed))
 
     @property
+    def cross_checked(self) -> CrossChecked | None:
+        """The sum of all tests; None if no test was cross-checked."""
+        found = [one.cross_checked for _, one in self.tests() if one.cross_checked is not None]
+        if not found:
+            return None
+        known = dict.fromkeys(sentence for one in found for sentence in one.known)
+        return CrossChecked(sum(one.compared for one in found), tuple(known))
+
+    @property
     def is_fine(self) -> bool:
         """Everything holds, and coverage is as high as it must be."""
         return (
@@ -145,7 +163,14 @@ def run_json(run: PolicyTestRun) -> _Json:
         "findings": [_diagnostic(one) for one in run.said()],
         "suites": [_suite(one) for one in run.suites],
         "coverage": [_coverage(one) for one in run.coverage],
+        **_cross_checked(run.cross_checked),
     }
+
+
+def _cross_checked(checked: CrossChecked | None) -> _Json:
+    if checked is None:
+        return {}
+    return {"crossCheck": {"compared": checked.compared, "known": list(checked.known)}}
 
 
 def _suite(suite: SuiteResult) -> _Json:

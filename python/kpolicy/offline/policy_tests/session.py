@@ -44,6 +44,8 @@ class Choice:
     coverage_minimum: float | None = None
     policies: tuple[Source, ...] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    # Whether cel-python evaluates the rules too, and the two are compared.
+    cross_check: bool = False
 
 
 def run_tests(
@@ -55,14 +57,16 @@ def run_tests(
     coverage_minimum: float | None = None,
     policies: Sequence[Source] | None = None,
     params: Mapping[str, Any] | None = None,
+    cross_check: bool = False,
 ) -> PolicyTestRun:
     """Run the tests of files and folders (`*.test.yaml` of a folder), or of sources.
 
     `run` is a regular expression for the names of tests (`document/test`); `policies` are tested
-    instead of those that the documents name. Raises `OSError` for a file that cannot be read."""
+    instead of those that the documents name; with `cross_check`, cel-python evaluates the rules
+    too. Raises `OSError` for a file that cannot be read."""
     listed = [tests] if isinstance(tests, (str, Path, Source)) else list(tests)
     chosen = tuple(policies) if policies is not None else None
-    choice = Choice(run, fail_fast, jobs, coverage_minimum, chosen, params or {})
+    choice = Choice(run, fail_fast, jobs, coverage_minimum, chosen, params or {}, cross_check)
     return Session(sources_of(listed), choice).run()
 
 
@@ -177,7 +181,8 @@ class _Share:
     chosen: tuple[int, ...]
 
     def run(self, listener: Listener = lambda *_: None) -> SuiteResult:
-        work = SuiteRun(self.suite, self.inputs, self.choice.params)
+        choice = self.choice
+        work = SuiteRun(self.suite, self.inputs, choice.params, is_cross_checked=choice.cross_check)
         for result in work.results(self.chosen):
             listener(self.suite, result)
             if self.choice.fail_fast and not result.has_passed:

@@ -15,6 +15,7 @@ from typing import Any
 from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 from kpolicy.offline.limits import OBJECTS_MAX
 from kpolicy.offline.policy_tests import coverage, fixture_objects
+from kpolicy.offline.policy_tests.cross_checks import CrossChecks
 from kpolicy.offline.policy_tests.document_model import Step, Test, nanoseconds
 from kpolicy.offline.policy_tests.expectations import asserts, compare
 from kpolicy.offline.policy_tests.fixture_objects import patched
@@ -36,7 +37,7 @@ from kpolicy.offline.snapshots.pod_lookup import (
 from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.assembly.rule_places import rule_parts
-from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.compile import Examined, examine
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path, find
 
@@ -48,6 +49,7 @@ class _Compiled:
     program: Program | None
     rules: dict[str, RuleNames]
     diagnostics: tuple[Diagnostic, ...]
+    examined: Examined
     tally: coverage.Tally = field(default_factory=coverage.Tally)
 
 
@@ -59,15 +61,24 @@ class _Subject:
     profile: str
     rules: RuleNames
     tally: coverage.Tally
+    cross_checks: CrossChecks | None
 
 
 class SuiteRun:
     """One suite. `results` yields tests as they end; then `result` sums up."""
 
-    def __init__(self, suite: Suite, inputs: Inputs, params: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        inputs: Inputs,
+        params: Mapping[str, Any],
+        *,
+        is_cross_checked: bool = False,
+    ) -> None:
         self._suite = suite
         self._inputs = inputs
         self._params = dict(params)
+        self._is_cross_checked = is_cross_checked
         self._compiled: dict[str, _Compiled] = {}
         self._results: list[TestResult] = []
 
@@ -108,11 +119,11 @@ class SuiteRun:
         values = {**self._suite.model.params, **self._params, **params}
         key = json.dumps(values, sort_keys=True, default=str)
         if key not in self._compiled:
-            compiled = compile_policy(
-                self._inputs.policies, params=values, library=self._inputs.others
-            )
+            examined = examine(self._inputs.policies, params=values, library=self._inputs.others)
+            compiled = examined.compiled()
             rules = rule_names(compiled.program) if compiled.program is not None else {}
-            self._compiled[key] = _Compiled(compiled.program, rules, compiled.diagnostics)
+            diagnostics = compiled.diagnostics
+            self._compiled[key] = _Compiled(compiled.program, rules, diagnostics, examined)
         return self._compiled[key]
 
     def _coverage(self) -> tuple[coverage.PolicyCoverage, ...]:
@@ -150,7 +161,8 @@ class SuiteRun:
             return (profile,)
         rules = compiled.rules[profile]
         unknown = tuple(unknown_names(suite, index, test, rules))
-        return unknown or _Subject(compiled.program, profile, rules, compiled.tally)
+        checks = CrossChecks(compiled.examined, profile) if self._is_cross_checked else None
+        return unknown or _Subject(compiled.program, profile, rules, compiled.tally, checks)
 
     def _profile(self, path: Path, test: Test, known: Sequence[str]) -> str | Diagnostic:
         at: Path = (*path, "profile") if test.profile is not None else ("profile",)
@@ -259,7 +271,9 @@ class _Steps:
         for number, (at, step) in enumerate(steps_of(test), start=1):
             here = (*path, *at)
             pod = self._pod(here, step, number)
-            observed = pod if isinstance(pod, Diagnostic) else self.cluster.observe(pod)
+            observed = (
+                pod if isinstance(pod, Diagnostic) else self.cluster.observe(pod, self._cross_check)
+            )
             if isinstance(observed, Unobserved):
                 where = (*here, "pod" if step.pod is not None else "podFrom")
                 observed = self.suite.remark("KP113", observed.message, where, hint=observed.hint)
@@ -272,7 +286,21 @@ class _Steps:
                 mismatches += found
                 lines = explanation_text.text(observed.explained)
                 details += ["", *lines] if details else lines
-        return replace(result, mismatches=tuple(mismatches), details=tuple(details), pods=number)
+        checks = self.subject.cross_checks
+        place = self.suite.place((*path, "name"))
+        unknown = () if checks is None else checks.unknown.values()
+        mismatches += [replace(mismatch, place=place) for mismatch in unknown]
+        return replace(
+            result,
+            mismatches=tuple(mismatches),
+            details=tuple(details),
+            pods=number,
+            cross_checked=None if checks is None else checks.result(),
+        )
+
+    def _cross_check(self, pod: str, nodes: Sequence[str]) -> None:
+        if self.subject.cross_checks is not None:
+            self.subject.cross_checks.compare(self.cluster.engine, pod, nodes)
 
     def _placed(self, mismatch: Mismatch, here: Path, at: Path) -> Mismatch:
         """The mismatch with its place and, in a sequence, with the number of the pod."""

@@ -283,3 +283,30 @@ def test_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("sys.stdin", io.StringIO("1 + 1\n"))
     assert main(["eval", "-"]) == 0
     assert capsys.readouterr().out == "2 : int\n"
+
+
+def test_a_cross_check_says_whether_cel_python_gives_the_same(capsys: Capture) -> None:
+    assert main(["eval", "--cross-check", "1 + 2"]) == 0
+    assert capsys.readouterr().err == "cross-check: cel-python gives the same\n"
+    code, line, _ = asked(capsys, "--cross-check", "string(true)")
+    assert code == 0
+    assert line["crossCheck"]["difference"]["known"] == "text-of-bool"
+    assert line["crossCheck"]["difference"]["follows"] == "kpolicy"
+
+
+def test_an_unknown_difference_is_a_finding(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kpolicy.offline.decide.cel_python.KNOWN_DIFFERENCES", ())
+    code, line, _ = asked(capsys, "--cross-check", "string(true)")
+    assert (code, line["value"]) == (1, "true")
+    assert "known" not in line["crossCheck"]["difference"]
+    path = tmp_path / "batch.jsonl"
+    path.write_text('{"expr": "1 + 1"}\n{"expr": "string(true)"}\n')
+    assert main(["eval", "--batch", str(path), "--cross-check"]) == 1
+    agrees = [json.loads(answer)["crossCheck"]["agrees"] for answer in _lines_of(capsys)]
+    assert agrees == [True, False]
+
+
+def _lines_of(capsys: Capture) -> list[str]:
+    return capsys.readouterr().out.splitlines()

@@ -209,3 +209,22 @@ def _interrupted() -> None:
 def test_help_shows_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     assert "test" in capsys.readouterr().out
+
+
+def test_a_cross_check_compares_every_rule_with_cel_python(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = printed(capsys, "--run", "holds", "--cross-check")
+    assert code == 0
+    assert re.search(r"^cross-check  \d+ evaluations compared with cel-python, 0 known", out, re.M)
+    policy, rack = (folder / "policy.yaml").read_text(), "'rack' in pod.labels"
+    differing = policy.replace(rack, f"(string(true) == 'true' ? {rack} : !({rack}))")
+    (folder / "policy.yaml").write_text(differing)
+    code, out, _ = printed(capsys, "--run", "holds", "--cross-check", "-o", "json")
+    assert code == 0
+    known = json.loads(out)["crossCheck"]["known"][0]
+    assert "`string(true)`: kpolicy gives `'true'`, cel-python `'True'`" in known
+    monkeypatch.setattr("kpolicy.offline.decide.cel_python.KNOWN_DIFFERENCES", ())
+    code, out, _ = printed(capsys, "--run", "holds", "--cross-check")
+    assert code == 1
+    assert "cel-python: `'True'`" in out
