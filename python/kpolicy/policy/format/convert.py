@@ -1,40 +1,39 @@
-"""Legacy policies and kube-scheduler configurations as SchedulingPolicy text.
+"""Converts legacy policies and kube-scheduler configurations to the text of SchedulingPolicies.
 
-Owns what the text says and leaves out, and the proof that it decides the same: both are compiled,
-and their programs must agree in all but places. Assumes that reading such a document gives the tree
-of a SchedulingPolicy. Must not know what legacy names mean.
+Original and text are both compiled, and their programs must be equal except for places.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
+from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.compile import Compiled, compile_policy
+from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.document_kinds import Document, find_documents
 from kpolicy.policy.format.emit import emitted
 from kpolicy.policy.format.key_order import ordered
 from kpolicy.policy.models.builtins import BUILTINS, POSITIONS
 from kpolicy.policy.models.scheduling_policy import KIND, Extender, Preemption, in_largest_unit
-from kpolicy.policy.yaml.nodes import Node, find, items, plain
-from kpolicy.policy.yaml.source import Source, SourceText
+from kpolicy.policy.yaml.nodes import find, items, plain
+from kpolicy.policy.yaml.source import Source, named_sources
 
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
-# What was chosen, or left out, in reading the file.
-_TOLD: Final = ("KP102", "KP6")
+# Findings that become comments: what the conversion chose or left out.
+_CODES_IN_COMMENTS: Final = ("KP102", "KP6")
 _COMMENT_WIDTH: Final = 96
-_RULES: Final = ("predicates", "priorities")
+_SIDES: Final = ("predicates", "priorities")
 
 Comments = dict[tuple[str | int, ...], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """`text` decides as the sources do; None where they cannot be read, and diagnostics say why."""
+    """`text` decides as the sources do. It is None if they cannot be read; see the diagnostics."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -44,108 +43,97 @@ def convert_policy(
     sources: Sequence[Source | str] | Source | str, *, release: str = ""
 ) -> Converted:
     """Convert every policy of the sources; `release` pins the legacy release that is meant."""
-    listed = [sources] if isinstance(sources, (Source, str)) else list(sources)
-    named = [
-        one if isinstance(one, Source) else Source(f"policy-{index}.yaml", one)
-        for index, one in enumerate(listed, start=1)
-    ]
+    named = named_sources(sources)
     original = compile_policy(named, release=release)
     if original.program is None:
         return Converted(None, original.diagnostics)
     documents = find_documents(named, release).documents
-    already = tuple(_already(one) for one in documents if one.kind == KIND)
+    already = tuple(_already(document) for document in documents if document.kind == KIND)
     if already:
         return Converted(None, already)
-    written = [_Written(one, release, original.diagnostics) for one in documents]
-    text = _joined(written)
-    shorter = _joined([one.in_usual_order() for one in written])
-    if _agree(original, shorter):
-        text = shorter
-    assert _agree(original, text), "what is written is what was read"
+    written = [_written(document, release, original.diagnostics) for document in documents]
+    text = _joined([document.without_order() for document in written])
+    if not _decides_the_same(original.program, text):
+        text = _joined(written)
+        assert _decides_the_same(original.program, text), "the conversion decides as the original"
     return Converted(text, original.diagnostics)
 
 
 def _already(document: Document) -> Diagnostic:
     at = document.root.get("kind") or document.root
-    said = remark("KP605", "this is a SchedulingPolicy already", hint="`kpolicy fmt` lays it out")
-    return said.at(document.text.place(at.span))
+    message = "this is a SchedulingPolicy already"
+    finding = remark("KP605", message, hint="`kpolicy fmt` lays it out")
+    return finding.at(document.text.place(at.span))
 
 
-def _joined(written: Iterable[_Written]) -> str:
-    return "---\n".join(one.text() for one in written)
+def _joined(documents: Iterable[_Written]) -> str:
+    return "---\n".join(document.text() for document in documents)
 
 
-def _agree(original: Compiled, text: str) -> bool:
-    made = compile_policy(Source("converted.yaml", text)).program
-    assert original.program is not None
-    return made is not None and made.hash == original.program.hash
+def _decides_the_same(original: Program, text: str) -> bool:
+    program = compile_policy(Source("converted.yaml", text)).program
+    return program is not None and program.hash == original.hash
 
 
+@dataclass(frozen=True, slots=True)
 class _Written:
-    """One document as data, and the comments that go with it."""
+    """A document as plain data, with its comments by path."""
 
-    def __init__(self, document: Document, release: str, diagnostics: Sequence[Diagnostic]) -> None:
-        self._data: dict[str, Any] = plain(document.root)  # type: ignore[assignment]
-        self._comments: Comments = {}
-        spec = self._data["spec"]
-        converted_from = f"{document.kind}/{document.version}"
-        notes = dict(zip(_ANNOTATIONS, (converted_from, release), strict=True))
-        self._data["metadata"]["annotations"] = {key: one for key, one in notes.items() if one}
-        self._comment_on(document, converted_from, release, diagnostics)
-        for side in _RULES:
-            spec[side] = [_rule(rule, side) for rule in spec.get(side, ())]
-        if spec.get("preemption") and Preemption.model_validate(spec["preemption"]) == Preemption():
-            del spec["preemption"]
-        if not spec.get("evaluateAll"):
-            spec.pop("evaluateAll", None)
-        spec["extenders"] = list(map(_extender, spec.get("extenders") or ()))
-        kept = [key for key in ordered(("spec",), spec) if key in _RULES or spec[key]]
-        self._data["spec"] = {key: spec[key] for key in kept}
+    data: dict[str, Any]
+    comments: Comments
 
-    def in_usual_order(self) -> _Written:
-        """The same without `predicateOrder`, its predicates in the order that is then meant."""
-        other: _Written = object.__new__(_Written)
-        spec = {k: v for k, v in self._data["spec"].items() if k != "predicateOrder"}
-        other._data = {**self._data, "spec": spec}
-        other._comments = self._comments
-        ranks = [POSITIONS.get(one.get("builtin"), len(POSITIONS)) for one in spec["predicates"]]
-        return other if ranks == sorted(ranks) else self
+    def without_order(self) -> _Written:
+        """Without `predicateOrder`, if the predicates are in the order of kube-scheduler."""
+        spec = {key: value for key, value in self.data["spec"].items() if key != "predicateOrder"}
+        ranks = [POSITIONS.get(rule.get("builtin"), len(POSITIONS)) for rule in spec["predicates"]]
+        return replace(self, data={**self.data, "spec": spec}) if ranks == sorted(ranks) else self
 
     def text(self) -> str:
-        head = "".join(f"# {line}\n" for line in self._comments.get((), ()))
-        return head + emitted(self._data, self._comments)
+        head = "".join(f"# {line}\n" for line in self.comments.get((), ()))
+        return head + emitted(self.data, self.comments)
 
-    def _comment_on(
-        self, document: Document, converted_from: str, release: str, said: Sequence[Diagnostic]
-    ) -> None:
-        read_as = f", read as release {release} did" if release else ""
-        origin = f"{document.text.name} ({converted_from}{read_as})"
-        self._say((), f"Converted by `kpolicy convert` from {origin}.")
-        places = dict(_rule_places(document))
-        for one in said:
-            if not one.code.startswith(_TOLD) or one.place is None:
-                continue
-            path = next((at for at, place in places.items() if _holds(place, one.place)), ())
-            hint = f" ({one.hint})" if one.hint and not path else ""
-            self._say(path, f"{one.code}: {one.message}{hint}")
 
-    def _say(self, path: tuple[str | int, ...], text: str) -> None:
-        self._comments.setdefault(path, []).extend(
-            textwrap.wrap(text, _COMMENT_WIDTH, break_on_hyphens=False)
-        )
+def _written(document: Document, release: str, diagnostics: Sequence[Diagnostic]) -> _Written:
+    data: dict[str, Any] = plain(document.root)  # type: ignore[assignment]
+    spec = data["spec"]
+    converted_from = f"{document.kind}/{document.version}"
+    notes = zip(_ANNOTATIONS, (converted_from, release), strict=True)
+    data["metadata"]["annotations"] = {key: note for key, note in notes if note}
+    for side in _SIDES:
+        spec[side] = [_rule(rule, side) for rule in spec.get(side, ())]
+    if spec.get("preemption") and Preemption.model_validate(spec["preemption"]) == Preemption():
+        del spec["preemption"]
+    spec["extenders"] = list(map(_extender, spec.get("extenders") or ()))
+    kept = (key for key in ordered(("spec",), spec) if key in _SIDES or spec[key])
+    data["spec"] = {key: spec[key] for key in kept}
+    read_as = f", read as release {release} did" if release else ""
+    origin = f"{document.text.name} ({converted_from}{read_as})"
+    return _Written(data, _comments(document, origin, diagnostics))
+
+
+def _comments(document: Document, origin: str, diagnostics: Sequence[Diagnostic]) -> Comments:
+    comments: Comments = {(): _wrapped(f"Converted by `kpolicy convert` from {origin}.")}
+    places = dict(_rule_places(document))
+    for finding in diagnostics:
+        if finding.place is None or not finding.code.startswith(_CODES_IN_COMMENTS):
+            continue
+        path = next((at for at, place in places.items() if _holds(place, finding.place)), ())
+        hint = f" ({finding.hint})" if finding.hint and not path else ""
+        comments.setdefault(path, []).extend(_wrapped(f"{finding.code}: {finding.message}{hint}"))
+    return comments
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _COMMENT_WIDTH, break_on_hyphens=False)
 
 
 def _rule_places(document: Document) -> Iterable[tuple[tuple[str | int, ...], Place]]:
-    """Rules that stand in the file; those it implies have the place of its first key."""
+    """The places of rules in the file, without the implied ones: these stand at its first key."""
     head = document.root.entries[0].key.span
-    for side in _RULES:
+    for side in _SIDES:
         for index, node in enumerate(items(find(document.root, ("spec", side)))):
             if node.span.start > head.start or node.span.end > head.end:
-                yield ("spec", side, index), _place(document.text, node)
-
-
-def _place(text: SourceText, node: Node) -> Place:
-    return text.place(node.span)
+                yield ("spec", side, index), document.text.place(node.span)
 
 
 def _holds(outer: Place, inner: Place) -> bool:
@@ -154,16 +142,14 @@ def _holds(outer: Place, inner: Place) -> bool:
 
 
 def _rule(rule: dict[str, Any], side: str) -> dict[str, Any]:
-    """The rule with its keys in order and without arguments that say what is meant anyway."""
+    """The rule with its keys in order, without arguments that equal the defaults."""
     builtin = BUILTINS.get(rule.get("builtin", ""))
-    rule = dict(rule)
     if builtin is not None and "args" in rule:
         model = builtin.args.model_validate(rule["args"])
         args = model.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
-        rule["args"] = {key: args[key] for key in rule["args"] if key in args}
-        if not rule["args"]:
-            del rule["args"]
-    return {key: rule[key] for key in ordered(("spec", side, "*"), rule)}
+        rule = {**rule, "args": {key: args[key] for key in rule["args"] if key in args}}
+    keys = ordered(("spec", side, "*"), rule)
+    return {key: rule[key] for key in keys if builtin is None or key != "args" or rule[key]}
 
 
 def _extender(written: dict[str, Any]) -> dict[str, Any]:

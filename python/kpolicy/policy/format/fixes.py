@@ -1,8 +1,7 @@
-"""Mending what can be mended: the edits of findings, carried out on texts.
+"""Applies the fixes of findings to texts (`kpolicy lint --fix`).
 
-Owns which edits go together, and that nothing else changes: a policy that compiled before means the
-same afterwards, and one that did not has fewer findings. Assumes diagnostics of exactly these
-texts. Must not know files, nor what a finding is about.
+A policy that compiled keeps its meaning, and one that did not gets fewer errors. Otherwise the fix
+is not applied.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from kpolicy.diagnostics import Diagnostic, Edit, has_errors
 from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
 
-# A fix may uncover another; more rounds than this is a circle.
+# A fix may uncover another finding; more rounds than this mean that fixes undo each other.
 ROUNDS_MAX: Final = 10
+_SYNTAX_CODES: Final = ("KP101", "KP105", "KP110")
 
 Compile = Callable[[Sequence[Source]], Compiled]
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The sources as they are now, what was mended, and what is left."""
+    """The sources after the fixes, the findings that were fixed, and the result of compiling."""
 
     sources: tuple[Source, ...]
     mended: tuple[Diagnostic, ...]
@@ -37,83 +37,84 @@ def fixed(
     is_unsafe: bool = False,
     is_chosen: Callable[[str], bool] = lambda _: True,
 ) -> Fixed:
-    """Carries out the fixes of chosen findings, over and over until none is left."""
+    """Applies the fixes of chosen findings, again and again until none is left."""
     now, compiled = tuple(sources), compile_sources(sources)
     mended: list[Diagnostic] = []
     refused: set[tuple[str, str]] = set()
     for _ in range(ROUNDS_MAX):
         wanted = [
-            one
-            for one in compiled.diagnostics
-            if one.fix is not None
-            and (one.fix.is_safe or is_unsafe)
-            and is_chosen(one.code)
-            and (one.code, one.message) not in refused
+            finding
+            for finding in compiled.diagnostics
+            if finding.fix is not None
+            and (finding.fix.is_safe or is_unsafe)
+            and is_chosen(finding.code)
+            and (finding.code, finding.message) not in refused
         ]
-        taken, after = _carried_out(now, wanted)
-        if not taken:
+        applied, after = _applied(now, wanted)
+        if not applied:
             break
-        then = compile_sources(after)
-        if _is_better(compiled, then, len(taken)):
-            now, compiled = after, then
-            mended += taken
-            continue
-        # One of them does harm: each by itself, from the first.
-        kept = _one_by_one(now, compiled, taken, compile_sources)
-        refused |= {(one.code, one.message) for one in taken if one not in kept[1]}
-        now, compiled = kept[0], kept[2]
-        mended += kept[1]
+        result = compile_sources(after)
+        if not _is_better(compiled, result, len(applied)):
+            # One of the fixes does harm: apply the first good one, and try the others again.
+            kept, after, result = _first_good(now, compiled, applied, compile_sources)
+            refused |= {(f.code, f.message) for f in applied if f not in kept}
+            applied = kept
+        now, compiled = after, result
+        mended += applied
     return Fixed(now, tuple(mended), compiled)
 
 
-def _one_by_one(
+def _first_good(
     sources: tuple[Source, ...],
     compiled: Compiled,
-    taken: Sequence[Diagnostic],
+    findings: Sequence[Diagnostic],
     compile_sources: Compile,
-) -> tuple[tuple[Source, ...], list[Diagnostic], Compiled]:
-    """The first that does no harm; the others come again in the next round, at their new places."""
-    for one in taken:
-        _, after = _carried_out(sources, [one])
-        then = compile_sources(after)
-        if _is_better(compiled, then, 1):
-            return after, [one], then
-    return sources, [], compiled
+) -> tuple[list[Diagnostic], tuple[Source, ...], Compiled]:
+    """The first fix that does no harm, applied by itself."""
+    for finding in findings:
+        _, after = _applied(sources, [finding])
+        result = compile_sources(after)
+        if _is_better(compiled, result, 1):
+            return [finding], after, result
+    return [], sources, compiled
 
 
 def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
-    """Same meaning where there was one; otherwise no new errors."""
+    """The same program if there was one; otherwise no more errors than before."""
     if before.program is not None:
         return after.program is not None and after.program.hash == before.program.hash
-    lost = _errors(before) - _errors(after)
-    # What was hidden behind an error that is mended may show; never more than was mended.
-    return has_errors(before.diagnostics) and lost > -count and _unread(after) <= _unread(before)
+    fewer = _errors(before) - _errors(after)
+    # A fixed error may have hidden others; each fix uncovers one at most.
+    return (
+        has_errors(before.diagnostics)
+        and fewer > -count
+        and _syntax_errors(after) <= _syntax_errors(before)
+    )
 
 
 def _errors(compiled: Compiled) -> int:
-    return sum(1 for one in compiled.diagnostics if has_errors((one,)))
+    return sum(finding.is_error for finding in compiled.diagnostics)
 
 
-def _unread(compiled: Compiled) -> int:
-    """Errors of syntax: edits never make any."""
-    return sum(one.code in ("KP101", "KP105", "KP110") for one in compiled.diagnostics)
+def _syntax_errors(compiled: Compiled) -> int:
+    return sum(finding.code in _SYNTAX_CODES for finding in compiled.diagnostics)
 
 
-def _carried_out(
-    sources: Sequence[Source], diagnostics: Sequence[Diagnostic]
+def _applied(
+    sources: Sequence[Source], findings: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], tuple[Source, ...]]:
-    """Those whose edits do not meet others', and the sources with them."""
+    """The findings whose edits do not overlap with earlier ones, and the edited sources."""
     edits: dict[str, list[Edit]] = {source.name: [] for source in sources if _is_text(source)}
-    taken: list[Diagnostic] = []
-    for one in diagnostics:
-        file = one.place.file if one.place is not None else ""
-        if one.fix is None or file not in edits:
+    applied: list[Diagnostic] = []
+    for finding in findings:
+        file = finding.place.file if finding.place is not None else ""
+        if finding.fix is None or file not in edits:
             continue
-        if any(_meet(new, old) for new in one.fix.edits for old in edits[file]):
+        if any(_meet(new, old) for new in finding.fix.edits for old in edits[file]):
             continue
-        edits[file] += one.fix.edits
-        taken.append(one)
-    return taken, tuple(_edited(source, edits) for source in sources)
+        edits[file] += finding.fix.edits
+        applied.append(finding)
+    return applied, tuple(_edited(source, edits) for source in sources)
 
 
 def _meet(a: Edit, b: Edit) -> bool:
@@ -135,6 +136,6 @@ def _edited(source: Source, edits: Mapping[str, Sequence[Edit]]) -> Source:
     if not own:
         return source
     text = source.text if isinstance(source.text, str) else source.text.decode("utf-8")
-    for edit in sorted(own, key=lambda one: one.span.start, reverse=True):
+    for edit in sorted(own, key=lambda edit: edit.span.start, reverse=True):
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
     return replace(source, text=text if isinstance(source.text, str) else text.encode("utf-8"))
