@@ -176,14 +176,15 @@ def _program(
     tie_break = _tie_break(policies, findings)
     nodes = sum(_expression_nodes(profile.entry) for profile in assembled)
     if nodes > PROGRAM_NODES_MAX:
-        finding = policies[0].remark(
-            "KP112",
-            f"the expressions of all profiles have {nodes:,} nodes, at most "
-            f"{PROGRAM_NODES_MAX:,} are allowed",
-            ("spec", "profiles"),
-            hint="each profile has all its rules: fewer profiles, or smaller rules",
+        findings.append(
+            policies[0].remark(
+                "KP112",
+                f"the expressions of all profiles have {nodes:,} nodes, at most "
+                f"{PROGRAM_NODES_MAX:,} are allowed",
+                ("spec", "profiles"),
+                hint="each profile has all its rules: fewer profiles, or smaller rules",
+            )
         )
-        findings.append(finding)
     if not assembled or nodes > PROGRAM_NODES_MAX:
         return None
     limits = [policy.model.spec.limits for policy in everyone]
@@ -206,8 +207,11 @@ def _tie_break(policies: Sequence[Policy], findings: list[Diagnostic]) -> str:
     for policy in policies:
         wanted = policy.model.spec.tie_break
         if wanted is not None and chosen is not None and wanted != chosen[0]:
-            message = f"`{chosen[1]}` breaks ties by `{chosen[0]}`"
-            findings.append(policy.remark("KP116", message, ("spec", "tieBreak")))
+            findings.append(
+                policy.remark(
+                    "KP116", f"`{chosen[1]}` breaks ties by `{chosen[0]}`", ("spec", "tieBreak")
+                )
+            )
         elif wanted is not None:
             chosen = wanted, policy.name
     return chosen[0] if chosen else "random"

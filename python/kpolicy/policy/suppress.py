@@ -57,9 +57,13 @@ def without_suppressed(
         if unused not in used and unused.code not in not_looked_for:
             message = f"nothing on this line is {unused.code}"
             fix = Fix((Edit(unused.rest, ""),))
-            hint = "remove it from the comment"
             kept.append(
-                placed(unused.text, remark("KP190", message, unused.span, hint=hint, fix=fix))
+                placed(
+                    unused.text,
+                    remark(
+                        "KP190", message, unused.span, hint="remove it from the comment", fix=fix
+                    ),
+                )
             )
     return kept
 

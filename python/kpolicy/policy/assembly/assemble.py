@@ -141,8 +141,13 @@ def _percentage(served: Sequence[Served], findings: list[Diagnostic]) -> int:
             path = ("spec", "percentageOfNodesToScore")
             wanted = spec.percentage_of_nodes_to_score
         if wanted is not None and chosen not in (None, wanted):
-            message = f"another policy of this profile asks for {chosen} % of the nodes"
-            findings.append(policy.effective.policy.remark("KP116", message, path))
+            findings.append(
+                policy.effective.policy.remark(
+                    "KP116",
+                    f"another policy of this profile asks for {chosen} % of the nodes",
+                    path,
+                )
+            )
         chosen = wanted if chosen is None else chosen
     return NODES_TO_SCORE_DEFAULT if chosen is None else chosen
 
@@ -159,8 +164,13 @@ def _preemption(
     _, first, wanted = settings[0]
     for _, policy, other in settings:
         if policy.name != first.name and other != wanted:
-            message = f"`{first.name}` sets preemption of this profile otherwise"
-            findings.append(policy.remark("KP116", message, ("spec", "preemption")))
+            findings.append(
+                policy.remark(
+                    "KP116",
+                    f"`{first.name}` sets preemption of this profile otherwise",
+                    ("spec", "preemption"),
+                )
+            )
     return settings[0]
 
 

@@ -70,11 +70,7 @@ class Entries:
         }
 
     def preemption(self, heir: str, policy: Policy, preemption: Preemption) -> dict[str, Any]:
-        entry: dict[str, Any] = {
-            "policy": preemption.policy,
-            "minCandidateNodesPercentage": preemption.min_candidate_nodes_percentage,
-            "minCandidateNodesAbsolute": preemption.min_candidate_nodes_absolute,
-        }
+        entry: dict[str, Any] = preemption.model_dump(by_alias=True, exclude_none=True)
         if preemption.victims is not None:
             path = ("spec", "preemption", "victims", "expression")
             entry["victims"] = {
@@ -82,8 +78,6 @@ class Entries:
                 "expression": self._expressions.of(heir, policy.name).ir(path),
                 "place": cited(policy.place(path)),
             }
-        if preemption.order is not None:
-            entry["order"] = list(preemption.order)
         return entry
 
     def _of(self, applied: AppliedRule) -> Expressions:
@@ -139,11 +133,7 @@ def cited(place: Place) -> str:
 def normalization(normalize: Normalize | None) -> dict[str, Any]:
     if normalize is None:
         return {"method": "none"}
-    written: dict[str, Any] = {"method": normalize.method}
-    if normalize.from_ is not None:
-        written["from"] = list(normalize.from_)
-    if normalize.to is not None:
-        written["to"] = list(normalize.to)
+    written = normalize.model_dump(by_alias=True, exclude_none=True)
     if normalize.points is not None:
         written["points"] = [[point.x, point.y] for point in normalize.points]
     return written

@@ -124,8 +124,14 @@ class Expressions:
         paths = [(*at, index, "expression") for index in range(len(conditions))]
         if compiled.ir is None and all(self.ir(path) is not None for path in paths):
             first = compiled.diagnostics[0]
-            message = f"as one expression, which others of this profile need: {first.message}"
-            self.diagnostics.append(self._policy.remark(first.code, message, at, hint=first.hint))
+            self.diagnostics.append(
+                self._policy.remark(
+                    first.code,
+                    f"as one expression, which others of this profile need: {first.message}",
+                    at,
+                    hint=first.hint,
+                )
+            )
         return compiled.ir
 
     def _compiled_in(

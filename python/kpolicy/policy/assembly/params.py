@@ -87,8 +87,14 @@ def held_texts(
         if found is None and not reference.optional:
             message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"
             path = ("spec", "paramsFrom", index, "configMap", "name")
-            hint = "give its manifest beside the policy, or write `optional: true`"
-            findings.append(policy.remark("KP123", message, path, hint=hint))
+            findings.append(
+                policy.remark(
+                    "KP123",
+                    message,
+                    path,
+                    hint="give its manifest beside the policy, or write `optional: true`",
+                )
+            )
         if found is None:
             continue
         for key, value in _entries(found):
@@ -172,8 +178,11 @@ class ParamValues:
         declared = {name for policy in policies for name in policy.model.spec.params}
         for name in self._overrides:
             if name not in declared:
-                hint = did_you_mean(name, declared)
-                yield remark("KP124", f"no policy declares the param `{name}`", hint=hint)
+                yield remark(
+                    "KP124",
+                    f"no policy declares the param `{name}`",
+                    hint=did_you_mean(name, declared),
+                )
 
     def _value(
         self,
@@ -187,16 +196,23 @@ class ParamValues:
         path: Path = ("spec", "params", name)
         kind = parse_param_type(param.type)
         if kind is None:
-            message = f"`{param.type}` is not a type of params"
-            hint = did_you_mean(param.type, _SIMPLE) or "for example `map(string, list(int))`"
-            findings.append(policy.remark("KP103", message, (*path, "type"), hint=hint))
+            findings.append(
+                policy.remark(
+                    "KP103",
+                    f"`{param.type}` is not a type of params",
+                    (*path, "type"),
+                    hint=did_you_mean(param.type, _SIMPLE)
+                    or "for example `map(string, list(int))`",
+                )
+            )
             return None
         for owner, declaration in declarations:
             other = parse_param_type(declaration.type)
             if other is not None and other.cel != kind.cel:
                 has_type = f"`{name}` is {_article(declaration.type)} in `{owner.name}`"
-                message = f"{has_type}, whose rules use it"
-                findings.append(policy.remark("KP113", message, (*path, "type")))
+                findings.append(
+                    policy.remark("KP113", f"{has_type}, whose rules use it", (*path, "type"))
+                )
                 break
         subject, at, held_at = f"`{name}`", path, None
         if name in self._overrides:

@@ -42,15 +42,21 @@ def _release(text: str) -> tuple[int, ...]:
 def _version(policy: Policy) -> Iterator[Diagnostic]:
     wanted = policy.model.spec.min_engine
     if wanted is not None and _release(wanted) > _release(VERSION):
-        message = f"made for kpolicy {wanted} and later; this is {VERSION}"
-        yield policy.remark("KP118", message, ("spec", "minEngine"))
+        yield policy.remark(
+            "KP118",
+            f"made for kpolicy {wanted} and later; this is {VERSION}",
+            ("spec", "minEngine"),
+        )
 
 
 def _profiles(policies: Sequence[Policy], resolution: Resolution) -> Iterator[Diagnostic]:
     if policies and not resolution.profiles:
-        message = "no policy has a profile, so no pod would be served"
-        hint = "`spec: {profiles: [{schedulerName: kpolicy}]}`"
-        yield policies[0].remark("KP117", message, ("metadata", "name"), hint=hint)
+        yield policies[0].remark(
+            "KP117",
+            "no policy has a profile, so no pod would be served",
+            ("metadata", "name"),
+            hint="`spec: {profiles: [{schedulerName: kpolicy}]}`",
+        )
 
 
 def _weights(scheduler_name: str, served: Sequence[Served]) -> Iterator[Diagnostic]:
@@ -80,12 +86,16 @@ def _messages(policy: Policy) -> Iterator[Diagnostic]:
     for index, rule in enumerate(policy.model.spec.predicates):
         path = ("spec", "predicates", index)
         if rule.message is not None and len(rule.message.strip().splitlines()) > 1:
-            hint = "it is shown as one line"
-            yield policy.remark("KP332", "a message is one line", (*path, "message"), hint=hint)
+            yield policy.remark(
+                "KP332", "a message is one line", (*path, "message"), hint="it is shown as one line"
+            )
         if rule.reason is not None and not _CAMEL_CASE.match(rule.reason):
-            message = f"the reason `{rule.reason}` is not in CamelCase"
-            hint = f"write `{camel_case(rule.reason)}`"
-            yield policy.remark("KP332", message, (*path, "reason"), hint=hint)
+            yield policy.remark(
+                "KP332",
+                f"the reason `{rule.reason}` is not in CamelCase",
+                (*path, "reason"),
+                hint=f"write `{camel_case(rule.reason)}`",
+            )
 
 
 def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
@@ -97,8 +107,12 @@ def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
     for index, variable in enumerate(policy.model.spec.variables):
         if variable.name not in used:
             path = ("spec", "variables", index, "name")
-            message = f"nothing uses the variable `{variable.name}`"
-            yield policy.remark("KP121", message, path, severity=Severity.WARNING)
+            yield policy.remark(
+                "KP121",
+                f"nothing uses the variable `{variable.name}`",
+                path,
+                severity=Severity.WARNING,
+            )
 
 
 def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
@@ -120,8 +134,9 @@ def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
             for number, resource in enumerate(extender.managed_resources):
                 at = (*path, "managedResources", number, "name")
                 if not _is_extended(resource.name):
-                    message = f"`{resource.name}` is not the name of an extended resource"
-                    yield policy.remark("KP113", message, at)
+                    yield policy.remark(
+                        "KP113", f"`{resource.name}` is not the name of an extended resource", at
+                    )
                 if resource.name in managed:
                     yield policy.remark("KP104", f"two extenders manage `{resource.name}`", at)
                 managed.add(resource.name)

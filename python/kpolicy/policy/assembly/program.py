@@ -60,8 +60,8 @@ def _meant(extender: Extender) -> dict[str, Any]:
 
 
 def _costs(limits: Limits) -> dict[str, int]:
-    written = {"costPerNode": limits.cost_per_node, "costPerCycle": limits.cost_per_cycle}
-    return {name: units for name, units in written.items() if units is not None}
+    fields = {"cost_per_node", "cost_per_cycle"}
+    return limits.model_dump(by_alias=True, exclude_none=True, include=fields)
 
 
 def encode(
@@ -79,10 +79,10 @@ def encode(
         "tieBreak": tie_break,
         "profiles": list(profiles),
     }
-    costs = [_costs(one) for one in limits]
+    costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
-    asked = [[_meant(one) for one in of_profile] for of_profile in extenders]
+    asked = [list(map(_meant, of_profile)) for of_profile in extenders]
     meaning = canonical([_without_places(document), asked])
     document["hash"] = f"sha256:{sha256(meaning).hexdigest()}"
     shells = tuple(

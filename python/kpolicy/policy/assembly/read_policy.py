@@ -75,17 +75,19 @@ class Policy:
         severity: Severity | None = None,
     ) -> Diagnostic:
         """A finding about the value at `path`, shown there or at `span`."""
-        finding = remark(
-            code,
-            message,
-            span or self.span(path),
-            hint=hint,
-            field=dotted(path),
-            notes=notes,
-            severity=severity,
-            fix=fix,
+        return placed(
+            self.text,
+            remark(
+                code,
+                message,
+                span or self.span(path),
+                hint=hint,
+                field=dotted(path),
+                notes=notes,
+                severity=severity,
+                fix=fix,
+            ),
         )
-        return placed(self.text, finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,12 @@ def _rules(
 def _form_problems(policy: Policy, path: Path, rule: Predicate | Priority) -> Iterator[Diagnostic]:
     kind = _kind(rule)
     if rule.builtin is not None and rule.expression is not None:
-        message = f"a {kind} has `builtin` or `expression`, not both"
-        yield policy.remark("KP107", message, (*path, "expression"), hint="make it two rules")
+        yield policy.remark(
+            "KP107",
+            f"a {kind} has `builtin` or `expression`, not both",
+            (*path, "expression"),
+            hint="make it two rules",
+        )
     elif rule.builtin is None and rule.expression is None:
         # A key that was left out may be the missing one, and has a finding of its own.
         if policy.lost(path):
@@ -199,12 +205,17 @@ def _form_problems(policy: Policy, path: Path, rule: Predicate | Priority) -> It
         span = first_character(node.span) if node else Span(0, 0)
         if isinstance(node, Mapping) and node.entries:
             span = node.entries[0].key.span
-        message = f"this {kind} has neither `builtin` nor `expression`"
-        yield policy.remark("KP107", message, path, span=span)
+        yield policy.remark(
+            "KP107", f"this {kind} has neither `builtin` nor `expression`", path, span=span
+        )
     elif rule.expression is not None and rule.name is None:
         key = key_at(policy.tree, (*path, "expression"))
-        message = f"a {kind} with an expression needs a `name`"
-        yield policy.remark("KP114", message, path, span=key.span if key else None)
+        yield policy.remark(
+            "KP114",
+            f"a {kind} with an expression needs a `name`",
+            path,
+            span=key.span if key else None,
+        )
     elif rule.builtin is not None:
         yield from _unfit_builtin(policy, path, rule.builtin, kind)
 
@@ -225,8 +236,9 @@ def _unfit_builtin(policy: Policy, path: Path, name: str, kind: str) -> Iterator
         if name == PREEMPTION:
             hint, fix = Hint("preemption is set by `spec.preemption`"), None
         elif today in fit and isinstance(written, Scalar):
-            hint = Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
-            fix = fix_of(written, hint)
+            fix = fix_of(
+                written, Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
+            )
         yield policy.remark(
             "KP103",
             f"there is no built-in {kind} `{name}`",
@@ -236,8 +248,9 @@ def _unfit_builtin(policy: Policy, path: Path, name: str, kind: str) -> Iterator
         )
     elif name not in fit:
         does, other = ("scores", "priorities") if is_filter else ("filters", "predicates")
-        message = f"the built-in `{name}` only {does}"
-        yield policy.remark("KP103", message, at, hint=f"list it under `{other}`")
+        yield policy.remark(
+            "KP103", f"the built-in `{name}` only {does}", at, hint=f"list it under `{other}`"
+        )
 
 
 def _successor(name: str, *, is_filter: bool) -> str:
@@ -252,10 +265,14 @@ def _duplicate(policy: Policy, name: str, first: Path, path: Path) -> Diagnostic
         return (*rule, "name" if has_name else "builtin")
 
     at = name_path(path)
-    hint = "" if at[-1] == "name" else "give one of them a `name`"
     note = Note("first here", span=policy.span(name_path(first)))
-    message = f"two {path[1]} are called `{name}`"
-    return policy.remark("KP104", message, at, hint=hint, notes=(note,))
+    return policy.remark(
+        "KP104",
+        f"two {path[1]} are called `{name}`",
+        at,
+        hint="" if at[-1] == "name" else "give one of them a `name`",
+        notes=(note,),
+    )
 
 
 def _args(
@@ -317,9 +334,14 @@ def _implicit(
     for index, name in enumerate(policy.model.spec.implicit):
         path = ("spec", "implicit", index)
         if name not in filters:
-            message = f"there is no built-in predicate `{name}`"
-            hint = did_you_mean(name, filters)
-            findings.append(policy.remark("KP103", message, path, hint=hint))
+            findings.append(
+                policy.remark(
+                    "KP103",
+                    f"there is no built-in predicate `{name}`",
+                    path,
+                    hint=did_you_mean(name, filters),
+                )
+            )
         elif name not in listed:
             rule = Predicate.model_validate({"builtin": name})
             node = _with_shared(policy, BUILTINS[name], mapping(policy.span(path)))

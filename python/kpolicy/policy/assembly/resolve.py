@@ -92,18 +92,23 @@ def _lineage(
         if parent is None:
             # Reported once, for the document that names it.
             if len(line) == 1:
-                hint = did_you_mean(name, set(known) - {policy.name})
-                message = f"there is no policy `{name}` to extend"
-                findings.append(policy.remark("KP120", message, at, hint=hint))
+                findings.append(
+                    policy.remark(
+                        "KP120",
+                        f"there is no policy `{name}` to extend",
+                        at,
+                        hint=did_you_mean(name, set(known) - {policy.name}),
+                    )
+                )
             break
         if parent in line:
             circle = " → ".join(f"`{policy.name}`" for policy in (*line, parent))
-            message = f"`extends` runs in a circle: {circle}"
-            findings.append(policy.remark("KP120", message, at))
+            findings.append(policy.remark("KP120", f"`extends` runs in a circle: {circle}", at))
             return (policy,)
         if len(line) > EXTENDS_DEPTH_MAX:
-            message = f"`extends` is more than {EXTENDS_DEPTH_MAX} deep"
-            findings.append(policy.remark("KP120", message, at))
+            findings.append(
+                policy.remark("KP120", f"`extends` is more than {EXTENDS_DEPTH_MAX} deep", at)
+            )
             break
         line.append(parent)
     return tuple(line)
@@ -156,8 +161,11 @@ def resolve(effectives: Iterable[Effective]) -> Resolution:
             name = profile.scheduler_name
             if name in seen:
                 note = Note("first here", span=each.policy.span(seen[name]))
-                message = f"two profiles of this policy serve `{name}`"
-                findings.append(each.policy.remark("KP104", message, at, notes=(note,)))
+                findings.append(
+                    each.policy.remark(
+                        "KP104", f"two profiles of this policy serve `{name}`", at, notes=(note,)
+                    )
+                )
                 continue
             seen[name] = at
             profiles.setdefault(name, []).append(_served(each, profile, path, findings))
@@ -182,9 +190,14 @@ def _served(each: Effective, profile: Profile, path: Path, findings: list[Diagno
         for index, name in enumerate(wanted):
             if name not in known:
                 at = (*path, "overrides", side, index, "name")
-                message = f"no rule of `{side}` is called `{name}`"
-                hint = did_you_mean(name, known)
-                findings.append(each.policy.remark("KP122", message, at, hint=hint))
+                findings.append(
+                    each.policy.remark(
+                        "KP122",
+                        f"no rule of `{side}` is called `{name}`",
+                        at,
+                        hint=did_you_mean(name, known),
+                    )
+                )
     removed = {override.name for override in overrides.predicates if not override.enabled}
     weights = {
         override.name: (override.weight or 0) if override.enabled else 0

@@ -1,16 +1,15 @@
-"""Where the rules of a program, and the parts of their expressions, stand in the files.
+"""The places in files of the rules of a program, and of the decisions inside their expressions.
 
-Owns finding them again by what the program cites, and which parts of an expression are decisions:
-the operands of `&&` and `||`, the conditions of `?:`, and what a predicate or a condition gives.
-Assumes a program compiled of the same sources. Must not know what the parts gave.
+Decisions are the operands of `&&` and `||`, the conditions of `?:`, and the result of a predicate
+or match condition. The program must be compiled from the same sources.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
 from kpolicy.policy.assembly.entries import cited
@@ -56,53 +55,46 @@ class RuleParts:
     conditions: tuple[ExpressionParts, ...]
 
 
-@dataclass(slots=True)
-class _Found:
-    """The rules of the sources by what a program says of them."""
+class _Written:
+    """The rules of the sources, found by what a program cites."""
 
-    by_place: dict[str, tuple[Policy, Path]] = field(default_factory=dict)
-    by_name: dict[tuple[str, str, str], tuple[Policy, Path]] = field(default_factory=dict)
-    policies: dict[str, Policy] = field(default_factory=dict)
+    def __init__(self, policies: Iterable[Policy]) -> None:
+        self.by_place: dict[str, tuple[Policy, Path]] = {}
+        self.by_name: dict[tuple[str, str, str], tuple[Policy, Path]] = {}
+        self.policies: dict[str, Policy] = {}
+        for policy in policies:
+            self.policies.setdefault(policy.name, policy)
+            spec = policy.model.spec
+            for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
+                for index, rule in enumerate(rules):
+                    path: Path = ("spec", side, index)
+                    name = rule.name or rule.builtin or ""
+                    self.by_name.setdefault((policy.name, side, name), (policy, path))
+                    if rule.expression is not None:
+                        at = cited(policy.place((*path, "expression")))
+                        self.by_place.setdefault(at, (policy, path))
+
+    def rule(
+        self, entry: dict[str, Any], side: str, names: Sequence[str]
+    ) -> tuple[Policy, Path] | None:
+        if "place" in entry:
+            return self.by_place.get(entry["place"])
+        if "policy" in entry:
+            return self.by_name.get((names[entry["policy"]], side, entry["name"]))
+        return None
 
 
 def rule_parts(sources: Sequence[Source], program: Program) -> list[RuleParts]:
     """Every rule of the program that is written in `sources` and has an expression."""
-    found = _index(read_policies(find_documents(sources).documents).policies)
+    written = _Written(read_policies(find_documents(sources).documents).policies)
     document = json.loads(program.bytes)
-    listed: list[RuleParts] = []
-    for profile in document["profiles"]:
-        for side, written in _SIDES.items():
-            for entry in profile[side]:
-                known = _rule(entry, written, found, document["policies"])
-                if known is not None:
-                    listed.append(_parts(profile["schedulerName"], entry, side, known, found))
-    return listed
-
-
-def _index(policies: Iterable[Policy]) -> _Found:
-    found = _Found()
-    for policy in policies:
-        found.policies.setdefault(policy.name, policy)
-        spec = policy.model.spec
-        for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
-            for index, rule in enumerate(rules):
-                path: Path = ("spec", side, index)
-                name = rule.name or rule.builtin or ""
-                found.by_name.setdefault((policy.name, side, name), (policy, path))
-                if rule.expression is not None:
-                    at = cited(policy.place((*path, "expression")))
-                    found.by_place.setdefault(at, (policy, path))
-    return found
-
-
-def _rule(
-    entry: dict[str, Any], side: str, found: _Found, names: Sequence[str]
-) -> tuple[Policy, Path] | None:
-    if "place" in entry:
-        return found.by_place.get(entry["place"])
-    if "policy" in entry:
-        return found.by_name.get((names[entry["policy"]], side, entry["name"]))
-    return None
+    return [
+        _parts(profile["schedulerName"], entry, side, known, written)
+        for profile in document["profiles"]
+        for side, field in _SIDES.items()
+        for entry in profile[side]
+        if (known := written.rule(entry, field, document["policies"])) is not None
+    ]
 
 
 def _parts(
@@ -110,59 +102,58 @@ def _parts(
     entry: dict[str, Any],
     side: str,
     known: tuple[Policy, Path],
-    found: _Found,
+    written: _Written,
 ) -> RuleParts:
     policy, path = known
     is_predicate = side == "filters"
     expression = None
     if "expression" in entry:
         at = (*path, "expression")
-        expression = _expression(entry["expression"], policy, at, found, is_bool=is_predicate)
-    conditions = [
-        _expression(ir, policy, at, found, is_bool=True)
+        expression = _expression(entry["expression"], policy, at, written, is_bool=is_predicate)
+    conditions = (
+        _expression(ir, policy, at, written, is_bool=True)
         for ir, at in zip(entry.get("match", ()), _conditions(policy, path), strict=False)
-    ]
+    )
     named = find(policy.tree, (*path, "name"))
-    place = policy.place((*path, "name" if named is not None else "builtin"))
     return RuleParts(
         scheduler_name,
         entry["name"],
         is_predicate,
         policy.text.name,
-        place,
+        policy.place((*path, "name" if named is not None else "builtin")),
         expression,
-        tuple(one for one in conditions if one is not None),
+        tuple(condition for condition in conditions if condition is not None),
     )
 
 
 def _conditions(policy: Policy, path: Path) -> Iterator[Path]:
-    """In the order in which a program lists them; those of other documents follow."""
+    """Match conditions in the order of the program; those of other documents follow there."""
     spec = policy.model.spec
-    for index in range(len(spec.match_conditions)):
-        yield ("spec", "matchConditions", index, "expression")
     rules = spec.predicates if path[1] == "predicates" else spec.priorities
-    for index in range(len(rules[int(path[2])].match_conditions)):
-        yield (*path, "matchConditions", index, "expression")
+    own = rules[int(path[2])].match_conditions
+    for at, conditions in ((("spec",), spec.match_conditions), (path, own)):
+        for index in range(len(conditions)):
+            yield (*at, "matchConditions", index, "expression")
 
 
 def _expression(
-    ir: dict[str, Any], policy: Policy, path: Path, found: _Found, *, is_bool: bool
+    ir: dict[str, Any], policy: Policy, path: Path, written: _Written, *, is_bool: bool
 ) -> ExpressionParts | None:
     scalar = find(policy.tree, path)
     if not isinstance(scalar, Scalar):
         return None
-    locate = _Locator(policy, scalar, found)
-    decisions = []
-    for node in _decisions(ir, is_bool=is_bool):
-        part = locate.part(node, ir["spans"][node])
-        if part is not None:
-            decisions.append(part)
-    return ExpressionParts(ir["root"], policy.place(path), scalar.text, tuple(decisions))
+    locate = _Locator(policy, scalar, written)
+    parts = (locate.part(node, ir["spans"][node]) for node in _decisions(ir, is_bool=is_bool))
+    decisions = tuple(part for part in parts if part is not None)
+    return ExpressionParts(ir["root"], policy.place(path), scalar.text, decisions)
 
 
 def _decisions(ir: dict[str, Any], *, is_bool: bool) -> list[int]:
-    """Operands and conditions that are no connective themselves, for those have operands; and
-    what can be only one thing, whatever pod and node are, is no decision."""
+    """The IR nodes that are decisions.
+
+    An operand that is `&&` or `||` itself has decisions of its own. A constant operand decides
+    nothing.
+    """
     nodes, spans, varies = ir["nodes"], ir["spans"], _varying(ir["nodes"])
     chosen = {ir["root"]} if is_bool else set()
     for node, span in zip(nodes, spans, strict=True):
@@ -170,47 +161,47 @@ def _decisions(ir: dict[str, Any], *, is_bool: bool) -> list[int]:
         operands = args if node["op"] in _CONNECTIVES else ()
         if node["op"] == "conditional":
             operands = args[:1]
-        # `label(x, k)` is a conditional too, that nobody wrote.
+        # `label(x, k)` is compiled to a conditional too, which has the span of its condition.
         chosen.update(arg for arg in operands if spans[arg] != span)
     leaves = (node for node in chosen if nodes[node]["op"] not in _CONNECTIVES)
     return sorted({ir["root"]} & chosen | {node for node in leaves if varies[node]})
 
 
 def _varying(nodes: Sequence[dict[str, Any]]) -> list[bool]:
+    """By IR node: whether its value depends on the pod or the node."""
     varies: list[bool] = []
     for node in nodes:
         varies.append(node["op"] in _VARYING or any(varies[arg] for arg in node.get("args", ())))
     return varies
 
 
-class _Locator:
-    """From spans of an IR to places, also of what a variable holds."""
+_Located: TypeAlias = tuple[SourceText, Scalar, ScalarMap]
 
-    def __init__(self, policy: Policy, scalar: Scalar, found: _Found) -> None:
+
+class _Locator:
+    """From spans of an IR to places in files, also for the expressions of variables."""
+
+    def __init__(self, policy: Policy, scalar: Scalar, written: _Written) -> None:
         self._policy = policy
-        self._found = found
+        self._policies = written.policies
         self._own = (policy.text, scalar, ScalarMap(policy.text.text, scalar))
-        self._variables: dict[str, tuple[SourceText, Scalar, ScalarMap] | None] = {}
+        self._variables: dict[str, _Located | None] = {}
 
     def part(self, node: int, span: Sequence[Any]) -> Part | None:
-        where = self._own
+        where: _Located | None = self._own
         if len(span) > 2:
-            variable = self._variable(str(span[2]).removeprefix("variables."))
-            if variable is None:
-                return None
-            where = variable
+            name = str(span[2]).removeprefix("variables.")
+            if name not in self._variables:
+                self._variables[name] = self._defined(name)
+            where = self._variables[name]
+        if where is None:
+            return None
         text, scalar, to_file = where
-        start, end = span[0], span[1]
-        quoted = " ".join(scalar.text[start:end].split())
-        return Part(node, text.place(to_file.span(Span(start, end))), quoted)
+        quoted = " ".join(scalar.text[span[0] : span[1]].split())
+        return Part(node, text.place(to_file.span(Span(span[0], span[1]))), quoted)
 
-    def _variable(self, name: str) -> tuple[SourceText, Scalar, ScalarMap] | None:
-        if name not in self._variables:
-            self._variables[name] = self._defined(name)
-        return self._variables[name]
-
-    def _defined(self, name: str) -> tuple[SourceText, Scalar, ScalarMap] | None:
-        """By the policy itself, or the nearest that it extends."""
+    def _defined(self, name: str) -> _Located | None:
+        """The definition of a variable in the policy itself, or in the nearest that it extends."""
         policy: Policy | None = self._policy
         while policy is not None:
             spec = policy.model.spec
@@ -218,5 +209,5 @@ class _Locator:
                 scalar = find(policy.tree, ("spec", "variables", index, "expression"))
                 if variable.name == name and isinstance(scalar, Scalar):
                     return policy.text, scalar, ScalarMap(policy.text.text, scalar)
-            policy = self._found.policies.get(spec.extends or "")
+            policy = self._policies.get(spec.extends or "")
         return None

@@ -147,18 +147,27 @@ class _Profile:
             seen.add(config.name)
             kind = find(self._node, ("pluginConfig", index, "args", "kind"))
             if isinstance(kind, Scalar) and kind.text != f"{config.name}Args":
-                message = f"`{kind.text}` are not the arguments of `{config.name}`"
-                yield remark("KP103", message, kind.span, hint=f"write `{config.name}Args`")
+                yield remark(
+                    "KP103",
+                    f"`{kind.text}` are not the arguments of `{config.name}`",
+                    kind.span,
+                    hint=f"write `{config.name}Args`",
+                )
         for point_name, why in _NOT_USED.items():
             node = find(self._node, ("plugins", point_name))
             if node is not None:
-                message = f"`{point_name}` {why}; this is not used"
-                yield remark("KP604", message, node.span, severity=Severity.INFO)
+                yield remark(
+                    "KP604",
+                    f"`{point_name}` {why}; this is not used",
+                    node.span,
+                    severity=Severity.INFO,
+                )
         if self._disabled("multiPoint") & ALWAYS_ON:
             node = find(self._node, ("plugins", "multiPoint", "disabled"))
             listed = ", ".join(f"`{name}`" for name in sorted(ALWAYS_ON))
-            message = f"{listed} cannot be switched off"
-            yield remark("KP604", message, node.span if node else self._span)
+            yield remark(
+                "KP604", f"{listed} cannot be switched off", node.span if node else self._span
+            )
 
     def policy(self) -> Mapping:
         at = self._span
@@ -263,5 +272,9 @@ class _Profile:
 
 
 def _unknown_plugin(name: str, span: Span) -> Diagnostic:
-    message = f"kube-scheduler 1.36 has no plugin `{name}`"
-    return remark("KP103", message, span, hint=did_you_mean(name, _PLUGINS))
+    return remark(
+        "KP103",
+        f"kube-scheduler 1.36 has no plugin `{name}`",
+        span,
+        hint=did_you_mean(name, _PLUGINS),
+    )

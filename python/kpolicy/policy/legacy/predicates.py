@@ -99,8 +99,9 @@ def _predicate(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
             "KP601", f"`{name}` without an argument checks nothing, in every release", at
         )
     else:
-        hint = did_you_mean(name, PREDICATES)
-        reading.report("KP103", f"no release had a predicate `{name}`", at, hint)
+        reading.report(
+            "KP103", f"no release had a predicate `{name}`", at, did_you_mean(name, PREDICATES)
+        )
 
 
 def _is_argument_dropped(reading: Reading, name: str, at: Span) -> bool:

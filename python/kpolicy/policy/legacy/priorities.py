@@ -103,8 +103,9 @@ def _priority(reading: Reading, node: Mapping, name: str) -> Iterator[_Rule]:
             reading.report("KP602", "without an argument it prefers free nodes, as up to 1.17", at)
         yield from _rules(reading, name, at, node.span, weight)
     else:
-        hint = did_you_mean(name, PRIORITIES)
-        reading.report("KP103", f"no release had a priority `{name}`", at, hint)
+        reading.report(
+            "KP103", f"no release had a priority `{name}`", at, did_you_mean(name, PRIORITIES)
+        )
 
 
 def _rules(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> Iterator[_Rule]:

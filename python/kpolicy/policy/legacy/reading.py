@@ -69,9 +69,13 @@ class Reading:
 
     def report_unknown(self, key: Scalar, known: Iterable[str]) -> None:
         """Releases up to 1.16 ignored unknown keys without a word."""
-        hint = did_you_mean(key.text, known)
-        message = f"unknown key `{key.text}`, ignored"
-        self.report("KP102", message, key.span, hint, Severity.WARNING)
+        self.report(
+            "KP102",
+            f"unknown key `{key.text}`, ignored",
+            key.span,
+            did_you_mean(key.text, known),
+            Severity.WARNING,
+        )
 
     def known_keys(self, node: Mapping, known: Iterable[str]) -> None:
         names = tuple(known)
@@ -139,9 +143,12 @@ def read_argument(
             reading.report_unknown(member.key, kinds)
     known = [member for member in members if member.key.text in kinds]
     if len(known) != 1 or not isinstance(known[0].value, Mapping):
-        message = f"exactly one {side} argument is needed, {len(known)} given"
-        hint = "one of " + ", ".join(f"`{kind}`" for kind in kinds)
-        reading.report("KP603", message, written.span, hint)
+        reading.report(
+            "KP603",
+            f"exactly one {side} argument is needed, {len(known)} given",
+            written.span,
+            "one of " + ", ".join(f"`{kind}`" for kind in kinds),
+        )
         return InvalidArgument()
     kind, body = known[0].key.text, known[0].value
     reading.known_keys(body, kinds[kind])
@@ -149,8 +156,9 @@ def read_argument(
         return _labels(reading, kind, body, kinds[kind])
     shape = body.get("shape")
     if not items(shape):
-        message = "at least one point must be specified in `shape`"
-        reading.report("KP603", message, (shape or body).span)
+        reading.report(
+            "KP603", "at least one point must be specified in `shape`", (shape or body).span
+        )
         return InvalidArgument()
     # Points and resources are validated as the arguments of the built-in.
     args = mapping(body.span, shape=shape, resources=body.get("resources"))
@@ -168,8 +176,12 @@ def _labels(
     for label in labels:
         if not _LABEL_KEY.match(string(label)):
             shown = label.text if isinstance(label, Scalar) else "this"
-            hint = "one key an item" if "," in shown else ""
-            reading.report("KP603", f"`{shown}` is not a label key", label.span, hint)
+            reading.report(
+                "KP603",
+                f"`{shown}` is not a label key",
+                label.span,
+                "one key an item" if "," in shown else "",
+            )
             return InvalidArgument()
     presence = body.get("presence")
     value = presence.value if isinstance(presence, Scalar) else None

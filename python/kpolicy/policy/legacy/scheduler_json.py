@@ -79,9 +79,12 @@ def _json_problem(text: SourceText, root: Mapping) -> Diagnostic | None:
         json.loads(text.text[root.span.start : root.span.end])
     except json.JSONDecodeError as error:
         at = root.span.start + error.pos
-        message = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        hint = "JSON has no comments and no comma after the last item"
-        return remark("KP101", message, Span(at, at + 1), hint=hint)
+        return remark(
+            "KP101",
+            f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}",
+            Span(at, at + 1),
+            hint="JSON has no comments and no comma after the last item",
+        )
     return None
 
 

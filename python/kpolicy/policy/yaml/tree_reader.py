@@ -227,14 +227,15 @@ class _Reader:
                 f'write `"{event.value}"` if you mean the text',
                 replacement=f'"{event.value}"' if is_text else str(value),
             )
-            finding = remark(
-                "KP106",
-                f"many YAML readers take `{event.value}` for {kind}; here it is {here}",
-                span,
-                hint=hint.text,
-                fix=hint.fix_at(span, is_safe=True),
+            self.diagnostics.append(
+                remark(
+                    "KP106",
+                    f"many YAML readers take `{event.value}` for {kind}; here it is {here}",
+                    span,
+                    hint=hint.text,
+                    fix=hint.fix_at(span, is_safe=True),
+                )
             )
-            self.diagnostics.append(finding)
         return Scalar(span, event.value, value, "")
 
     def _collection(self, opened: _Open, end: int) -> Node:
