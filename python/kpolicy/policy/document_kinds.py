@@ -1,8 +1,7 @@
-"""From sources to SchedulingPolicy documents, whatever kind of document carries them.
+"""Finds the policies in sources, whatever kind of document they are written as.
 
-Owns telling kinds apart: SchedulingPolicy, ConfigMap and List manifests that carry policies,
-KubeSchedulerConfiguration, the legacy Policy. Assumes nothing of the text. Must not know how a
-policy is compiled.
+Kinds are SchedulingPolicy, KubeSchedulerConfiguration, the legacy Policy, and ConfigMap or List
+manifests that carry one of these as text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
 
 
 def carried(root: Node, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
-    """The texts that may be policies, with their paths."""
+    """The texts in ConfigMaps that may be policies, with their paths."""
     match string(find(root, ("kind",))):
         case "ConfigMap":
             data = find(root, ("data",))
@@ -38,7 +37,7 @@ def carried(root: Node, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
 
 
 def is_writable(scalar: Scalar) -> bool:
-    """Only a literal block shows each line as it is."""
+    """Whether the text can be replaced: only a literal block shows each line as it is."""
     return scalar.style == "|"
 
 
@@ -56,13 +55,13 @@ def rewritten_block(text: str, scalar: Scalar, value: str) -> str:
 
 
 def _indentation(content: str, value: str) -> int:
-    """Of the block: how much longer its first line is than that of the value."""
+    """The indentation of a block: the length that its first line has beyond that of the value."""
     lines = zip(content.splitlines(), value.splitlines(), strict=False)
     return next((len(raw) - len(line) for raw, line in lines if line.strip()), 0)
 
 
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
-# Of our own API, and no policies.
+# Other kinds of kpolicy's API.
 _OTHER_KINDS: Final = ("PolicyTest", "SchedulerConfiguration")
 
 
@@ -72,21 +71,21 @@ class Document:
 
     text: SourceText
     root: Mapping
-    # What it was written as: `SchedulingPolicy`, `KubeSchedulerConfiguration` or `Policy`.
+    # The kind in the file: `SchedulingPolicy`, `KubeSchedulerConfiguration` or `Policy`.
     kind: str = KIND
-    # The version it names; that of a legacy Policy is v1, whether it says so or not.
+    # The version in the file; a legacy Policy is always v1.
     version: str = "v1"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMap:
-    """A manifest that params may be taken from. `data` are its texts by key."""
+    """A manifest that may hold values of params. `data`: its texts by key."""
 
     text: SourceText
     name: str
     namespace: str
     data: Node | None
-    # What there is to say if no policy takes params from it.
+    # The finding if no policy takes params from it.
     without_policy: Diagnostic | None = None
 
 
@@ -109,15 +108,15 @@ class _Collector:
 
     def take(self, read: Documents, *, is_named: bool = True) -> None:
         self._is_named = is_named
-        self._say(read.text, read.diagnostics)
+        self._report(read.text, read.diagnostics)
         for root in read.roots:
             self._root(read.text, root)
 
     def _root(self, text: SourceText, root: Node) -> None:
         if isinstance(root, Scalar) and root.value is None:
-            return  # an empty document, such as the one after a last `---`
+            return  # an empty document, for example after a last `---`
         if not isinstance(root, Mapping):
-            self._say(text, [remark("KP101", "a policy is a map with `kind`", root.span)])
+            self._report(text, [remark("KP101", "a policy is a map with `kind`", root.span)])
             return
         kind, version = string(root.get("kind")), string(root.get("apiVersion"))
         match kind:
@@ -136,9 +135,9 @@ class _Collector:
             case _ if not kind and scheduler_json.looks_like_policy(root):
                 self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
             case _ if self._is_named and version != API_VERSION:
-                self._say(text, [_unknown_kind(root, kind)])
+                self._report(text, [_unknown_kind(root, kind)])
             case _ if version == API_VERSION and kind not in _OTHER_KINDS:
-                self._say(text, [_unknown_kind(root, kind)])
+                self._report(text, [_unknown_kind(root, kind)])
 
     def _converted(
         self,
@@ -148,11 +147,11 @@ class _Collector:
         version: str = "v1",
     ) -> None:
         roots, diagnostics = found
-        self._say(text, diagnostics)
+        self._report(text, diagnostics)
         self.documents.extend(Document(text, root, kind, version) for root in roots)
 
     def take_config_maps(self, text: SourceText, roots: Iterable[Node]) -> None:
-        """Manifests that params are taken from."""
+        """Takes the ConfigMaps of a file that only holds values of params."""
         for root in roots:
             if isinstance(root, Mapping) and string(root.get("kind")) == "ConfigMap":
                 self.config_maps.append(_config_map(text, root))
@@ -181,12 +180,12 @@ class _Collector:
                 )
                 self.take(inner, is_named=self._is_named)
 
-    def _say(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics.extend(placed(text, one) for one in diagnostics)
+    def _report(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics.extend(placed(text, finding) for finding in diagnostics)
 
 
 def find_documents(sources: Iterable[Source], release: str = "") -> Found:
-    """Every policy of every source, in order. `release` is the legacy release meant, if any."""
+    """Every policy of every source, in order. `release`: the legacy release that is meant."""
     collector = _Collector(release)
     texts: list[SourceText] = []
     for source in sources:
@@ -225,7 +224,7 @@ def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
             hint=f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`",
         )
     near = nearest(kind, _KINDS)
-    listed = ", ".join(f"`{one}`" for one in _KINDS[:3])
+    listed = ", ".join(f"`{known}`" for known in _KINDS[:3])
     hint = f"did you mean `{near}`?" if near else f"one of {listed}, or a ConfigMap that holds one"
     span = node.span if node is not None else root.span
     return remark("KP101", f"`{kind}` is not a kind of policy", span, hint=hint)

@@ -1,7 +1,4 @@
-"""Every bound of reading a policy, with the reason for it.
-
-Owns the numbers. Assumes nothing. Must not know who obeys them.
-"""
+"""The limits of reading and compiling a policy, each with its reason."""
 
 from __future__ import annotations
 
@@ -20,26 +17,26 @@ INTEGER_CHARACTERS_MAX: Final = 20
 
 # `extends` of `extends`: design §4.
 EXTENDS_DEPTH_MAX: Final = 4
-# Findings of one source after which the rest is summed up: a person reads the first few.
+# The most findings that are shown: a person reads the first few.
 DIAGNOSTICS_MAX: Final = 500
-# Rounds of leaving out what is wrong and looking at the rest.
+# Rounds of leaving out invalid values and validating the rest.
 RECOVERY_ROUNDS_MAX: Final = 16
 
-# The engine's: what an expression may cost on a node, and what the rules of a policy may cost on
-# all nodes together.
+# Limits of the engine: the cost of an expression on one node, and of all rules of a policy on all
+# nodes.
 COST_PER_NODE_MAX: Final = 10_000
 COST_PER_CYCLE_MAX: Final = 500_000_000
 
 RULES_MAX: Final = 1_000
-# legacy NodePreferAvoidPods needs 10,000 and lexicographic weights more.
+# The legacy NodePreferAvoidPods needs 10,000, and weights that rank priorities need more.
 WEIGHT_MAX: Final = 1_000_000
-# The engine's: a total of hundredfolds then fits 32 bits.
+# A limit of the engine: a hundred times the sum of the weights fits into 32 bits.
 WEIGHTS_MAX: Final = 20_000_000
-# Of all expressions of a compilation, variables laid out in each that uses them: a thousand rules
-# of a hundred nodes. A text that cannot be parsed counts by its length.
+# IR nodes of all expressions of a compilation, with variables repeated in each expression that uses
+# them: a thousand rules of a hundred nodes. A text that cannot be parsed counts by its length.
 EXPRESSION_NODES_MAX: Final = 100_000
 CHARACTERS_A_NODE: Final = 4
-# Of the whole program: a rule stands in every profile that has it.
+# IR nodes of the whole program: a rule is repeated in every profile that has it.
 PROGRAM_NODES_MAX: Final = 2_000_000
 EXPRESSION_CHARACTERS_MAX: Final = 10 * 1024
 MESSAGE_CHARACTERS_MAX: Final = 256

@@ -1,7 +1,4 @@
-"""Did you mean: the nearest of the names that exist.
-
-Owns the measure. Assumes short lists. Must not know what the names stand for.
-"""
+"""Hints for misspelt names: the most similar of the names that exist."""
 
 from __future__ import annotations
 
@@ -16,21 +13,21 @@ _SIMILARITY_MIN: Final = 0.7
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The best match, or an empty string when nothing is near."""
+    """The most similar name, or an empty string if none is similar."""
     if len(name) > _NAME_CHARACTERS_MAX:
         return ""
-    by_folded = {one.lower(): one for one in sorted(known)}
+    by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
     found = get_close_matches(name.lower(), by_folded, n=1, cutoff=_SIMILARITY_MIN)
     return by_folded[found[0]] if found else ""
 
 
 def is_slip(written: str, meant: str) -> bool:
-    """Whether it is a slip of the hand: two letters wrong at most, and most of them right."""
+    """Whether it is a typing error: at most two letters are wrong, and most are right."""
     return _distance(written, meant) <= min(2, len(meant) // 3)
 
 
 def _distance(a: str, b: str) -> int:
-    """Letters added, left out, changed, or swapped with their neighbour."""
+    """The number of letters that are added, left out, changed, or swapped with the next one."""
     before: list[int] = []
     last = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):

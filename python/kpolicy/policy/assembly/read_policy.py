@@ -236,9 +236,8 @@ def _unfit_builtin(policy: Policy, path: Path, name: str, kind: str) -> Iterator
         if name == PREEMPTION:
             hint, fix = Hint("preemption is set by `spec.preemption`"), None
         elif today in fit and isinstance(written, Scalar):
-            fix = fix_of(
-                written, Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
-            )
+            hint = Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
+            fix = fix_of(written, hint)
         yield policy.remark(
             "KP103",
             f"there is no built-in {kind} `{name}`",

@@ -16,7 +16,7 @@ WARNING: Final = Severity.WARNING
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What `kpolicy rule CODE` prints. `bad` and `good` are YAML or CEL, never prose."""
+    """The explanation of a code (`kpolicy rule CODE`). `bad` and `good` are YAML or CEL."""
 
     code: str
     severity: Severity

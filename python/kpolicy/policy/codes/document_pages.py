@@ -1,7 +1,4 @@
-"""Pages of KP1xx: the document.
-
-Owns the texts. Assumes the form of `Page`. Must not know how findings are made.
-"""
+"""Pages of the codes KP1xx: the document."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Pages of KP2xx and KP4xx: types and cost of expressions.
 
-Owns the texts. Assumes the form of `Page`. Must not know how findings are made.
+KR1xx are errors of expressions while pods are scheduled; the engine reports them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pages of KP3xx, KP5xx and KP6xx: meaning, tests and snapshots, legacy import.
-
-Owns the texts. Assumes the form of `Page`. Must not know how findings are made.
-"""
+"""Pages of the codes KP3xx, KP5xx and KP6xx: meaning, tests and snapshots, legacy import."""
 
 from __future__ import annotations
 

@@ -41,6 +41,6 @@ def remark(
     severity: Severity | None = None,
     fix: Fix | None = None,
 ) -> Diagnostic:
-    """A diagnostic of the catalogue's level, unless the finding has one of its own."""
+    """A diagnostic with the severity of its page, or with its own."""
     level = severity or pages()[code].severity
     return Diagnostic(code, level, message, hint=hint, span=span, field=field, notes=notes, fix=fix)

@@ -1,8 +1,4 @@
-"""The order in which keys of a policy are written.
-
-Owns the tables; what they do not name keeps its place at the end. Assumes a document of our own
-kinds. Must not know how text is laid out.
-"""
+"""The usual order of the keys of a policy, as tables; other keys follow as they are written."""
 
 from __future__ import annotations
 
@@ -98,9 +94,9 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def ordered(path: tuple[str, ...], keys: Iterable[str]) -> list[str]:
-    """The keys of the mapping at `path` as they should come; list items are `*` in the path."""
+    """The keys of the mapping at `path` in the usual order; a list item is `*` in the path."""
     listed = list(keys)
-    # Keys of maps that users name stand in a path by their names.
+    # The key of a map such as `params` may be any name, which the tables write as `*`.
     order = _ORDERS.get(path) or _ORDERS.get((*path[:-1], "*"), ()) if path else _ORDERS[()]
     ranks = {key: rank for rank, key in enumerate(order)}
     return sorted(listed, key=lambda key: ranks.get(key, len(ranks)))

@@ -1,8 +1,7 @@
-"""A YAML document laid out anew: two spaces, keys in order, comments where they belong.
+"""Lays out a YAML document: indentation by two spaces, keys in order, comments kept in place.
 
-Owns where each comment, blank line and scalar goes. Scalars, and collections in flow style, stay
-as they were written; block scalars move as a whole. Assumes a tree with exact spans and a root in
-block style. Must not know what a document means; `reformat` proves that the meaning is the same.
+Scalars and collections in flow style keep their text; block scalars move as a whole. The root must
+be in block style. `reformat` checks that the meaning stays the same.
 """
 
 from __future__ import annotations
@@ -22,13 +21,12 @@ _Path = tuple[str, ...]
 
 @dataclass(slots=True)
 class Gap:
-    """What stands between two nodes on lines of its own: comments with their columns, and None for
-    a blank line."""
+    """The lines between two nodes: comments with their columns, and None for a blank line."""
 
     lines: list[tuple[int, str] | None] = field(default_factory=list)
 
     def written(self, indent: int | None) -> Iterator[str]:
-        """All at one column, or each at its own; one blank line at most where there are some."""
+        """All lines at one column, or each at its own; several blank lines become one."""
         before: tuple[int, str] | None = (0, "")
         for line in self.lines:
             if line is not None:
@@ -43,7 +41,7 @@ class Gap:
 
 @dataclass(slots=True)
 class _Child:
-    """An entry of a mapping or an item of a sequence, with the comments around it."""
+    """An entry of a mapping or an item of a sequence, with the lines above and below it."""
 
     node: Node
     key: Scalar | None = None
@@ -66,19 +64,19 @@ class Layout:
         return [*lines, *rest.written(0)]
 
     def gap(self, start: int, end: int) -> Gap:
-        """What ends the line of `start`, and what begins that of `end`, is not among it."""
+        """The lines between two offsets, without the rest of the first and last line."""
         found = Gap()
         for line in self._text[start:end].split("\n")[1:-1]:
             bare = line.strip()
             if not bare:
                 found.lines.append(None)
-            # A dash may stand alone above its item, with a comment behind it.
+            # A dash may be alone above its item, with a comment after it.
             elif (comment := bare.lstrip("- \t")).startswith("#"):
                 found.lines.append((len(line) - len(line.lstrip()), comment))
         return found
 
     def end(self, node: Node) -> int:
-        """Where the text of a node ends; a block scalar does not own the line break after it."""
+        """The end of a node's text; the line break after a block scalar is not part of it."""
         start, end = node.span.start, node.span.end
         if isinstance(node, Scalar) and node.style in ("|", ">"):
             if "+" in self._text[start:end].split("\n", 1)[0].split("#")[0]:
@@ -112,7 +110,7 @@ class Layout:
         for child in children:
             lines += child.lead.written(indent)
             lines += self._child(child, path, indent)
-        # A blank line above the first of all says nothing.
+        # Blank lines above the first child are dropped.
         return lines[next(at for at, line in enumerate(lines) if line) :]
 
     def _children(self, node: Mapping | Sequence, lead: Gap) -> list[_Child]:
@@ -130,14 +128,14 @@ class Layout:
                 between = self.gap(self.end(before), (key or value).span.start)
                 child.lead = self._split(found[-1], between, column)
             else:
-                # A dash may have lines of its own before its item.
+                # There may be lines between a dash and its item.
                 own = self.gap(node.span.start, value.span.start) if key is None else Gap()
                 child.lead = Gap([*lead.lines, *own.lines])
             found.append(child)
         return found
 
     def _split(self, before: _Child, between: Gap, column: int) -> Gap:
-        """Comments that stand deeper than what follows belong to what comes before."""
+        """Comments that are indented deeper than the next node belong to the node before them."""
         deeper = 0
         for number, line in enumerate(between.lines):
             if line is not None and line[0] <= column:
@@ -149,7 +147,7 @@ class Layout:
         return between
 
     def _is_open(self, node: Node) -> bool:
-        """Whether lines can follow inside of it."""
+        """Whether further lines can follow inside the node."""
         return not isinstance(node, Scalar) and not self.is_flow(node)
 
     def _in_order(self, children: list[_Child], path: _Path) -> list[_Child]:
@@ -196,11 +194,11 @@ class Layout:
         return offset if colon < 0 else colon + 1
 
     def _foot(self, node: Node, foot: Gap, indent: int) -> Gap:
-        """The comments at the end of a node, each as deep as the collection that it is in."""
+        """The comments at the end of a node, indented like the collection that they are in."""
         return Gap([line and (self._depth(node, line[0], indent), line[1]) for line in foot.lines])
 
     def _depth(self, node: Node, column: int, indent: int) -> int:
-        """Where the deepest collection stands, at the end of the node, that reaches the column."""
+        """The indentation of the deepest collection at the node's end that reaches the column."""
         found = indent
         while isinstance(node, (Mapping, Sequence)) and not self.is_flow(node):
             found = indent if self._column(node) <= column else found
@@ -209,10 +207,10 @@ class Layout:
         return found
 
     def _column(self, node: Node) -> int:
-        """Of the first key, or of the dash."""
+        """The column of the first key, or of the dash."""
         return node.span.start - (self._text.rfind("\n", 0, node.span.start) + 1)
 
-    # Leaves, as they are written.
+    # Leaves, with their text unchanged.
 
     def _leaf(self, node: Node, head: str, indent: int) -> list[str]:
         raw = self._text[node.span.start : self.end(node)]
@@ -228,7 +226,7 @@ class Layout:
         return lines
 
     def _shifted(self, rest: list[str], indent: int) -> list[str]:
-        """The lines of a collection in flow style, moved together; its end stands under its key."""
+        """The lines of a collection in flow style, moved together, with its end under its key."""
         columns = [len(line) - len(line.lstrip()) for line in rest if line.strip()]
         last_closes = rest[-1].strip()[:1] in ("}", "]")
         least = min(columns[:-1] if last_closes and len(columns) > 1 else columns, default=0)
@@ -247,18 +245,18 @@ class Layout:
         columns = [len(line) - len(line.lstrip(" ")) for line in filled]
         digit = _BLOCK_HEADER.match(header)
         if digit and digit.group(1):
-            # Lines may all begin with blanks of their own, which the digit tells apart.
+            # All lines may begin with blanks of the text; the digit gives the indentation.
             width, own = int(digit.group(1)), min(columns, default=0)
             pad = " " * (indent + width)
         else:
             own, pad = (columns or [0])[0], " " * (indent + 2)
-        # Blanks at the end of a line, or on a line alone, are part of the text.
+        # Blanks at the end of a line, or alone on a line, are part of the text.
         kept = [pad + line[own:] if len(line) > own else "" for line in content]
         return [f"{head} {header.rstrip()}", *kept]
 
 
 def _dashed(lines: list[str], indent: int) -> list[str]:
-    """An item of a list: comments above its first key stand above the dash."""
+    """An item of a list, with the comments above its first key moved above the dash."""
     pad = " " * indent
     first = next(at for at, line in enumerate(lines) if line and not line.lstrip().startswith("#"))
     above = [pad + line.lstrip() if line else "" for line in lines[:first]]

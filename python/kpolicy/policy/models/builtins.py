@@ -1,7 +1,6 @@
-"""The registry of built-ins: kube-scheduler's plugins by their names, as data.
+"""The built-in rules: kube-scheduler's plugins by name, with their arguments.
 
-Owns names, what each can do, its default weight, its position in the default profile, and its
-arguments. Assumes release 1.36 with default feature gates. Must not know how a built-in decides.
+Names, default weights and order are those of release 1.36 with its default feature gates.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ class DefaultPreemptionArgs(Edge):
 
 
 class SpreadConstraint(Edge):
-    """As in a pod, but the selector comes from the pod's owners."""
+    """A constraint as in a pod; the selector is that of the pod's owners."""
 
     max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)]
     topology_key: NonEmpty
@@ -164,8 +163,8 @@ class PodTopologySpreadArgs(Edge):
                 "KP115", "`defaultConstraints` need `defaultingType: List`", ("defaultConstraints",)
             )
         seen: set[tuple[str, str]] = set()
-        for index, one in enumerate(self.default_constraints):
-            key = (one.topology_key, one.when_unsatisfiable)
+        for index, constraint in enumerate(self.default_constraints):
+            key = (constraint.topology_key, constraint.when_unsatisfiable)
             if key in seen:
                 refuse(
                     "KP115",
@@ -231,7 +230,7 @@ class NodeAffinityArgs(Edge):
 
 
 class NodeLabelArgs(Edge):
-    """Keys of labels that a node must have or lack, and had better have or lack."""
+    """Keys of labels: nodes must have or lack some; they score higher if they have or lack others."""
 
     present_labels: list[NonEmpty] = Field(default_factory=list)
     absent_labels: list[NonEmpty] = Field(default_factory=list)
@@ -290,9 +289,9 @@ class Builtin:
     filters: bool
     scores: bool
     args: type[Edge] = NoArgs
-    # Of the default profile; 0 where the default profile does not score with it.
+    # The weight in the default profile; 0 if it does not score there.
     weight: int = 0
-    # Part of kube-scheduler's default profile.
+    # Whether the default profile of kube-scheduler has it.
     is_default: bool = True
 
 
@@ -343,14 +342,14 @@ _LISTED: Final = (
 BUILTINS: Final = {builtin.name: builtin for builtin in _LISTED}
 POSITIONS: Final = {builtin.name: index for index, builtin in enumerate(_LISTED)}
 
-# Plugins of the default profile that neither filter nor score: the engine, queue and binder do
-# their part always.
+# Plugins of the default profile that neither filter nor score: the engine, the queue and the binder
+# always do what these plugins do.
 ALWAYS_ON: Final = frozenset({"SchedulingGates", "PrioritySort", "DefaultBinder"})
 PREEMPTION: Final = "DefaultPreemption"
 
 
 def filled(model: BaseModel) -> dict[str, Any]:
-    """Arguments as the program holds them: camelCase, defaults filled in, absent ones left out."""
+    """Arguments for the program: in camelCase, with defaults filled in and without absent ones."""
     dumped: dict[str, Any] = model.model_dump(by_alias=True, exclude_none=True)
     strategy = dumped.get("scoringStrategy", dumped)
     for resource in strategy.get("resources", ()):

@@ -1,9 +1,7 @@
 """The models of SchedulingPolicy, apiVersion kpolicy.dev/v1alpha1.
 
-Owns the shape of the document and the meaning of each field, as `kpolicy schema` prints it. Assumes
-plain data. Must not know positions, other documents, nor how a rule is compiled. What concerns two
-fields of a rule, or names of other rules, is checked in `rules.py`, so that one mistake does not
-hide the others.
+`kpolicy schema` prints the fields and their meaning from here. Conditions that concern two fields
+of a rule, or several rules, are checked in `assembly`, so that one mistake does not hide the others.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from kpolicy.policy.limits import (
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
-# Up to here a rule gave a node 0 to 10, since then 0 to 100.
+# The last release in which rules scored from 0 to 10; later ones score from 0 to 100.
 SCORES_TO_TEN_MINOR_LAST: Final = 16
 
 
@@ -78,14 +76,14 @@ class Metadata(Edge):
 
 
 class MatchCondition(Edge):
-    """All must hold for a pod, or the rules of this document do not concern it."""
+    """The rules of the document apply only to pods for which all conditions hold."""
 
     name: Name
     expression: Cel
 
 
 class Variable(Edge):
-    """Evaluated when first used, once at the widest scope it allows."""
+    """An expression that others use as `variables.NAME`; evaluated when it is first used."""
 
     name: Identifier
     expression: Cel
@@ -111,7 +109,7 @@ class ParamsFrom(Edge):
 
 
 class Rule(Edge):
-    """What predicates and priorities share: a built-in, or an expression."""
+    """The fields of predicates and priorities alike: a built-in, or an expression."""
 
     name: Name | None = None
     description: str = ""
@@ -139,7 +137,7 @@ class Point(Edge):
 
 
 class Normalize(Edge):
-    """What becomes of the raw scores of the feasible nodes before they are clamped to 0-100."""
+    """How the raw scores of the feasible nodes are changed before they are clamped to 0-100."""
 
     method: Literal["none", "linear", "minmax", "max", "reverse", "shape"]
     from_: Annotated[list[float] | None, Field(alias="from", min_length=2, max_length=2)] = None

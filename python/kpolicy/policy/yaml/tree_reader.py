@@ -75,7 +75,7 @@ def yaml_1_1_kind(text: str) -> str:
     return next((kind for pattern, kind in _YAML_1_1 if pattern.match(text)), "")
 
 
-# The characters that YAML allows (YAML 1.2 §5.1); libyaml reports others by byte, without a place.
+# The characters that YAML 1.2 §5.1 does not allow; libyaml reports them without a place.
 _FORBIDDEN: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
@@ -177,7 +177,7 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             self._syntax(error)
         except yaml.YAMLError as error:
-            self._say("KP101", f"this is not YAML: {str(error).splitlines()[0]}", Span(0, 0))
+            self._report("KP101", f"this is not YAML: {str(error).splitlines()[0]}", Span(0, 0))
         except _RefusedError:
             pass
 
@@ -247,7 +247,7 @@ class _Reader:
         pairs = zip(opened.children[::2], opened.children[1::2], strict=False)
         for key, value in pairs:
             if not isinstance(key, Scalar):
-                self._say("KP101", "a key must be a name, not a list or a map", key.span)
+                self._report("KP101", "a key must be a name, not a list or a map", key.span)
                 continue
             first = opened.keys.setdefault(key.text, key.span)
             if first is not key.span:
@@ -262,7 +262,7 @@ class _Reader:
 
     def _duplicate(self, key: Scalar, first: Span) -> None:
         note = Note("first here", span=first)
-        self._say(
+        self._report(
             "KP105",
             f"the key `{key.text}` is written twice",
             key.span,
@@ -275,7 +275,7 @@ class _Reader:
             self._no_anchors(Span(start, start + len(event.anchor) + 1))
 
     def _no_anchors(self, span: Span) -> None:
-        self._say(
+        self._report(
             "KP108",
             "anchors and aliases are not read in a policy",
             span,
@@ -291,13 +291,13 @@ class _Reader:
         if error.context and error.context_mark is not None and error.problem_mark is not None:
             begun = min(error.context_mark.index + self._shift, len(self._text.text))
             notes = (Note(str(error.context), span=Span(begun, begun + 1)),)
-        self._say("KP101", message, Span(offset, offset + 1), notes=notes)
+        self._report("KP101", message, Span(offset, offset + 1), notes=notes)
 
     def _refuse(self, message: str, offset: int) -> None:
-        self._say("KP109", message, Span(offset, offset + 1))
+        self._report("KP109", message, Span(offset, offset + 1))
         raise _RefusedError
 
-    def _say(
+    def _report(
         self, code: str, message: str, span: Span, hint: str = "", notes: tuple[Note, ...] = ()
     ) -> None:
         self.diagnostics.append(remark(code, message, span, hint=hint, notes=notes))
