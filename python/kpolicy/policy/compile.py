@@ -150,8 +150,7 @@ def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Po
         if first is not policy:
             note = Note("first here", place=first.place(("metadata", "name")))
             message = f"two policies are called `{policy.name}`"
-            path = ("metadata", "name")
-            findings.append(policy.remark("KP104", message, path, notes=(note,)))
+            findings.append(policy.remark("KP104", message, ("metadata", "name"), notes=(note,)))
     return list(by_name.values())
 
 

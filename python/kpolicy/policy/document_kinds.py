@@ -14,7 +14,7 @@ from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy import kubescheduler, scheduler_json
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
-from kpolicy.policy.nearest import nearest
+from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, find, items, string
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
@@ -162,14 +162,13 @@ class _Collector:
         carried = [entry for entry in entries if entry.key.text.endswith(POLICY_KEYS)]
         found = _config_map(text, root)
         if not carried and self._is_named:
-            span = data.span if data is not None else _first_line(root)
-            said = remark(
+            finding = remark(
                 "KP101",
                 "this ConfigMap carries no policy",
-                span,
+                data.span if data is not None else _first_line(root),
                 hint="end the name of a key in .yaml, .yml, .json or .cfg",
             )
-            found = replace(found, without_policy=placed(text, said))
+            found = replace(found, without_policy=placed(text, finding))
         self.config_maps.append(found)
         for entry in carried:
             if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
@@ -223,8 +222,12 @@ def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
             _first_line(root),
             hint=f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`",
         )
-    near = nearest(kind, _KINDS)
     listed = ", ".join(f"`{known}`" for known in _KINDS[:3])
-    hint = f"did you mean `{near}`?" if near else f"one of {listed}, or a ConfigMap that holds one"
-    span = node.span if node is not None else root.span
-    return remark("KP101", f"`{kind}` is not a kind of policy", span, hint=hint)
+    others = f"one of {listed}, or a ConfigMap that holds one"
+    hint = did_you_mean(kind, _KINDS) or others
+    return remark(
+        "KP101",
+        f"`{kind}` is not a kind of policy",
+        node.span if node is not None else root.span,
+        hint=hint,
+    )

@@ -49,5 +49,4 @@ def suggestion(name: str, known: Iterable[str]) -> Hint | None:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The text of that hint, or an empty string."""
-    hint = suggestion(name, known)
-    return hint.text if hint is not None else ""
+    return (suggestion(name, known) or Hint("")).text

@@ -56,12 +56,15 @@ def without_suppressed(
     for unused in suppressions:
         if unused not in used and unused.code not in not_looked_for:
             message = f"nothing on this line is {unused.code}"
-            fix = Fix((Edit(unused.rest, ""),))
             kept.append(
                 placed(
                     unused.text,
                     remark(
-                        "KP190", message, unused.span, hint="remove it from the comment", fix=fix
+                        "KP190",
+                        message,
+                        unused.span,
+                        hint="remove it from the comment",
+                        fix=Fix((Edit(unused.rest, ""),)),
                     ),
                 )
             )

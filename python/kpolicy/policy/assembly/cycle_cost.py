@@ -47,14 +47,6 @@ def drawn_costs(policy: Policy, expressions: Expressions) -> Iterator[DrawnCost]
                 yield DrawnCost((*path, "expression"), together)
 
 
-def nodes_max(policy: Policy, together: int) -> int | None:
-    """The number of nodes that a cost allows in a cycle; None for any number."""
-    limit = policy.model.spec.limits.cost_per_cycle
-    if limit is None and together <= COST_PER_NODE_MAX:
-        return None
-    return (limit or _COST_PER_CYCLE_DEFAULT) // max(together, 1)
-
-
 def never_evaluated(
     policies: Sequence[Policy], expressions: Mapping[str, Expressions]
 ) -> Iterator[Diagnostic]:
@@ -65,10 +57,12 @@ def never_evaluated(
 
 def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Diagnostic]:
     """A finding about the first rule that is not evaluated when there are so many nodes."""
-    limit = policy.model.spec.limits.cost_per_cycle or _COST_PER_CYCLE_DEFAULT
+    stated = policy.model.spec.limits.cost_per_cycle
+    limit = stated or _COST_PER_CYCLE_DEFAULT
     for cost in drawn_costs(policy, expressions):
-        most = nodes_max(policy, cost.together)
-        if most is not None and most < nodes:
+        # Without a stated limit, rules may always cost as much as one expression may on each node.
+        is_limited = stated is not None or cost.together > COST_PER_NODE_MAX
+        if is_limited and limit // max(cost.together, 1) < nodes:
             on = "one node" if nodes == 1 else f"each of {nodes:,} nodes"
             yield policy.remark(
                 "KP401",

@@ -229,8 +229,13 @@ class Expressions:
                 replace(note, span=to_file.span(note.span)) if note.span else note
                 for note in diagnostic.notes
             )
-            fix = _fix_in_file(diagnostic.fix, to_file, node)
-            moved = replace(diagnostic, span=span, notes=notes, field=dotted(path), fix=fix)
+            moved = replace(
+                diagnostic,
+                span=span,
+                notes=notes,
+                field=dotted(path),
+                fix=_fix_in_file(diagnostic.fix, to_file, node),
+            )
             yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
 
     def _too_early(self, node: Scalar, span: Span | None, finding: Diagnostic) -> Diagnostic:

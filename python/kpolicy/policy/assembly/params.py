@@ -63,11 +63,8 @@ def find_config_map(
     reference: ConfigMapReference, config_maps: Iterable[ConfigMap]
 ) -> ConfigMap | None:
     """A manifest without a namespace stands for the namespace that the policy names."""
-    for config_map in config_maps:
-        is_there = config_map.namespace in ("", reference.namespace)
-        if config_map.name == reference.name and is_there:
-            return config_map
-    return None
+    wanted = ((reference.name, ""), (reference.name, reference.namespace))
+    return next((found for found in config_maps if (found.name, found.namespace) in wanted), None)
 
 
 def held_texts(
@@ -86,12 +83,11 @@ def held_texts(
         found = find_config_map(reference, config_maps)
         if found is None and not reference.optional:
             message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"
-            path = ("spec", "paramsFrom", index, "configMap", "name")
             findings.append(
                 policy.remark(
                     "KP123",
                     message,
-                    path,
+                    ("spec", "paramsFrom", index, "configMap", "name"),
                     hint="give its manifest beside the policy, or write `optional: true`",
                 )
             )

@@ -106,11 +106,10 @@ def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
     used = set(chain.from_iterable(map(_VARIABLE.findall, texts)))
     for index, variable in enumerate(policy.model.spec.variables):
         if variable.name not in used:
-            path = ("spec", "variables", index, "name")
             yield policy.remark(
                 "KP121",
                 f"nothing uses the variable `{variable.name}`",
-                path,
+                ("spec", "variables", index, "name"),
                 severity=Severity.WARNING,
             )
 
@@ -151,5 +150,4 @@ def _is_extended(name: str) -> bool:
 def _without_effect(policy: Policy) -> Iterator[Diagnostic]:
     if policy.model.spec.evaluate_all:
         message = "events name the first predicate that fails; `kpolicy explain` names all"
-        path = ("spec", "evaluateAll")
-        yield policy.remark("KP604", message, path, severity=Severity.INFO)
+        yield policy.remark("KP604", message, ("spec", "evaluateAll"), severity=Severity.INFO)

@@ -111,10 +111,9 @@ class WrittenRule:
 
     @property
     def place(self) -> Place:
-        for key in ("expression", "builtin"):
-            if find(self.policy.tree, (*self.path, key)) is not None:
-                return self.policy.place((*self.path, key))
-        return self.policy.place(self.path)
+        paths = ((*self.path, key) for key in ("expression", "builtin"))
+        found = (path for path in paths if find(self.policy.tree, path) is not None)
+        return self.policy.place(next(found, self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +182,7 @@ def _rules(
         if name:
             first[name] = path
         if not problems:
-            args = _args(policy, path, rule, findings)
-            valid.append(WrittenRule(policy, path, name, rule, args))
+            valid.append(WrittenRule(policy, path, name, rule, _args(policy, path, rule, findings)))
     return valid
 
 
@@ -345,6 +343,7 @@ def _implicit(
             rule = Predicate.model_validate({"builtin": name})
             node = _with_shared(policy, BUILTINS[name], mapping(policy.span(path)))
             model, _, _ = validated(BUILTINS[name].args, node)
-            args = filled(model) if model is not None else {}
-            valid.append(WrittenRule(policy, path, name, rule, args))
+            valid.append(
+                WrittenRule(policy, path, name, rule, filled(model) if model is not None else {})
+            )
     return valid

@@ -49,10 +49,8 @@ class Effective:
     @property
     def preemption(self) -> tuple[Policy, Preemption] | None:
         """The nearest setting, with the policy that has it."""
-        for policy in self.lineage:
-            if policy.model.spec.preemption is not None:
-                return policy, policy.model.spec.preemption
-        return None
+        settings = ((policy, policy.model.spec.preemption) for policy in self.lineage)
+        return next(((policy, found) for policy, found in settings if found is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +142,8 @@ def _merged(
 
 
 def _weight(written: WrittenRule) -> int:
-    rule = written.rule
-    if not rule.enabled:
-        return 0
-    return rule.weight if isinstance(rule, Priority) else 1
+    weight = written.rule.weight if isinstance(written.rule, Priority) else 1
+    return weight if written.rule.enabled else 0
 
 
 def resolve(effectives: Iterable[Effective]) -> Resolution:
@@ -189,12 +185,11 @@ def _served(each: Effective, profile: Profile, path: Path, findings: list[Diagno
         known = {rule.written.name for rule in rules}
         for index, name in enumerate(wanted):
             if name not in known:
-                at = (*path, "overrides", side, index, "name")
                 findings.append(
                     each.policy.remark(
                         "KP122",
                         f"no rule of `{side}` is called `{name}`",
-                        at,
+                        (*path, "overrides", side, index, "name"),
                         hint=did_you_mean(name, known),
                     )
                 )

@@ -71,8 +71,9 @@ class _Written:
                     name = rule.name or rule.builtin or ""
                     self.by_name.setdefault((policy.name, side, name), (policy, path))
                     if rule.expression is not None:
-                        at = cited(policy.place((*path, "expression")))
-                        self.by_place.setdefault(at, (policy, path))
+                        self.by_place.setdefault(
+                            cited(policy.place((*path, "expression"))), (policy, path)
+                        )
 
     def rule(
         self, entry: dict[str, Any], side: str, names: Sequence[str]
@@ -108,8 +109,9 @@ def _parts(
     is_predicate = side == "filters"
     expression = None
     if "expression" in entry:
-        at = (*path, "expression")
-        expression = _expression(entry["expression"], policy, at, written, is_bool=is_predicate)
+        expression = _expression(
+            entry["expression"], policy, (*path, "expression"), written, is_bool=is_predicate
+        )
     conditions = (
         _expression(ir, policy, at, written, is_bool=True)
         for ir, at in zip(entry.get("match", ()), _conditions(policy, path), strict=False)

@@ -19,7 +19,16 @@ from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.document_kinds import carried, is_writable, rewritten_block
 from kpolicy.policy.format.key_order import ordered
 from kpolicy.policy.format.yaml_layout import Gap, Layout
-from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, mappings, plain, scalars, string
+from kpolicy.policy.yaml.nodes import (
+    Mapping,
+    Node,
+    Scalar,
+    first_character,
+    mappings,
+    plain,
+    scalars,
+    string,
+)
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
@@ -115,13 +124,13 @@ def _is_left(text: SourceText, root: Node) -> bool:
 
 
 def _as_it_is(text: SourceText, node: Node) -> Diagnostic:
-    said = remark(
+    finding = remark(
         "KP119",
         "JSON, and text in quotes, is left as it is",
         severity=Severity.INFO,
         hint="write it as YAML (in a ConfigMap: under `|`) to have it laid out",
     )
-    return said.at(text.place(Span(node.span.start, node.span.start + 1)))
+    return finding.at(text.place(first_character(node.span)))
 
 
 def _is_empty(root: Node) -> bool:
@@ -225,11 +234,8 @@ def _values(read: Documents) -> list[str]:
 
 
 def _comments(read: Documents) -> list[str]:
-    found = comments_of(read)
-    for root in read.roots:
-        for _, scalar in carried(root):
-            found += comments_of(_read_carried(read.text, scalar))
-    return sorted(found)
+    quoted = [_read_carried(read.text, s) for root in read.roots for _, s in carried(root)]
+    return sorted(comment for text in (read, *quoted) for comment in comments_of(text))
 
 
 def comments_of(read: Documents) -> list[str]:

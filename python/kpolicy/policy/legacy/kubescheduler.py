@@ -25,7 +25,6 @@ from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
 from kpolicy.policy.models.validation import validated
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import (
-    Entry,
     Mapping,
     Node,
     Scalar,
@@ -114,8 +113,8 @@ class _Profile:
         self._node = node
         self._multi_point = self._merged(self._defaults(), "multiPoint")
         self._args = {
-            one.name: find(node, ("pluginConfig", index, "args"))
-            for index, one in enumerate(profile.plugin_config)
+            config.name: find(node, ("pluginConfig", index, "args"))
+            for index, config in enumerate(profile.plugin_config)
         }
 
     @property
@@ -181,12 +180,11 @@ class _Profile:
             extenders=self._tree.get("extenders"),
             percentageOfNodesToScore=self._percentage(),
         )
-        metadata = mapping(at, name=Scalar(at, self._name, self._name))
         return mapping(
             at,
             apiVersion=made(API_VERSION, at),
             kind=made(KIND, at),
-            metadata=metadata,
+            metadata=mapping(at, name=Scalar(at, self._name, self._name)),
             spec=spec,
         )
 
@@ -210,7 +208,7 @@ class _Profile:
                 weight=(weight or made(plugin.weight or 1, at)) if point == "score" else None,
             )
 
-    def _arguments(self, name: str) -> Node | None:
+    def _arguments(self, name: str) -> Mapping | None:
         node = self._args.get(name)
         if not isinstance(node, Mapping):
             return None
@@ -219,13 +217,10 @@ class _Profile:
 
     def _preemption(self) -> Node:
         at = self._span
-        enabled = any(one.name == PREEMPTION for one in self._effective("postFilter"))
+        enabled = any(plugin.name == PREEMPTION for plugin in self._effective("postFilter"))
         policy = made("LowerPriority" if enabled else "Never", at)
-        entries = [Entry(Scalar(at, "policy", "policy"), policy)]
-        arguments = self._arguments(PREEMPTION)
-        if isinstance(arguments, Mapping):
-            entries += arguments.entries
-        return Mapping(arguments.span if arguments else at, tuple(entries))
+        arguments = self._arguments(PREEMPTION) or Mapping(at, ())
+        return Mapping(arguments.span, (*mapping(at, policy=policy).entries, *arguments.entries))
 
     def _defaults(self) -> Iterable[_Enabled]:
         for plugin in default_multi_point():

@@ -144,7 +144,16 @@ Minor = int
 
 def default_predicates(minor: Minor) -> tuple[str, ...]:
     """The set that a missing list stands for in release 1.`minor`."""
-    names = [
+    by_minor = {
+        "CheckNodeMemoryPressure": minor <= 11,
+        "CheckNodeDiskPressure": minor <= 11,
+        "CheckNodeCondition": minor <= 11,
+        "CheckNodePIDPressure": minor == 11,
+        "MaxCSIVolumeCountPred": minor >= 12,
+        "CheckNodeUnschedulable": minor >= 12,
+        "EvenPodsSpread": minor >= 18,
+    }
+    return (
         "NoVolumeZoneConflict",
         "MaxEBSVolumeCount",
         "MaxGCEPDVolumeCount",
@@ -154,17 +163,12 @@ def default_predicates(minor: Minor) -> tuple[str, ...]:
         "GeneralPredicates",
         "PodToleratesNodeTaints",
         "CheckVolumeBinding",
-    ]
-    if minor <= 11:
-        names += ["CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodeCondition"]
-        names += ["CheckNodePIDPressure"] if minor == 11 else []
-    else:
-        names += ["MaxCSIVolumeCountPred", "CheckNodeUnschedulable"]
-        names += ["EvenPodsSpread"] if minor >= 18 else []
-    return tuple(names)
+        *(name for name, is_default in by_minor.items() if is_default),
+    )
 
 
 def default_priorities(minor: Minor) -> dict[str, int]:
+    """The set and the weights that a missing list stands for in release 1.`minor`."""
     weights = {
         "SelectorSpreadPriority": 1,
         "InterPodAffinityPriority": 1,
@@ -173,9 +177,7 @@ def default_priorities(minor: Minor) -> dict[str, int]:
         "NodePreferAvoidPodsPriority": 10_000,
         "NodeAffinityPriority": 1,
         "TaintTolerationPriority": 1,
+        "ImageLocalityPriority": int(minor >= 12),
+        "EvenPodsSpreadPriority": (minor >= 18) + (minor >= 19),
     }
-    if minor >= 12:
-        weights["ImageLocalityPriority"] = 1
-    if minor >= 18:
-        weights["EvenPodsSpreadPriority"] = 2 if minor >= 19 else 1
-    return weights
+    return {name: weight for name, weight in weights.items() if weight}

@@ -128,8 +128,11 @@ def _is_inert(reading: Reading, name: str, at: Span) -> bool:
 
 def _as_rule(span: Span, meaning: Meaning, name: str, at: Span) -> Mapping:
     if meaning.builtin:
-        args = made(meaning.args, at) if meaning.args else None
-        return mapping(span, builtin=made(meaning.builtin, at), args=args)
+        return mapping(
+            span,
+            builtin=made(meaning.builtin, at),
+            args=made(meaning.args, at) if meaning.args else None,
+        )
     message_expression = meaning.message_expression
     return mapping(
         span,
@@ -170,7 +173,8 @@ def _warn_of_full_nodes(reading: Reading) -> None:
     if has_errors(reading.diagnostics):
         return
     node = reading.root.get("predicates")
-    at = Span(node.span.start, node.span.start + 1) if node is not None else reading.head
     reading.report(
-        "KP325", "`PodFitsResources` is not listed, so pods are placed on nodes that are full", at
+        "KP325",
+        "`PodFitsResources` is not listed, so pods are placed on nodes that are full",
+        Span(node.span.start, node.span.start + 1) if node is not None else reading.head,
     )

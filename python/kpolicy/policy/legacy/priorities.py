@@ -116,8 +116,9 @@ def _rules(reading: Reading, name: str, at: Span, span: Span, weight: Node) -> I
             chosen = Meaning("PodTopologySpread")
         if chosen.builtin == "EqualPriority" and not reading.is_pinned(0, SCORES_TO_TEN_MINOR_LAST):
             continue
-        args = made(chosen.args, at) if chosen.args else None
-        yield _Rule(name, at, span, weight, chosen.builtin, args)
+        yield _Rule(
+            name, at, span, weight, chosen.builtin, made(chosen.args, at) if chosen.args else None
+        )
 
 
 def _weight(reading: Reading, node: Mapping, name: str) -> Node | None:
@@ -125,6 +126,9 @@ def _weight(reading: Reading, node: Mapping, name: str) -> Node | None:
     value = weight.value if isinstance(weight, Scalar) else None
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= WEIGHT_MAX:
         return weight
-    at = weight.span if weight is not None else name_span(node)
-    reading.report("KP113", f"the priority `{name}` needs a weight from 1 to {WEIGHT_MAX:,}", at)
+    reading.report(
+        "KP113",
+        f"the priority `{name}` needs a weight from 1 to {WEIGHT_MAX:,}",
+        weight.span if weight is not None else name_span(node),
+    )
     return None

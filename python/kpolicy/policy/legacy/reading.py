@@ -161,8 +161,9 @@ def read_argument(
         )
         return InvalidArgument()
     # Points and resources are validated as the arguments of the built-in.
-    args = mapping(body.span, shape=shape, resources=body.get("resources"))
-    return Argument("RequestedToCapacityRatio", args)
+    return Argument(
+        "RequestedToCapacityRatio", mapping(body.span, shape=shape, resources=body.get("resources"))
+    )
 
 
 def _labels(

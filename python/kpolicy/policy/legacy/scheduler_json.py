@@ -102,9 +102,12 @@ def _document(reading: Reading) -> Mapping:
         evaluateAll=root.get("alwaysCheckAllPredicates"),
         compatibility=_compatibility(reading),
     )
-    metadata = made({"name": "from-scheduler-json"}, at)
     return mapping(
-        at, apiVersion=made(API_VERSION, at), kind=made(KIND, at), metadata=metadata, spec=spec
+        at,
+        apiVersion=made(API_VERSION, at),
+        kind=made(KIND, at),
+        metadata=made({"name": "from-scheduler-json"}, at),
+        spec=spec,
     )
 
 

@@ -109,15 +109,12 @@ class NodeResourcesBalancedAllocationArgs(Edge):
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:
-        seen: set[str] = set()
-        for index, resource in enumerate(self.resources):
-            if resource.name in seen:
+        names = [resource.name for resource in self.resources]
+        for index, name in enumerate(names):
+            if name in names[:index]:
                 refuse(
-                    "KP115",
-                    f"the resource `{resource.name}` is listed twice",
-                    ("resources", index, "name"),
+                    "KP115", f"the resource `{name}` is listed twice", ("resources", index, "name")
                 )
-            seen.add(resource.name)
         return self
 
 
@@ -162,16 +159,14 @@ class PodTopologySpreadArgs(Edge):
             refuse(
                 "KP115", "`defaultConstraints` need `defaultingType: List`", ("defaultConstraints",)
             )
-        seen: set[tuple[str, str]] = set()
-        for index, constraint in enumerate(self.default_constraints):
-            key = (constraint.topology_key, constraint.when_unsatisfiable)
-            if key in seen:
+        keys = [(c.topology_key, c.when_unsatisfiable) for c in self.default_constraints]
+        for index, key in enumerate(keys):
+            if key in keys[:index]:
                 refuse(
                     "KP115",
                     f"`{key[0]}` with `{key[1]}` is constrained twice",
                     ("defaultConstraints", index),
                 )
-            seen.add(key)
         return self
 
 
@@ -230,7 +225,7 @@ class NodeAffinityArgs(Edge):
 
 
 class NodeLabelArgs(Edge):
-    """Keys of labels: nodes must have or lack some; they score higher if they have or lack others."""
+    """Keys of labels: nodes must have or lack some; having or lacking others scores higher."""
 
     present_labels: list[NonEmpty] = Field(default_factory=list)
     absent_labels: list[NonEmpty] = Field(default_factory=list)

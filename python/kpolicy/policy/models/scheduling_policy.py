@@ -1,7 +1,7 @@
 """The models of SchedulingPolicy, apiVersion kpolicy.dev/v1alpha1.
 
-`kpolicy schema` prints the fields and their meaning from here. Conditions that concern two fields
-of a rule, or several rules, are checked in `assembly`, so that one mistake does not hide the others.
+`kpolicy schema` prints the fields and their meaning from here. Conditions on two fields of a rule,
+or on several rules, are checked in `assembly`, so that one mistake does not hide the others.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class Normalize(Edge):
     @model_validator(mode="after")
     def _goes_with_its_method(self) -> Self:
         wanted = {"linear": {"from", "to"}, "shape": {"points"}}.get(self.method, set())
-        given = {"from": self.from_, "to": self.to, "points": self.points}
-        for field, value in given.items():
+        settings = {"from": self.from_, "to": self.to, "points": self.points}
+        for field, value in settings.items():
             if field in wanted and value is None:
                 refuse("KP114", f"`method: {self.method}` needs `{field}`", ("method",))
             if field not in wanted and value is not None:

@@ -103,8 +103,7 @@ def validated(
 
 
 def _depth(path: Path) -> tuple[int, str]:
-    names = (f"{part:06d}" if isinstance(part, int) else part for part in path)
-    return len(path), "/".join(names)
+    return len(path), "/".join(f"{part:06d}" if isinstance(part, int) else part for part in path)
 
 
 def _path(detail: ErrorDetails, tree: Node) -> Path:
@@ -252,8 +251,7 @@ def _unknown_value(node: Node | None, names: Sequence[str], span: Span, field: s
     listed = ", ".join(f"`{name}`" for name in names)
     hint = suggestion(written, names) or Hint(f"one of {listed}")
     message = f"`{written}` is not one of {listed}"
-    fix = slip_of(node, hint)
-    return remark("KP103", message, span, hint=hint.text, field=field, fix=fix)
+    return remark("KP103", message, span, hint=hint.text, field=field, fix=slip_of(node, hint))
 
 
 def _type_hint(kind: str, node: Node | None) -> str:
@@ -276,24 +274,21 @@ def _form_code(detail: ErrorDetails, path: Path) -> str:
     return "KP113"
 
 
+_FORMS: Final = {
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than_equal": "must be at most {le:,}",
+    "string_too_long": "may have at most {max_length:,} characters",
+    "string_too_short": "must not be empty",
+    "too_long": "may have at most {max_length:,} items",
+    "too_short": "must have at least {min_length:,} items",
+    "string_pattern_mismatch": "must match `{pattern}`",
+    "finite_number": "must be a finite number",
+}
+
+
 def _form_message(detail: ErrorDetails, path: Path) -> str:
-    context = detail.get("ctx", {})
     shown = _shown(path)
-    match detail["type"]:
-        case "greater_than_equal":
-            return f"{shown} must be at least {context['ge']:,}"
-        case "less_than_equal":
-            return f"{shown} must be at most {context['le']:,}"
-        case "string_too_long":
-            return f"{shown} may have at most {context['max_length']:,} characters"
-        case "string_too_short":
-            return f"{shown} must not be empty"
-        case "too_long":
-            return f"{shown} may have at most {context['max_length']:,} items"
-        case "too_short":
-            return f"{shown} must have at least {context['min_length']:,} items"
-        case "string_pattern_mismatch":
-            return f"{shown} must match `{context['pattern']}`"
-        case "finite_number":
-            return f"{shown} must be a finite number"
+    form = _FORMS.get(detail["type"])
+    if form is not None:
+        return f"{shown} {form.format(**detail.get('ctx', {}))}"
     return f"{shown}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"

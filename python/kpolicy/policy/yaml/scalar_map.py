@@ -120,10 +120,7 @@ def _escape(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
     code = text[at + 1]
     if code in _BREAKS:
         _, at = _break(text, at + 1, end)
-        breaks: list[_Piece] = []
-        at = _more_breaks(text, at, end, breaks)
-        pieces.extend(breaks)
-        return at
+        return _more_breaks(text, at, end, pieces)
     if code in _CODED:
         digits = text[at + 2 : at + 2 + _CODED[code]]
         try:

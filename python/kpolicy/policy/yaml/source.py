@@ -70,19 +70,19 @@ class SourceText:
 
     def place(self, span: Span) -> Place:
         """The place in the file, also for a text quoted in another one."""
-        if self.within is not None:
-            outer, to_outer = self.within
-            return outer.place(to_outer(span))
-        line, column = self.line_and_column(span.start)
-        end_line, end_column = self.line_and_column(max(span.start, span.end))
-        return Place(self.name, line, column, end_line, end_column)
+        text, span = self._in_file(span)
+        start, end = (text.line_and_column(at) for at in (span.start, max(span.start, span.end)))
+        return Place(text.name, *start, *end)
 
     def file_span(self, span: Span) -> Span:
         """The span in the file, also for a text quoted in another one."""
+        return self._in_file(span)[1]
+
+    def _in_file(self, span: Span) -> tuple[SourceText, Span]:
         if self.within is None:
-            return span
+            return self, span
         outer, to_outer = self.within
-        return outer.file_span(to_outer(span))
+        return outer._in_file(to_outer(span))
 
     def line(self, number: int) -> str:
         """The text of a line counted from 1, without its end."""

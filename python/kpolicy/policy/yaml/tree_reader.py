@@ -130,18 +130,21 @@ def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
             readable = source.text[: error.start].decode("utf-8")
             shown = SourceText(source.name, source.text.decode("utf-8", "replace"))
             message = f"byte 0x{source.text[error.start]:02x} is not UTF-8"
-            span = Span(len(readable), len(readable) + 1)
-            return shown, remark("KP101", message, span, hint="save the file as UTF-8")
+            return shown, remark(
+                "KP101",
+                message,
+                Span(len(readable), len(readable) + 1),
+                hint="save the file as UTF-8",
+            )
     decoded = SourceText(source.name, text)
     start = 1 if text.startswith(BYTE_ORDER_MARK) else 0
     found = _FORBIDDEN.search(text, start)
     if found is None:
         return decoded, None
-    span = Span(found.start(), found.end())
     return decoded, remark(
         "KP101",
         f"the character U+{ord(found.group()):04X} is not allowed in YAML",
-        span,
+        Span(found.start(), found.end()),
         hint="remove it, or write it as an escape",
     )
 
