@@ -17,6 +17,7 @@ LAYERS = (
     "resources",
     "snapshot",
     "event",
+    "part",
     "fields",
     "rules",
     "program",

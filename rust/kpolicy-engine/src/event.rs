@@ -10,6 +10,7 @@ use crate::snapshot::pod::Pod;
 
 pub use crate::snapshot::Occurrence;
 
+/// One kind of happening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
     NodeAdd,
@@ -21,6 +22,10 @@ pub enum Event {
     NodeCondition,
     NodeAnnotation,
     NodeFeature,
+    NodeCapacity,
+    NodeImages,
+    /// The node takes no more pods. (`NodeTaint` says that it takes pods again.)
+    NodeCordon,
     /// Something else of a node that an expression reads by API path.
     NodeUpdate,
     /// Pods on nodes, and for updates also the waiting pod itself.
@@ -30,7 +35,12 @@ pub enum Event {
     PodScaleDown,
     PodToleration,
     PodGatesGone,
+    /// A pod on a node is being deleted.
+    PodTermination,
+    /// Anything else of a pod, and whatever has an event of its own but labels and gates.
     PodUpdate,
+    /// Nothing changed but the time.
+    TimePasses,
     ObjectAdd(Kind),
     ObjectUpdate(Kind),
     ObjectDelete(Kind),
@@ -64,7 +74,7 @@ impl Events {
     }
 }
 
-const OF_NODES_AND_PODS: [Event; 16] = [
+const OF_NODES_AND_PODS: [Event; 21] = [
     Event::NodeAdd,
     Event::NodeDelete,
     Event::NodeAllocatable,
@@ -73,6 +83,9 @@ const OF_NODES_AND_PODS: [Event; 16] = [
     Event::NodeCondition,
     Event::NodeAnnotation,
     Event::NodeFeature,
+    Event::NodeCapacity,
+    Event::NodeImages,
+    Event::NodeCordon,
     Event::NodeUpdate,
     Event::PodAdd,
     Event::PodDelete,
@@ -80,7 +93,9 @@ const OF_NODES_AND_PODS: [Event; 16] = [
     Event::PodScaleDown,
     Event::PodToleration,
     Event::PodGatesGone,
+    Event::PodTermination,
     Event::PodUpdate,
+    Event::TimePasses,
 ];
 
 impl Event {
@@ -100,6 +115,9 @@ impl Event {
             Self::NodeCondition => "a condition of a node changes",
             Self::NodeAnnotation => "an annotation of a node changes",
             Self::NodeFeature => "a declared feature of a node changes",
+            Self::NodeCapacity => "the capacity of a node changes",
+            Self::NodeImages => "the images on a node change",
+            Self::NodeCordon => "a node takes no more pods",
             Self::NodeUpdate => "something else of a node changes",
             Self::PodAdd => "a pod is placed on a node",
             Self::PodDelete => "a pod leaves a node",
@@ -107,7 +125,9 @@ impl Event {
             Self::PodScaleDown => "a pod comes to request less",
             Self::PodToleration => "a toleration of the pod changes",
             Self::PodGatesGone => "the pod's last scheduling gate is removed",
+            Self::PodTermination => "a pod on a node is being deleted",
             Self::PodUpdate => "the pod itself is changed",
+            Self::TimePasses => "time passes",
             Self::ObjectAdd(kind) => return format!("a {} is added", kind.name()),
             Self::ObjectUpdate(kind) => return format!("a {} changes", kind.name()),
             Self::ObjectDelete(kind) => return format!("a {} is removed", kind.name()),
@@ -116,7 +136,7 @@ impl Event {
     }
 
     fn bit(self) -> u128 {
-        const OBJECTS_FROM: u32 = 16;
+        const OBJECTS_FROM: u32 = 21;
         let of_object = |kind: Kind, action: u32| OBJECTS_FROM + 3 * kind as u32 + action;
         let position = match self {
             Self::NodeAdd => 0,
@@ -135,6 +155,11 @@ impl Event {
             Self::PodGatesGone => 13,
             Self::PodUpdate => 14,
             Self::NodeUpdate => 15,
+            Self::NodeCapacity => 16,
+            Self::NodeImages => 17,
+            Self::NodeCordon => 18,
+            Self::PodTermination => 19,
+            Self::TimePasses => 20,
             Self::ObjectAdd(kind) => of_object(kind, 0),
             Self::ObjectUpdate(kind) => of_object(kind, 1),
             Self::ObjectDelete(kind) => of_object(kind, 2),
@@ -153,7 +178,9 @@ impl Event {
             (Self::NodeCondition, _) => "NodeUpdateNodeCondition",
             (Self::NodeAnnotation, _) => "NodeUpdateNodeAnnotation",
             (Self::NodeFeature, _) => "NodeUpdateNodeDeclaredFeature",
-            (Self::NodeUpdate, _) => "NodeUpdate",
+            (Self::NodeCapacity | Self::NodeImages | Self::NodeCordon | Self::NodeUpdate, _) => {
+                "NodeUpdate"
+            }
             (Self::PodAdd, _) => "AssignedPodAdd",
             (Self::PodDelete, _) => "AssignedPodDelete",
             (Self::PodLabel, true) => "AssignedPodUpdatePodLabel",
@@ -163,8 +190,9 @@ impl Event {
             (Self::PodToleration, true) => "AssignedPodUpdatePodToleration",
             (Self::PodToleration, false) => "UnschedulablePodUpdatePodToleration",
             (Self::PodGatesGone, _) => "UnschedulablePodUpdatePodSchedulingGatesEliminated",
-            (Self::PodUpdate, true) => "AssignedPodUpdate",
-            (Self::PodUpdate, false) => "UnschedulablePodUpdate",
+            (Self::PodUpdate | Self::PodTermination, true) => "AssignedPodUpdate",
+            (Self::PodUpdate | Self::PodTermination, false) => "UnschedulablePodUpdate",
+            (Self::TimePasses, _) => "TimePasses",
             (Self::ObjectAdd(kind), _) => object_labels(kind)[0],
             (Self::ObjectUpdate(kind), _) => object_labels(kind)[1],
             (Self::ObjectDelete(kind), _) => object_labels(kind)[2],
@@ -218,7 +246,8 @@ impl Occurrence {
 }
 
 fn node_events(old: &Node, new: &Node, parts: NodeParts) -> Vec<Event> {
-    let became_schedulable = old.object.unschedulable && !new.object.unschedulable;
+    let is_schedulable = !new.object.unschedulable;
+    let became_schedulable = old.object.unschedulable && is_schedulable;
     let differing = [
         (parts.meets(NodeParts::ALLOCATABLE), Event::NodeAllocatable),
         (parts.meets(NodeParts::LABELS), Event::NodeLabel),
@@ -226,6 +255,9 @@ fn node_events(old: &Node, new: &Node, parts: NodeParts) -> Vec<Event> {
         (parts.meets(NodeParts::CONDITIONS), Event::NodeCondition),
         (parts.meets(NodeParts::ANNOTATIONS), Event::NodeAnnotation),
         (parts.meets(NodeParts::FEATURES), Event::NodeFeature),
+        (parts.meets(NodeParts::CAPACITY), Event::NodeCapacity),
+        (parts.meets(NodeParts::IMAGES), Event::NodeImages),
+        (parts.meets(NodeParts::UNSCHEDULABLE) && !is_schedulable, Event::NodeCordon),
         (parts.meets(NodeParts::API_VALUES), Event::NodeUpdate),
     ];
     differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect()
@@ -236,11 +268,18 @@ fn pod_events(old: &Pod, new: &Pod) -> Vec<Event> {
         (old.labels() != new.labels(), Event::PodLabel),
         (requests_less(old, new), Event::PodScaleDown),
         (old.is_gated() && !new.is_gated(), Event::PodGatesGone),
-        (old.template.tolerations.len() != new.template.tolerations.len(), Event::PodToleration),
+        (old.template.tolerations != new.template.tolerations, Event::PodToleration),
+        (!old.is_terminating && new.is_terminating, Event::PodTermination),
     ];
-    let events: Vec<Event> =
+    let mut events: Vec<Event> =
         differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect();
-    if events.is_empty() { vec![Event::PodUpdate] } else { events }
+    let has_more = old.annotations != new.annotations
+        || old.api_values != new.api_values
+        || old.template != new.template;
+    if events.is_empty() || has_more {
+        events.push(Event::PodUpdate);
+    }
+    events
 }
 
 fn requests_less(old: &Pod, new: &Pod) -> bool {
@@ -266,6 +305,6 @@ mod tests {
             assert!(!only.contains(Event::PodUpdate));
             assert_eq!(only.iter().collect::<Vec<_>>(), [*event]);
         }
-        assert_eq!(Events::ALL.iter().count(), 61);
+        assert_eq!(Events::ALL.iter().count(), 66);
     }
 }

@@ -15,6 +15,7 @@ pub mod judging;
 pub mod message;
 pub mod model;
 pub mod parked;
+pub mod part;
 pub mod preemption;
 pub mod program;
 pub mod resources;

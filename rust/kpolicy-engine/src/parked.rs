@@ -1,11 +1,11 @@
 //! Parked pods: who waits, because of which rules, and which event may help whom.
 //!
-//! Owns the groups of pods that wait alike: equal in all that rules read, rejected by the same ones, so
-//! that a hint is asked once per group. Clause: one rule that sees a chance is enough; a rule that
-//! registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are bounded by the
-//! number of pending pods.
+//! Owns the groups of pods that wait alike: rejected by the same rules, with equal keys for each of
+//! them, so that a hint is asked once per group, of any of its pods. Clause: one rule that sees a chance
+//! is enough; a rule that registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are
+//! bounded by the number of pending pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -14,17 +14,17 @@ use crate::api::Wake;
 use crate::event::{Event, Events, Occurrence};
 use crate::judging::EXTENDER;
 use crate::program::{Profile, Program};
-use crate::rules::FilterRule;
+use crate::rules::{FilterRule, Key};
 use crate::snapshot::{Cluster, Pod};
 
 /// What pods of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct GroupKey {
     profile: usize,
-    template: u64,
-    identity: u64,
     /// Positions of the rules that rejected, sorted; empty where there was no node at all.
     rules: Box<[usize]>,
+    /// What these rules read of the pod: the keys of each, with their lengths.
+    keys: Key,
 }
 
 impl GroupKey {
@@ -51,6 +51,7 @@ pub struct Parked {
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
     by_key: FxHashMap<GroupKey, usize>,
+    by_event: FxHashMap<Event, BTreeSet<usize>>,
     of_pod: FxHashMap<Arc<str>, usize>,
 }
 
@@ -72,11 +73,21 @@ fn wakes(
     cluster: &Cluster,
 ) -> bool {
     let events = rule.rule.events();
-    if events.contains(event) {
+    let is_hinted = if events.contains(event) {
         rule.rule.wakes(pod, event, occurrence, cluster)
     } else {
         event == Event::NodeTaint && events.contains(Event::NodeAdd)
-    }
+    };
+    is_hinted
+        || (rule.rule.more_events().contains(event)
+            && rule.rule.wakes_more(pod, occurrence, cluster))
+}
+
+/// What a rule reads of a pod.
+fn key_of(rule: &FilterRule, pod: &Pod) -> Key {
+    let mut key = Key::default();
+    rule.rule.key(pod, &mut key);
+    key
 }
 
 impl Parked {
@@ -103,12 +114,14 @@ impl Parked {
         message: &Arc<str>,
     ) {
         self.remove(&pod.uid);
-        let key = GroupKey {
-            profile,
-            template: pod.template.id(),
-            identity: pod.identity.id(),
-            rules: rules.into(),
-        };
+        let mut keys = Key::default();
+        let filters = program.profiles.get(profile).map(|profile| &profile.filters);
+        for rule in rules.iter().filter_map(|position| filters?.get(*position)) {
+            let key = key_of(rule, pod);
+            keys.push(key.len() as u64);
+            key.parts().iter().for_each(|part| keys.push(*part));
+        }
+        let key = GroupKey { profile, rules: rules.into(), keys };
         let index = match self.by_key.get(&key) {
             Some(index) => *index,
             None => self.add(key, program),
@@ -126,7 +139,8 @@ impl Parked {
             // Clause: what an extender may have made of it is not known, so anything wakes.
             _ if key.is_of_extender() => Events::ALL,
             Some(rules) if !rules.is_empty() => {
-                rules.iter().fold(Events::NONE, |sum, rule| sum.with(events_of(rule)))
+                let of_rule = |rule: &&FilterRule| events_of(rule).with(rule.rule.more_events());
+                rules.iter().map(of_rule).fold(Events::NONE, Events::with)
             }
             _ => Events::of(&[Event::NodeAdd]),
         };
@@ -140,6 +154,9 @@ impl Parked {
         };
         if let Some(place) = self.groups.get_mut(index) {
             *place = Some(group);
+        }
+        for event in events.iter() {
+            self.by_event.entry(event).or_default().insert(index);
         }
         self.by_key.insert(key, index);
         index
@@ -158,6 +175,11 @@ impl Parked {
 
     fn drop_group(&mut self, index: usize) {
         if let Some(group) = self.groups.get_mut(index).and_then(Option::take) {
+            for event in group.events.iter() {
+                if let Some(groups) = self.by_event.get_mut(&event) {
+                    groups.remove(&index);
+                }
+            }
             self.by_key.remove(&group.key);
             self.free.push(index);
         }
@@ -185,7 +207,8 @@ impl Parked {
         }
         for event in occurrence.events() {
             let mut woken: Vec<Arc<str>> = Vec::new();
-            for index in 0..self.groups.len() {
+            let waiting = self.by_event.get(&event).into_iter().flatten();
+            for index in waiting.copied().collect::<Vec<_>>() {
                 let Some(Some(group)) = self.groups.get(index) else { continue };
                 if group.wakes(event, occurrence, program, cluster) {
                     woken.extend(group.pods.keys().cloned());
@@ -218,10 +241,20 @@ impl Parked {
         let rules = rules_of(&group.key, profile);
         let helps =
             |event: &Event| rules.iter().any(|rule| wakes(rule, new, *event, occurrence, cluster));
-        let helping = match group.key.is_of_extender() {
-            true => occurrence.events().first().copied(),
-            false => occurrence.events().into_iter().find(helps),
+        let old = group.pods.get(&new.uid).map(|waiting| &waiting.pod);
+        // What has no hint, or what the API server lets nobody change: whether the rule reads it tells.
+        let may_pass = |rule: &&FilterRule| {
+            old.is_some_and(|old| key_of(rule, old) != key_of(rule, new))
+                && rule.rule.passes_somewhere(new, cluster)
         };
+        let events = occurrence.events();
+        let helping =
+            match group.key.is_of_extender() {
+                true => events.first().copied(),
+                false => events.iter().copied().find(helps).or_else(|| {
+                    rules.iter().any(may_pass).then(|| events.first().copied()).flatten()
+                }),
+            };
         let (profile, positions) = (group.key.profile, group.key.rules.clone());
         let Some(message) = self.message(&new.uid) else { return };
         match helping {

@@ -163,6 +163,29 @@ pub trait Filter: Debug + Send + Sync {
     /// snapshot already has the change.
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool;
 
+    /// Events that may let the pod through too, although kube-scheduler has no hint for them.
+    fn more_events(&self) -> Events {
+        Events::NONE
+    }
+
+    /// Whether one of `more_events` is worth another try: by default, whether any node passes now.
+    fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        let _ = occurrence;
+        self.passes_somewhere(pod, cluster)
+    }
+
+    /// Asks all nodes anew: for what happens rarely.
+    fn passes_somewhere(&self, pod: &Pod, cluster: &Cluster) -> bool {
+        let Some(prepared) = self.prepare(pod, cluster) else { return true };
+        match prepared.stage() {
+            Stage::Skip => true,
+            Stage::Reject(_) => false,
+            Stage::Check => {
+                cluster.nodes().iter().any(|view| prepared.check(cluster, view).passes())
+            }
+        }
+    }
+
     /// Kinds that must be watched for this rule, besides pods and nodes.
     fn kinds(&self) -> &'static [Kind] {
         &[]

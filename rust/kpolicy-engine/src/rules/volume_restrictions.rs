@@ -102,6 +102,18 @@ impl Filter for VolumeRestrictions {
         }
     }
 
+    /// Hints look only at pods of the pod's own namespace, and not at claims that change.
+    fn more_events(&self) -> Events {
+        Events::of(&[Event::PodDelete, Event::ObjectUpdate(Kind::PersistentVolumeClaim)])
+    }
+
+    fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        match occurrence {
+            Occurrence::Pod { old: Some(gone), .. } => disks_conflict(&pod.template.volumes, gone),
+            _ => self.passes_somewhere(pod, cluster),
+        }
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::PersistentVolumeClaim]
     }

@@ -79,6 +79,12 @@ impl Filter for VolumeZone {
         }
     }
 
+    /// Hints look at some changes of the objects that are read only.
+    fn more_events(&self) -> Events {
+        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
+        Events::of(&of_kinds.collect::<Vec<_>>())
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass]
     }

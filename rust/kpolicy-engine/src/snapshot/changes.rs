@@ -68,6 +68,7 @@ impl Cluster {
         if new.node_name.is_empty() {
             self.set_waiting_pod(new, old)
         } else {
+            let mut occurrences = self.leaves(&new, old.as_ref());
             self.nominations.remove(&new.uid);
             let was_on_node = old
                 .as_ref()
@@ -76,14 +77,47 @@ impl Cluster {
                 |entry: &PodEntry| entry.node().is_some_and(|node| **node != *new.node_name);
             let is_moved = old.as_ref().is_some_and(is_elsewhere);
             self.set_pod_on_node(Arc::clone(&new), old);
-            let mut occurrences = match is_moved {
-                true => self.break_promises(&new.uid),
-                false => Vec::new(),
-            };
-            let old = old_pod.filter(|_| was_on_node);
+            if is_moved {
+                occurrences.extend(self.break_promises(&new.uid));
+            }
+            let old = old_pod.filter(|old| was_on_node && !is_moved && old.holds_like(&new));
             occurrences.push(Occurrence::Pod { old, new: Some(new), is_assigned: true });
             occurrences
         }
+    }
+
+    /// What becomes free when the API server shows a pod on a node: its room elsewhere, or what it held
+    /// there beyond what it is now.
+    fn leaves(&mut self, new: &Pod, old: Option<&PodEntry>) -> Vec<Occurrence> {
+        let gone = |pod: &Arc<Pod>| {
+            let old = Some(Arc::clone(pod));
+            Occurrence::Pod { old, new: None, is_assigned: true }
+        };
+        let mut occurrences = self.settle_renounced(&new.uid);
+        let Some(entry) = old else { return occurrences };
+        match &entry.place {
+            Place::On { node, held, is_assumed } => {
+                let is_same = **node == *new.node_name
+                    && if *is_assumed { held.weighs_as(new) } else { held.holds_like(new) };
+                if !is_same {
+                    occurrences.push(gone(held));
+                }
+            }
+            Place::Pending => {
+                let held = self.nominations.node_of(&new.uid);
+                if held.is_some_and(|node| **node != *new.node_name) {
+                    occurrences.push(gone(&entry.pod));
+                }
+            }
+        }
+        occurrences
+    }
+
+    /// Room that a decision took from a nominated pod is told of once the API server shows the pod.
+    fn settle_renounced(&mut self, uid: &str) -> Vec<Occurrence> {
+        let renounced = self.nominations.settle(uid);
+        let of_pod = |pod| Occurrence::Pod { old: Some(pod), new: None, is_assigned: true };
+        renounced.map(of_pod).into_iter().collect()
     }
 
     fn set_pod_on_node(&mut self, new: Arc<Pod>, old: Option<PodEntry>) {
@@ -112,7 +146,7 @@ impl Cluster {
     }
 
     fn set_waiting_pod(&mut self, new: Arc<Pod>, old: Option<PodEntry>) -> Vec<Occurrence> {
-        let mut occurrences = Vec::new();
+        let mut occurrences = self.settle_renounced(&new.uid);
         let old_pod = old.as_ref().map(|entry| Arc::clone(&entry.pod));
         let place = match old {
             // An update that does not know of our bind yet leaves the reservation as it is.
@@ -158,8 +192,9 @@ impl Cluster {
             self.nominations.set(new, node);
         }
         let is_moved = before.is_some() && self.nominations.node_of(&new.uid) != before.as_ref();
-        if is_moved || was_changed {
-            let old = Some(Arc::clone(new));
+        let is_another = before.is_some() && old.is_some_and(|old| !old.weighs_as(new));
+        if is_moved || was_changed || is_another {
+            let old = Some(old.map_or_else(|| Arc::clone(new), |old| Arc::new(old.clone())));
             out.push(Occurrence::Pod { old, new: None, is_assigned: true });
         }
     }
@@ -170,7 +205,8 @@ impl Cluster {
         let was_nominated = self.nominations.remove(uid);
         let is_assigned = was_nominated || entry.node().is_some();
         self.take_held(&entry);
-        let mut occurrences = self.break_promises(uid);
+        let mut occurrences = self.settle_renounced(uid);
+        occurrences.extend(self.break_promises(uid));
         occurrences.push(Occurrence::Pod { old: Some(entry.pod), new: None, is_assigned });
         occurrences
     }
@@ -183,7 +219,7 @@ impl Cluster {
         match self.pods.get(uid) {
             Some(PodEntry { pod, place: Place::Pending }) => {
                 let pod = Arc::clone(pod);
-                self.nominations.remove(uid);
+                self.nominations.renounce(&pod);
                 self.put(pod, node, true);
                 true
             }
@@ -197,7 +233,8 @@ impl Cluster {
             return Vec::new();
         };
         self.take_off(&entry);
-        let mut occurrences = self.break_promises(uid);
+        let mut occurrences = self.settle_renounced(uid);
+        occurrences.extend(self.break_promises(uid));
         let pod = Arc::clone(&entry.pod);
         if !pod.nominated_node_name.is_empty() {
             self.nominations.set(&pod, &pod.nominated_node_name);
@@ -228,10 +265,12 @@ impl Cluster {
     /// Holds a node for a pending pod while preemption makes room; an empty name lets go.
     pub fn nominate(&mut self, uid: &str, node: &Arc<str>) {
         if let Some(PodEntry { pod, place: Place::Pending }) = self.pods.get(uid) {
-            if node.is_empty() {
-                self.nominations.remove(uid);
-            } else {
-                self.nominations.set(pod, node);
+            let pod = Arc::clone(pod);
+            if self.nominations.node_of(uid) != Some(node) {
+                self.nominations.renounce(&pod);
+            }
+            if !node.is_empty() {
+                self.nominations.set(&pod, node);
             }
         }
     }
@@ -240,7 +279,12 @@ impl Cluster {
     pub fn renounce(&mut self, uid: &str) -> Option<Occurrence> {
         let pod = Arc::clone(&self.pods.get(uid)?.pod);
         let was_held = self.nominations.remove(uid);
-        was_held.then_some(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true })
+        let was_renounced = self.nominations.settle(uid).is_some();
+        (was_held || was_renounced).then_some(Occurrence::Pod {
+            old: Some(pod),
+            new: None,
+            is_assigned: true,
+        })
     }
 
     /// A pod is leaving, although the watch has not said so.

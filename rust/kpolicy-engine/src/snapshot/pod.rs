@@ -149,6 +149,16 @@ impl Pod {
             && self.is_terminating == other.is_terminating
     }
 
+    /// Whether both hold the same of a node, but for what updates may change: labels, annotations,
+    /// requests and tolerations.
+    pub fn holds_like(&self, other: &Self) -> bool {
+        let (own, others) = (&self.template, &other.template);
+        self.namespace() == other.namespace()
+            && own.ports == others.ports
+            && own.volumes == others.volumes
+            && own.pod_affinity == others.pod_affinity
+    }
+
     /// As it would be if it had been placed nowhere.
     #[must_use]
     pub fn unplaced(&self) -> Self {

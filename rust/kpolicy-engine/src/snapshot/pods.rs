@@ -137,6 +137,8 @@ impl Pods {
 pub struct Nominations {
     by_node: BTreeMap<Arc<str>, Nominated>,
     node_of: FxHashMap<Arc<str>, Arc<str>>,
+    /// Pods whose nomination a decision ended, until the API server shows what became of them.
+    renounced: FxHashMap<Arc<str>, Arc<Pod>>,
     version: u64,
 }
 
@@ -184,6 +186,18 @@ impl Nominations {
         own.version = self.version;
         own.by_uid.insert(Arc::clone(&pod.uid), Arc::clone(pod));
         self.node_of.insert(Arc::clone(&pod.uid), Arc::clone(node));
+    }
+
+    /// Ends a nomination by a decision. Whom that helps is told once the API server knows of it.
+    pub(super) fn renounce(&mut self, pod: &Arc<Pod>) {
+        if self.remove(&pod.uid) {
+            self.renounced.insert(Arc::clone(&pod.uid), Arc::clone(pod));
+        }
+    }
+
+    /// The API server showed what became of a pod whose nomination had ended.
+    pub(super) fn settle(&mut self, uid: &str) -> Option<Arc<Pod>> {
+        self.renounced.remove(uid)
     }
 
     pub(super) fn remove(&mut self, uid: &str) -> bool {

@@ -1,8 +1,11 @@
 //! A world from a seed. What is drawn does not depend on what the engine decides.
 
+use std::collections::BTreeMap;
+
 use kpolicy_engine::api::{Kind, Outcome};
 use serde_json::Value;
 
+use crate::changes;
 use crate::lots::Lots;
 use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
 use crate::programs::program;
@@ -20,6 +23,8 @@ struct Draw {
     there: Vec<usize>,
     /// Pods drawn so far, to have more of their kind.
     kinds: Vec<Value>,
+    /// Nodes and pods as drawn last, by kind and name.
+    latest: BTreeMap<(Kind, String), Value>,
 }
 
 pub fn world(seed: u64) -> World {
@@ -27,8 +32,14 @@ pub fn world(seed: u64) -> World {
     let programs = (0..=lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
     // Most worlds are short, because there are many; some are long, because caches have a past.
     let length = if lots.one_in(10) { 160 } else { 20 + lots.below(40) };
-    let mut draw =
-        Draw { lots, steps: vec![Step::Load(0)], pods: 0, there: Vec::new(), kinds: Vec::new() };
+    let mut draw = Draw {
+        lots,
+        steps: vec![Step::Load(0)],
+        pods: 0,
+        there: Vec::new(),
+        kinds: Vec::new(),
+        latest: BTreeMap::new(),
+    };
     draw.beginning();
     let floods = draw.lots.one_in(300);
     for step in 0..length {
@@ -43,7 +54,30 @@ pub fn world(seed: u64) -> World {
 impl Draw {
     fn apply(&mut self, make: impl FnOnce(&mut Lots) -> Value) {
         let object = make(&mut self.lots);
+        self.show(object);
+    }
+
+    fn show(&mut self, object: Value) {
+        let kind = if object["kind"] == "Node" { Kind::Node } else { Kind::Pod };
+        if object["kind"] == kind.name() {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            self.latest.insert((kind, name), object.clone());
+        }
         self.steps.push(Step::Apply(object));
+    }
+
+    /// A node or a pod with one part changed.
+    fn part_changes(&mut self, kind: Kind) {
+        let name = match kind {
+            Kind::Node => node_name(self.lots.below(NODES)),
+            _ => self.any_pod().replace('u', "p"),
+        };
+        let Some(object) = self.latest.get(&(kind, name)) else { return };
+        let changed = match kind {
+            Kind::Node => changes::of_node(&mut self.lots, object),
+            _ => changes::of_pod(&mut self.lots, object),
+        };
+        self.show(changed);
     }
 
     fn beginning(&mut self) {
@@ -80,7 +114,7 @@ impl Draw {
             }
         };
         self.kinds.push(object.clone());
-        self.steps.push(Step::Apply(object));
+        self.show(object);
         format!("u{index}")
     }
 
@@ -94,7 +128,7 @@ impl Draw {
     }
 
     fn step(&mut self, programs: usize) {
-        match self.lots.below(40) {
+        match self.lots.below(54) {
             0..=13 => {
                 let uid = self.new_pod(false);
                 self.steps.push(Step::Try(uid));
@@ -146,8 +180,8 @@ impl Draw {
                 self.steps.push(Step::Evict(uid, at_once));
             }
             34 | 35 => self.apply(selecting),
-            36 => self.apply(storage::any),
-            37 => self.object_goes(),
+            36 | 50 | 51 => self.apply(storage::any),
+            37 | 52 | 53 => self.object_goes(),
             38 => {
                 let kind =
                     *self.lots.pick(&[Kind::Node, Kind::Pod, Kind::Namespace, Kind::Service]);
@@ -157,6 +191,12 @@ impl Draw {
                     _ => (*self.lots.pick(&NAMESPACES)).to_owned(),
                 };
                 self.steps.push(Step::Relist(kind, missing));
+            }
+            39..=43 => self.part_changes(Kind::Node),
+            44..=47 => self.part_changes(Kind::Pod),
+            48 => {
+                let index = self.lots.below(self.pods.max(1));
+                self.apply(|lots| storage::ephemeral_claim(lots, index));
             }
             _ => {
                 let program = self.lots.below(programs);

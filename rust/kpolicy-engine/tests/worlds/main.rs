@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
 mod afterwards;
+mod changes;
 mod draw;
 mod lots;
 mod objects;
@@ -17,6 +18,7 @@ mod shrink;
 mod storage;
 #[path = "../support/mod.rs"]
 mod support;
+mod wakes;
 mod world;
 
 use std::process::Command;
@@ -25,7 +27,8 @@ use std::sync::Arc;
 use std::{env, fs, panic};
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Outcome, Still};
+use kpolicy_engine::api::{Applied, Kind, Outcome, Still};
+use kpolicy_engine::rules::catalog;
 use serde_json::json;
 
 use lots::Lots;
@@ -123,16 +126,47 @@ fn every_decision_equals_one_from_scratch() {
         ("decisions", seen.decisions, 100),
         ("placed", seen.placed, 30),
         ("parked", seen.parked, 30),
-        ("preempting", seen.preempting, 2),
+        ("preempting", seen.preempting, 1),
         ("in batches", seen.in_batches, 10),
         ("in two steps", seen.in_two_steps, 5),
         ("promised", seen.promised, 1),
         ("rebuilt", seen.rebuilt, 10),
-        ("listed for paths", seen.listed_for_paths, 1),
+        ("listed for paths", seen.listed_for_paths.saturating_mul(2), 1),
+        ("woken", seen.woken, 10),
     ] {
         let wanted = at_least_in_ten_worlds * worlds / 10;
         assert!(worlds < 100 || count >= wanted, "{what}: {count}, wanted {wanted}");
     }
+    let missing = never_seen(&seen);
+    assert!(worlds < WORLDS_OF_EVERYTHING || missing.is_empty(), "never seen: {missing:#?}");
+}
+
+/// In fewer worlds, what is rare may not occur.
+const WORLDS_OF_EVERYTHING: usize = 2000;
+
+/// The kinds of changes, the facts and the built-ins that did not occur once.
+fn never_seen(seen: &Seen) -> Vec<String> {
+    let of_kinds = Kind::ALL.into_iter().flat_map(|kind| {
+        let is_in_parts = matches!(kind, Kind::Node | Kind::Pod);
+        let words: &[&str] =
+            if is_in_parts { &["added", "removed"] } else { &["added", "changed", "removed"] };
+        words.iter().map(move |word| format!("{} {word}", kind.name()))
+    });
+    let of_parts = |what: &'static str, parts: &'static [(&str, &str)]| {
+        parts.iter().map(move |(part, _)| format!("{what}.{part}"))
+    };
+    let changes = of_kinds
+        .chain(of_parts("Node", &changes::NODE_PARTS))
+        .chain(of_parts("waiting Pod", &changes::POD_PARTS[..6]))
+        .chain(of_parts("placed Pod", &changes::POD_PARTS))
+        .filter(|name| name != "placed Pod.gates");
+    changes
+        .map(|name| ("change", name))
+        .chain(catalog::filter_names().into_iter().map(|name| ("rejected by", name.to_owned())))
+        .chain(programs::known_facts().into_iter().map(|fact| ("fact", fact)))
+        .filter(|(what, name)| seen.counted(what, name) == 0)
+        .map(|(what, name)| format!("{what} {name}"))
+        .collect()
 }
 
 /// Few enough to be lived through twice, with programs of every sort.
@@ -172,7 +206,15 @@ fn the_same_seed_gives_the_same_bytes_in_another_process() {
 
 #[test]
 fn a_planted_fault_is_found_and_made_small() {
-    let fault = Fault::MissesNodes;
+    is_found_and_made_small(Fault::MissesNodes, 10);
+}
+
+#[test]
+fn a_lost_wake_is_found_and_made_small() {
+    is_found_and_made_small(Fault::LosesWakes, 2);
+}
+
+fn is_found_and_made_small(fault: Fault, at_least: usize) {
     let (mut found, mut lived) = (Vec::new(), 0);
     quietly(|| {
         for seed in 1..=40 {
@@ -183,7 +225,7 @@ fn a_planted_fault_is_found_and_made_small() {
             }
         }
     });
-    assert!(found.len() >= lived / 4, "found in {} of {lived}", found.len());
+    assert!(found.len() >= at_least, "found in {} of {lived}", found.len());
     for world in found.iter().take(2) {
         let small = quietly(|| shrink::shrink(world, fault));
         let again = World::read(&small.text());

@@ -2,15 +2,21 @@
 
 use serde_json::{Value, json};
 
+use crate::changes::{features, need_features};
 use crate::lots::Lots;
-use crate::storage::CLAIMS;
+use crate::storage::{self, CLAIMS};
 
 pub const NODES: usize = 10;
 pub const NAMESPACES: [&str; 2] = ["red", "blue"];
-const ZONES: [&str; 3] = ["za", "zb", "zc"];
-const APPS: [&str; 4] = ["web", "db", "cache", "job"];
+pub const ZONES: [&str; 3] = ["za", "zb", "zc"];
+pub const APPS: [&str; 4] = ["web", "db", "cache", "job"];
 /// Only named in annotations.
-const OWNERS: [&str; 2] = ["ann", "bob"];
+pub const OWNERS: [&str; 2] = ["ann", "bob"];
+/// Of nodes, which pods may need.
+pub const FEATURES: [&str; 2] =
+    ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"];
+/// The action of a container's restart rule.
+pub const RESTARTS_ALL: &str = "RestartAllContainers";
 const KEYS: [&str; 2] = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"];
 
 pub fn node_name(index: usize) -> String {
@@ -46,7 +52,8 @@ pub fn node(lots: &mut Lots, index: usize) -> Value {
         "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations},
         "spec": {"taints": taints, "unschedulable": lots.one_in(10),
                  "providerID": lots.pick(&["", "a", "b"])},
-        "status": {"images": images, "nodeInfo": {"kernelVersion": lots.pick(&["5.4", "6.1"])},
+        "status": {"images": images, "declaredFeatures": features(lots),
+            "capacity": {"cpu": format!("{}", 1 + lots.below(8))}, "nodeInfo": {"kernelVersion": lots.pick(&["5.4", "6.1"])},
             "conditions": [{"type": "Ready", "status": lots.pick(&["True", "True", "False"])}],
             "allocatable": {
                 "cpu": format!("{}", 1 + lots.below(6)), "memory": format!("{}Gi", 2 + lots.below(12)),
@@ -129,7 +136,7 @@ fn spread(lots: &mut Lots, app: &str) -> Value {
 
 fn volumes(lots: &mut Lots) -> Value {
     let index = lots.below(CLAIMS);
-    match lots.below(6) {
+    match lots.below(8) {
         0 => {
             json!([{"name": "v", "gcePersistentDisk": {"pdName": format!("d{}", lots.below(2)), "readOnly": lots.one_in(2)}}])
         }
@@ -141,6 +148,14 @@ fn volumes(lots: &mut Lots) -> Value {
             json!([{"name": "v", "persistentVolumeClaim": {"claimName": format!("c{index}")}},
                    {"name": "w", "persistentVolumeClaim": {"claimName": format!("c{other}")}}])
         }
+        3 => json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]),
+        4 => match lots.below(3) {
+            0 => {
+                json!([{"name": "v", "azureDisk": {"diskName": format!("d{}", lots.below(2)), "diskURI": "u"}}])
+            }
+            1 => json!([{"name": "v", "cinder": {"volumeID": format!("d{}", lots.below(2))}}]),
+            _ => json!([{"name": "v", "csi": {"driver": storage::DRIVER}}]),
+        },
         _ => json!([{"name": "v", "persistentVolumeClaim": {"claimName": format!("c{index}")}}]),
     }
 }
@@ -197,6 +212,13 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     }
     if lots.one_in(4) {
         spec["volumes"] = volumes(lots);
+    }
+    if lots.one_in(10) {
+        need_features(lots, &mut spec);
+    }
+    if lots.one_in(8) {
+        spec["priorityClassName"] = json!(lots.pick(&["low", "high"]));
+        spec["serviceAccountName"] = json!(lots.pick(&["nobody", "somebody"]));
     }
     if lots.one_in(30) {
         spec["schedulingGates"] = json!([{"name": "example.com/gate"}]);
@@ -266,11 +288,11 @@ pub fn selecting(lots: &mut Lots) -> Value {
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
                     "spec": {"selector": {"app": lots.pick(&APPS)}}}),
         2 => json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": meta,
-                    "spec": {"selector": {"app": app}}}),
+                    "spec": {"selector": {"app": lots.pick(&APPS)}}}),
         3 => json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
-                    "spec": {"selector": {"matchLabels": {"app": app}}}}),
+                    "spec": {"selector": {"matchLabels": {"app": lots.pick(&APPS)}}}}),
         4 => json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta,
-                    "spec": {"selector": {"matchLabels": {"app": app}}}}),
+                    "spec": {"selector": {"matchLabels": {"app": lots.pick(&APPS)}}}}),
         _ => json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta,
                     "spec": {"selector": {"matchLabels": {"app": app}}},
                     "status": {"disruptionsAllowed": lots.below(3)}}),

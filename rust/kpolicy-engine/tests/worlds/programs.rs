@@ -3,6 +3,7 @@
 //! Built-ins are drawn from the engine's own catalogue, so that a new one is tried without anybody
 //! thinking of it; arguments of those that have any are drawn here.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use kpolicy_engine::rules::catalog;
@@ -86,7 +87,7 @@ fn args(lots: &mut Lots, name: &str) -> Value {
 /// a fault of one is not hidden by another that makes the cycle start over.
 fn is_in(lots: &mut Lots, is_usual: bool, is_sparse: bool) -> bool {
     match (is_sparse, is_usual) {
-        (true, _) => lots.one_in(7),
+        (true, _) => lots.one_in(12),
         (false, true) => !lots.one_in(8),
         (false, false) => lots.one_in(4),
     }
@@ -160,10 +161,13 @@ pub fn program(lots: &mut Lots) -> Value {
             scores.push(rule);
         }
     }
-    if !is_plain && lots.one_in(2) {
-        let share = if is_sparse { 8 } else { 2 + lots.below(6) };
+    if !is_plain && !lots.one_in(3) {
+        // Few, since each rejects: with one alone, whoever waits for it waits for nothing else.
+        let most = if is_sparse { 2 } else { 5 };
         let mut drawn = |rules: &Value| -> Vec<Value> {
-            list(rules).iter().filter(|_| lots.one_in(share)).cloned().collect()
+            let mut left: Vec<&Value> = list(rules).iter().collect();
+            let many = 1 + lots.below(most);
+            (0..many).map(|_| left.swap_remove(lots.below(left.len())).clone()).collect()
         };
         filters.extend(drawn(&expressions()["filters"]));
         scores.extend(drawn(&expressions()["scores"]));
@@ -186,4 +190,33 @@ pub fn program(lots: &mut Lots) -> Value {
     json!({"format": 1, "hash": "sha256:test", "policies": expressions()["policies"],
            "limits": expressions()["limits"],
            "tieBreak": lots.pick(&["random", "random", "name", "leastPods"]), "profiles": [profile]})
+}
+
+/// The facts that a filter, its conditions and its message read, by the filter's name.
+pub fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
+    let mut facts = BTreeSet::new();
+    for profile in list(&document["profiles"]) {
+        for filter in list(&profile["filters"]).iter().filter(|filter| filter["name"] == rule) {
+            note_facts(filter, &mut facts);
+        }
+    }
+    facts
+}
+
+/// Every fact that the rules read which worlds draw from.
+pub fn known_facts() -> BTreeSet<String> {
+    let mut facts = BTreeSet::new();
+    note_facts(&expressions()["filters"], &mut facts);
+    facts
+}
+
+fn note_facts(value: &Value, facts: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            facts.extend(fields.get("fact").and_then(Value::as_str).map(str::to_owned));
+            fields.values().for_each(|inner| note_facts(inner, facts));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| note_facts(inner, facts)),
+        _ => {}
+    }
 }

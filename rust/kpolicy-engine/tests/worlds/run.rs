@@ -9,12 +9,15 @@ use std::sync::Arc;
 use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{
-    Applied, Decision, Event, KeptNode, Kind, Outcome, RefusedNode, Still, Verdict,
+    Applied, Decision, Event, KeptNode, Kind, Outcome, RefusedNode, Still, Verdict, Wake,
 };
 use kpolicy_engine::model::Meta;
 use kpolicy_engine::program::Preemption;
 use serde_json::{Value, json};
 
+use crate::changes;
+use crate::programs::facts_of;
+use crate::wakes::Parked;
 use crate::world::{Step, World};
 
 /// What there was to see.
@@ -33,9 +36,23 @@ pub struct Seen {
     pub promised: usize,
     pub rebuilt: usize,
     pub listed_for_paths: usize,
+    pub woken: usize,
+    /// Woken pods that a decision right then would have parked again.
+    pub woken_in_vain: usize,
+    /// How often each change and wake occurred, and how often each rule, and a rule that reads each fact,
+    /// was among those because of which a pod was parked.
+    pub counts: BTreeMap<(&'static str, String), usize>,
 }
 
 impl Seen {
+    pub fn count(&mut self, what: &'static str, name: &str) {
+        *self.counts.entry((what, name.to_owned())).or_default() += 1;
+    }
+
+    pub fn counted(&self, what: &'static str, name: &str) -> usize {
+        self.counts.get(&(what, name.to_owned())).copied().unwrap_or_default()
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
         self.steps += other.steps;
@@ -50,6 +67,11 @@ impl Seen {
         self.promised += other.promised;
         self.rebuilt += other.rebuilt;
         self.listed_for_paths += other.listed_for_paths;
+        self.woken += other.woken;
+        self.woken_in_vain += other.woken_in_vain;
+        for (what, count) in &other.counts {
+            *self.counts.entry(what.clone()).or_default() += count;
+        }
     }
 }
 
@@ -63,7 +85,9 @@ pub struct Difference {
 pub type Agreed = Result<(), String>;
 
 pub struct Run<'w> {
-    fault: Fault,
+    pub fault: Fault,
+    pub parked: Parked,
+    program: usize,
     told: String,
     pub world: &'w World,
     pub engine: Engine,
@@ -83,12 +107,16 @@ pub enum Fault {
     None,
     /// One of the two engines does not hear of changes of nodes that it knows.
     MissesNodes,
+    /// Nobody is told of wakes because of updates of nodes.
+    LosesWakes,
 }
 
 /// What was seen, and every decision as text.
 pub fn live(world: &World, fault: Fault) -> Result<(Seen, String), Difference> {
     let mut run = Run {
         fault,
+        parked: Parked::default(),
+        program: 0,
         told: String::new(),
         world,
         engine: Engine::new(world.seed),
@@ -116,7 +144,7 @@ fn guarded(work: impl FnOnce() -> Agreed) -> Agreed {
     })
 }
 
-pub fn feed(engine: &mut Engine, object: &Value) {
+pub fn feed(engine: &mut Engine, object: &Value) -> Vec<Wake> {
     let mut applied = Applied::default();
     let body = object.to_string();
     let paths = engine.paths();
@@ -124,6 +152,7 @@ pub fn feed(engine: &mut Engine, object: &Value) {
         engine.apply(event, 0, &mut applied);
     });
     assert!(unreadable.is_empty(), "{unreadable:?}: {object}");
+    applied.wakes
 }
 
 fn key(object: &Value) -> Option<(Kind, String)> {
@@ -151,21 +180,38 @@ impl Run<'_> {
             Step::Apply(object) => self.apply(object.clone()),
             Step::Remove(kind, namespace, name, uid) => self.remove(*kind, namespace, name, uid),
             Step::Relist(kind, missing) => self.relist(*kind, missing),
-            Step::Try(uid) => self.decide(uid).map(|_| ())?,
-            Step::Batch(uids) => self.batch(uids)?,
-            Step::TwoSteps(uid, nth, gone) => self.two_steps(uid, *nth, gone.as_deref())?,
+            Step::Try(uid) => {
+                self.decide(uid)?;
+                self.excuse(&[uid]);
+                return Ok(());
+            }
+            Step::Batch(uids) => {
+                self.batch(uids)?;
+                self.excuse(&uids.iter().map(String::as_str).collect::<Vec<_>>());
+                return Ok(());
+            }
+            Step::TwoSteps(uid, nth, gone) => {
+                self.two_steps(uid, *nth, gone.as_deref())?;
+                self.excuse(&[uid]);
+                return Ok(());
+            }
             Step::Settle(uid, outcome) => self.settle(uid, *outcome),
             Step::Confirm(uid) => self.confirm(uid),
             Step::Evict(uid, at_once) => self.evict(uid, *at_once),
             Step::Load(program) => self.load(*program)?,
             Step::Flood(changes) => self.flood(*changes),
         }
-        Ok(())
+        self.nobody_is_forgotten()
     }
 
     fn apply(&mut self, object: Value) {
         let Some(key) = key(&object) else { return };
-        feed(&mut self.engine, &object);
+        self.note_change(key.0, self.shown.get(&key).cloned().as_ref(), Some(&object));
+        if key.0 == Kind::Pod {
+            self.parked.confirm(&key.1);
+        }
+        let wakes = feed(&mut self.engine, &object);
+        self.hear(&wakes);
         let is_missed = self.fault == Fault::MissesNodes
             && key.0 == Kind::Node
             && self.shown.contains_key(&key);
@@ -176,8 +222,15 @@ impl Run<'_> {
     }
 
     fn both(&mut self, mut work: impl FnMut(&mut Engine, &mut Applied)) {
-        for engine in [&mut self.engine, &mut self.twin] {
-            work(engine, &mut Applied::default());
+        work(&mut self.twin, &mut Applied::default());
+        let mut applied = Applied::default();
+        work(&mut self.engine, &mut applied);
+        self.hear(&applied.wakes);
+    }
+
+    fn note_change(&mut self, kind: Kind, old: Option<&Value>, new: Option<&Value>) {
+        if let Some(name) = changes::name_of(kind.name(), old, new) {
+            self.seen.count("change", &name);
         }
     }
 
@@ -188,15 +241,22 @@ impl Run<'_> {
             uid: uid.into(),
             ..Meta::default()
         };
+        let own = if kind == Kind::Pod { uid.to_owned() } else { format!("{namespace}/{name}") };
+        let shown = self.shown.remove(&(kind, own));
+        self.note_change(kind, shown.as_ref(), None);
+        if kind == Kind::Pod {
+            self.parked.confirm(uid);
+        }
         self.both(|engine, applied| {
             engine.apply(Event::Gone(kind, Box::new(meta.clone())), 0, applied);
         });
-        let own = if kind == Kind::Pod { uid.to_owned() } else { format!("{namespace}/{name}") };
-        self.shown.remove(&(kind, own));
     }
 
     fn relist(&mut self, kind: Kind, missing: &str) {
         let missing = if kind == Kind::Pod { missing.to_owned() } else { format!("/{missing}") };
+        if kind == Kind::Pod {
+            self.parked.confirm(&missing);
+        }
         self.shown.remove(&(kind, missing));
         self.list(kind);
     }
@@ -206,13 +266,16 @@ impl Run<'_> {
         let listed: Vec<Value> = listed.map(|(_, object)| object.clone()).collect();
         self.both(|engine, applied| {
             engine.list_begin(kind);
-            listed.iter().for_each(|object| feed(engine, object));
+            listed.iter().for_each(|object| applied.wakes.extend(feed(engine, object)));
             engine.list_end(kind, 0, applied);
         });
     }
 
     fn settle(&mut self, uid: &str, outcome: Outcome) {
         let outcomes = [(Arc::from(uid), outcome)];
+        if outcome != Outcome::Bound {
+            self.parked.confirm(uid);
+        }
         self.both(|engine, applied| engine.settle(&outcomes, 0, applied));
         if outcome == Outcome::Gone {
             self.shown.remove(&(Kind::Pod, uid.to_owned()));
@@ -250,6 +313,8 @@ impl Run<'_> {
             // Shrinking also makes some that are refused; of drawn ones none is.
             let _ = engine.load(document);
         }
+        self.parked.clear();
+        self.program = program;
         // As the scheduler does: what the new program reads by API path was not kept so far.
         for resource in self.engine.stale() {
             if let Some(kind) = Kind::of_resource(resource) {
@@ -265,7 +330,8 @@ impl Run<'_> {
             let labels = json!({"team": if change % 2 == 0 { "web" } else { "db" }});
             let object = json!({"apiVersion": "v1", "kind": "Namespace",
                                 "metadata": {"name": "green", "labels": labels}});
-            feed(&mut self.engine, &object);
+            let wakes = feed(&mut self.engine, &object);
+            self.hear(&wakes);
             feed(&mut self.twin, &object);
         }
     }
@@ -294,6 +360,14 @@ impl Run<'_> {
         seen.displacing += usize::from(!decision.displaced.is_empty());
         let promised = self.engine.statistics().objects_promised;
         seen.promised += usize::from(promised > 0);
+        self.parked.note(decision);
+        if decision.verdict == Verdict::Parked {
+            let document = &self.world.programs[self.program];
+            for rule in &decision.rejected_by {
+                seen.count("rejected by", rule);
+                facts_of(document, rule).iter().for_each(|fact| seen.count("fact", fact));
+            }
+        }
         let uid = decision.uid.to_string();
         if decision.verdict == Verdict::Placed
             && let Some(pod) = self.shown.get(&(Kind::Pod, uid.clone()))

@@ -8,16 +8,16 @@ use crate::objects::{NODES, node_name};
 pub const CLAIMS: usize = 6;
 const VOLUMES: usize = 6;
 const CLASSES: [&str; 3] = ["now", "later", "made"];
-const DRIVER: &str = "disks.example.com";
+pub const DRIVER: &str = "disks.example.com";
 
 pub fn any(lots: &mut Lots) -> Value {
     match lots.below(8) {
         0 => class(lots),
-        1..=3 => volume(lots),
-        4 | 5 => claim(lots),
-        6 => match lots.below(3) {
-            0 => driver(lots),
-            1 => csi_node(lots),
+        1 | 2 => volume(lots),
+        3 | 4 => claim(lots),
+        5 => driver(lots),
+        6 => match lots.below(2) {
+            0 => csi_node(lots),
             _ => attachment(lots),
         },
         _ => capacity(lots),
@@ -90,6 +90,17 @@ pub fn claim(lots: &mut Lots) -> Value {
     claim
 }
 
+/// The claim of a pod's ephemeral volume, mostly its own.
+pub fn ephemeral_claim(lots: &mut Lots, index: usize) -> Value {
+    let mut claim = claim(lots);
+    let owner = if lots.one_in(6) { "somebody".to_owned() } else { format!("u{index}") };
+    claim["metadata"]["name"] = json!(format!("p{index}-v"));
+    claim["metadata"]["uid"] = json!(format!("p{index}-v"));
+    claim["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Pod",
+        "name": format!("p{index}"), "uid": owner, "controller": true}]);
+    claim
+}
+
 fn driver(lots: &mut Lots) -> Value {
     json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER},
            "spec": {"storageCapacity": lots.one_in(2)}})
@@ -97,7 +108,7 @@ fn driver(lots: &mut Lots) -> Value {
 
 pub fn csi_node(lots: &mut Lots) -> Value {
     json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
-        "metadata": {"name": node_name(lots.below(NODES))},
+        "metadata": {"name": node_name(lots.below(4))},
         "spec": {"drivers": [{"name": DRIVER, "nodeID": "n", "allocatable": {"count": lots.below(3)}}]}})
 }
 

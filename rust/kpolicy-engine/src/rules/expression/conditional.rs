@@ -67,6 +67,14 @@ impl Filter for ConditionalFilter {
                 && self.rule.wakes(pod, event, occurrence, cluster))
     }
 
+    fn more_events(&self) -> Events {
+        self.rule.more_events()
+    }
+
+    fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        self.rule.wakes_more(pod, occurrence, cluster)
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         self.rule.kinds()
     }

@@ -33,7 +33,7 @@ pub enum Holds {
 
 impl Conditions {
     pub fn reads_namespace(&self) -> bool {
-        self.needs.namespace
+        self.needs.namespace()
     }
 
     pub fn paths(&self) -> ApiPaths {
@@ -58,12 +58,12 @@ impl Conditions {
 
     pub fn watches(&self, changes: Changes<'_>) -> bool {
         changes.iter().any(|change| match change {
-            Change::Object(kind) => self.needs.namespace && *kind == Kind::Namespace,
+            Change::Object(kind) => self.needs.namespace() && *kind == Kind::Namespace,
             Change::Node(_, parts) => {
                 let read = NodeParts::EXISTENCE.with(NodeParts::LABELS);
-                self.needs.other_nodes && parts.meets(read.with(NodeParts::ALLOCATABLE))
+                self.needs.other_nodes() && parts.meets(read.with(NodeParts::ALLOCATABLE))
             }
-            Change::PodPut(..) | Change::PodTaken(..) => self.needs.other_pods,
+            Change::PodPut(..) | Change::PodTaken(..) => self.needs.other_pods(),
         })
     }
 }

@@ -59,22 +59,41 @@ impl Filter for ExpressionFilter {
         self.0.written.events()
     }
 
+    /// Where only one node's answer can have changed, that node is asked.
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
-        let node = match occurrence {
-            Occurrence::Node { new: Some(new), .. } => &new.name,
-            Occurrence::Pod { old: Some(old), is_assigned: true, .. } => &old.node_name,
-            _ => return true,
+        let needs = self.0.written.needs;
+        let nodes = match occurrence {
+            Occurrence::Node { new: Some(new), parts, .. } => {
+                if !needs.is_of_cluster() && !needs.is_changed_by(*parts) {
+                    return false;
+                }
+                [Some(&new.name), None]
+            }
+            Occurrence::Pod { old, new, is_assigned: true } => {
+                if !needs.is_of_cluster() && !needs.load() {
+                    return false;
+                }
+                // A pod that was assumed or nominated names no node: any may be meant.
+                let sides = [old.as_ref(), new.as_ref()].map(|pod| Some(&pod?.node_name));
+                if sides.into_iter().flatten().any(|node| node.is_empty()) {
+                    return true;
+                }
+                sides
+            }
+            Occurrence::Pod { is_assigned: false, .. } => return needs.reads_pod(),
+            Occurrence::Node { new: None, .. } | Occurrence::Object(_) => return true,
         };
-        if self.0.written.needs.is_of_cluster() {
+        if needs.is_of_cluster() {
             return true;
         }
-        let view = cluster.nodes().find(node).and_then(|slot| cluster.nodes().view(slot));
         let prepared = Prepared::of(&self.0, pod, cluster);
-        view.is_none_or(|view| prepared.check(cluster, view).passes())
+        let find = |node: &Arc<str>| cluster.nodes().view(cluster.nodes().find(node)?);
+        let mut views = nodes.into_iter().flatten().filter_map(find);
+        views.any(|view| prepared.check(cluster, view).passes())
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        if self.0.written.needs.namespace { &[Kind::Namespace] } else { &[] }
+        if self.0.written.needs.namespace() { &[Kind::Namespace] } else { &[] }
     }
 }
 

@@ -218,7 +218,7 @@ pub fn conditions(
     let mut needs = Needs::default();
     for (place, item) in items {
         let (expression, read) = expression(item, &place, &["bool"], refusals)?;
-        if read.node != crate::snapshot::NodeParts::NONE && !read.is_of_cluster() {
+        if !read.node().is_empty() && !read.is_of_cluster() {
             refusals.add(BAD_EXPRESSION, &place, "a match condition reads a node", "");
             return None;
         }

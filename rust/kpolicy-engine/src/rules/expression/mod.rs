@@ -121,13 +121,13 @@ impl Written {
     }
 
     fn reads(&self) -> Reads {
-        let node = self.needs.node.with(NodeParts::EXISTENCE);
-        Reads { node, load: self.needs.load }
+        let node = self.needs.node().with(NodeParts::EXISTENCE);
+        Reads { node, load: self.needs.load() }
     }
 
     /// Whether a node's answer rests on no other node; on how many there are neither.
     fn is_local(&self) -> bool {
-        !self.needs.other_pods && !self.needs.other_nodes && !self.allowance.is_bounded()
+        !self.needs.other_pods() && !self.needs.other_nodes() && !self.allowance.is_bounded()
     }
 
     /// What it may spend on a node.
@@ -166,19 +166,19 @@ impl Written {
         for change in changes.iter() {
             match change {
                 Change::Object(kind) => {
-                    if needs.namespace && *kind == crate::model::Kind::Namespace {
+                    if needs.namespace() && *kind == crate::model::Kind::Namespace {
                         return Refresh::Again;
                     }
                 }
                 Change::Node(_, parts) => {
                     let read =
                         NodeParts::EXISTENCE.with(NodeParts::LABELS).with(NodeParts::ALLOCATABLE);
-                    if needs.other_nodes && parts.meets(read) {
+                    if needs.other_nodes() && parts.meets(read) {
                         refresh = Refresh::All;
                     }
                 }
                 Change::PodPut(..) | Change::PodTaken(..) => {
-                    if needs.other_pods {
+                    if needs.other_pods() {
                         refresh = Refresh::All;
                     }
                 }

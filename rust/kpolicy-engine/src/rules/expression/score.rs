@@ -44,7 +44,7 @@ impl Score for ExpressionScore {
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        if self.0.written.needs.namespace { &[Kind::Namespace] } else { &[] }
+        if self.0.written.needs.namespace() { &[Kind::Namespace] } else { &[] }
     }
 }
 

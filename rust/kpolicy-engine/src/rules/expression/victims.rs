@@ -29,7 +29,7 @@ impl VictimRule {
     }
 
     pub fn reads_namespace(&self) -> bool {
-        self.0.needs.namespace
+        self.0.needs.namespace()
     }
 
     pub fn paths(&self) -> ApiPaths {

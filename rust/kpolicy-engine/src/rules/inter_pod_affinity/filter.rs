@@ -73,6 +73,24 @@ impl Filter for InterPodAffinity {
         hints::wakes(pod, occurrence)
     }
 
+    /// Hints know no labels of namespaces, take a pod for unwanted only if all terms mean it, and do not
+    /// look at what becomes of pods that matched when they or their nodes go.
+    fn more_events(&self) -> Events {
+        let own = [Event::PodAdd, Event::PodLabel, Event::PodDelete];
+        let of_nodes = [Event::NodeDelete, Event::NodeLabel];
+        Events::of(&own)
+            .with(Events::of(&of_nodes))
+            .with(Events::of(&Event::of_object(Kind::Namespace)))
+    }
+
+    fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        match hints::wakes_more(pod, occurrence, cluster) {
+            hints::More::Yes => true,
+            hints::More::No => false,
+            hints::More::Ask => self.passes_somewhere(pod, cluster),
+        }
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         &[Kind::Namespace]
     }

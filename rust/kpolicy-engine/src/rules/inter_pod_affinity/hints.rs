@@ -1,12 +1,13 @@
 //! What may let a pod that this rule rejected through.
 //!
 //! Clause: kube-scheduler's hints know no namespace labels, so a pod that is reached only through a
-//! namespace selector wakes nobody; the flush of pods parked too long does.
+//! namespace selector wakes nobody there. [`wakes_more`] sees what they miss.
 
 use crate::event::Occurrence;
-use crate::snapshot::{Node, Pod};
+use crate::model::{Labels, PodAffinityTerm};
+use crate::snapshot::{Cluster, Node, Pod};
 
-use super::terms::all_mean_by_name;
+use super::terms::{Incoming, all_mean, all_mean_by_name, means_existing, means_incoming};
 
 pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
     match occurrence {
@@ -17,6 +18,77 @@ pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
         }
         _ => false,
     }
+}
+
+/// What becomes of an event for which kube-scheduler has no hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum More {
+    Yes,
+    No,
+    /// The rule is to be asked again.
+    Ask,
+}
+
+pub fn wakes_more(pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> More {
+    let decided = |wakes: bool| if wakes { More::Yes } else { More::No };
+    match occurrence {
+        Occurrence::Pod { old, new, is_assigned: true } => {
+            decided(other_pod_helps(pod, old.as_deref(), new.as_deref(), cluster))
+        }
+        Occurrence::Node { old: Some(old), new: Some(new), .. } => {
+            decided(node_leaves_a_domain(pod, old, new, cluster))
+        }
+        Occurrence::Node { old: Some(_), new: None, .. } | Occurrence::Object(_) => More::Ask,
+        Occurrence::Node { .. } | Occurrence::Pod { .. } => More::No,
+    }
+}
+
+fn other_pod_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, cluster: &Cluster) -> bool {
+    let (affinity, namespace) = (&pod.template.pod_affinity, pod.namespace());
+    let is_wanted = |other: &Pod| all_mean(&affinity.required, namespace, &other.identity, cluster);
+    let is_unwanted = |term: &PodAffinityTerm, other: Option<&Pod>| {
+        other.is_some_and(|other| means_existing(term, namespace, &other.identity, cluster))
+    };
+    let (was_wanted, wanted) = (old.is_some_and(is_wanted), new.is_some_and(is_wanted));
+    // Without a pod that all terms mean, a pod that they mean itself may be the first.
+    (!was_wanted && wanted)
+        || (was_wanted && !wanted && is_wanted(pod))
+        || affinity
+            .anti_required
+            .iter()
+            .any(|term| is_unwanted(term, old) && !is_unwanted(term, new))
+        || (new.is_none() && old.is_some_and(|old| has_term_against(pod, old, cluster, |_| true)))
+}
+
+/// Whether one of the chosen anti-affinity terms of a pod on a node means the pending pod.
+fn has_term_against(
+    pod: &Pod,
+    other: &Pod,
+    cluster: &Cluster,
+    is_chosen: impl Fn(&PodAffinityTerm) -> bool,
+) -> bool {
+    let unknown = Labels::default();
+    let namespace_labels = cluster.namespace_labels(pod.namespace()).unwrap_or(&unknown);
+    let incoming = Incoming { identity: &pod.identity, namespace_labels };
+    let mut terms = other.template.pod_affinity.anti_required.iter();
+    terms.any(|term| is_chosen(term) && means_incoming(term, other.namespace(), incoming))
+}
+
+/// A node takes its pods out of one domain and into another.
+fn node_leaves_a_domain(pod: &Pod, old: &Node, new: &Node, cluster: &Cluster) -> bool {
+    let value = |node: &Node, term: &PodAffinityTerm| -> Option<Box<str>> {
+        node.object.meta.labels.get(&term.topology_key).map(Into::into)
+    };
+    let is_moved = |term: &PodAffinityTerm| value(old, term) != value(new, term);
+    let affinity = &pod.template.pod_affinity;
+    if affinity.required.iter().chain(&affinity.anti_required).any(is_moved) {
+        return true;
+    }
+    let view = cluster.nodes().find(&new.name).and_then(|slot| cluster.nodes().view(slot));
+    view.is_some_and(|view| {
+        view.load.pods_with_affinity > 0
+            && view.load.pods.iter().any(|other| has_term_against(pod, other, cluster, is_moved))
+    })
 }
 
 fn pod_wakes(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>) -> bool {

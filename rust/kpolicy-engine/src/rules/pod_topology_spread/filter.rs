@@ -72,6 +72,18 @@ impl Filter for PodTopologySpread {
         hints::wakes(self, pod, occurrence, cluster)
     }
 
+    /// Hints do not look at pods that begin to terminate and count no more, at nodes that take part for
+    /// other labels than their topology, nor at the objects behind default constraints.
+    fn more_events(&self) -> Events {
+        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
+        Events::of(&of_kinds.collect::<Vec<_>>())
+            .with(Events::of(&[Event::PodTermination, Event::NodeLabel]))
+    }
+
+    fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        hints::wakes_more(self, pod, occurrence, cluster)
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         self.source_kinds()
     }

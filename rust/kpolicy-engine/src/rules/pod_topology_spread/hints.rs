@@ -5,6 +5,8 @@
 //! have, or had, all keys.
 
 use crate::event::Occurrence;
+use crate::rules::Filter;
+use crate::rules::node_selection::requires;
 use crate::snapshot::{Cluster, Node, Pod};
 
 use super::PodTopologySpread;
@@ -28,6 +30,34 @@ pub fn wakes(
                 && pod_wakes(pod, &hard(), old.as_deref(), new.as_deref())
         }
         Occurrence::Object(_) => false,
+    }
+}
+
+/// As [`wakes`], where kube-scheduler has no hint.
+pub fn wakes_more(
+    rule: &PodTopologySpread,
+    pod: &Pod,
+    occurrence: &Occurrence,
+    cluster: &Cluster,
+) -> bool {
+    match occurrence {
+        Occurrence::Pod { new: Some(other), is_assigned: true, .. } => {
+            other.namespace() == pod.namespace()
+                && Constraints::of(rule, pod, Force::Hard, cluster)
+                    .list
+                    .iter()
+                    .any(|constraint| constraint.means(other.labels()))
+        }
+        Occurrence::Node { old: Some(old), new: Some(new), .. } => {
+            let selects = |node: &Node| {
+                requires(&pod.template.node_affinity, &node.object.meta.labels, &node.name)
+            };
+            selects(old) != selects(new)
+        }
+        Occurrence::Object(_) => {
+            pod.template.spread.is_empty() && rule.passes_somewhere(pod, cluster)
+        }
+        Occurrence::Pod { .. } | Occurrence::Node { .. } => false,
     }
 }
 

@@ -84,6 +84,11 @@ impl Filter for ServiceAffinity {
         }
     }
 
+    /// Pods of a node that is gone count no more.
+    fn more_events(&self) -> Events {
+        Events::of(&[Event::NodeDelete])
+    }
+
     fn kinds(&self) -> &'static [Kind] {
         if self.affinity.is_empty() { &[] } else { &[Kind::Service] }
     }

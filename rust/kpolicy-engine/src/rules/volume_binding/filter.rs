@@ -32,6 +32,23 @@ impl Filter for VolumeBinding {
         hints::events()
     }
 
+    /// Hints look at some changes of the objects that are read only. That storage has less room or is gone
+    /// helps nobody.
+    fn more_events(&self) -> Events {
+        Events::of(&[
+            Event::ObjectUpdate(Kind::StorageClass),
+            Event::ObjectDelete(Kind::StorageClass),
+            Event::ObjectDelete(Kind::PersistentVolume),
+            Event::ObjectDelete(Kind::PersistentVolumeClaim),
+            Event::ObjectUpdate(Kind::CsiNode),
+            Event::ObjectDelete(Kind::CsiNode),
+            Event::ObjectAdd(Kind::CsiDriver),
+            Event::ObjectUpdate(Kind::CsiDriver),
+            Event::ObjectDelete(Kind::CsiDriver),
+            Event::ObjectUpdate(Kind::CsiStorageCapacity),
+        ])
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         hints::wakes(pod, occurrence)
     }

@@ -1,0 +1,229 @@
+//! Parts of the world that an answer may rest on, and the events that change each of them.
+//!
+//! Owns the one table from parts to events: a part without an event does not compile. What wakes the
+//! pods that a rule rejected follows from the parts that the rule reads.
+
+use crate::event::{Event, Events};
+use crate::model::Kind;
+use crate::snapshot::NodeParts;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Of the pending pod: namespace and labels.
+    PodIdentity,
+    PodRequests,
+    PodTolerations,
+    PodPriority,
+    PodNodeAffinity,
+    /// Anything else of the pod's specification.
+    PodTemplate,
+    PodAnnotations,
+    /// Its name or uid, which no other pod shares.
+    PodName,
+    /// What is read of the pod by API path.
+    PodApiValues,
+    /// Which nodes there are.
+    NodeExistence,
+    NodeLabels,
+    NodeTaints,
+    NodeUnschedulable,
+    NodeAllocatable,
+    NodeCapacity,
+    NodeConditions,
+    NodeAnnotations,
+    NodeImages,
+    NodeFeatures,
+    /// What is read of the node by API path.
+    NodeApiValues,
+    /// Pods on the node: which, their labels and requests.
+    Load,
+    /// Anything else of pods on the node.
+    LoadInDetail,
+    /// Pods on other nodes: which, their labels and requests.
+    OtherPods,
+    /// Other nodes: which, their labels and resources.
+    OtherNodes,
+    /// The pod's namespace as an object.
+    Namespace,
+    /// The moment of the decision. No rule reads it yet.
+    Time,
+    /// What the pods of a tenant hold together. No rule reads it yet.
+    Usage,
+    /// Resource claims and the devices that are free. No rule reads them yet.
+    Claims,
+    /// The other pods of the pod's group. No rule reads them yet.
+    Group,
+    /// Room that is held for nominated pods. No rule reads it yet.
+    Holds,
+}
+
+use Part::{
+    Claims, Group, Holds, Load, LoadInDetail, Namespace, NodeAllocatable, NodeAnnotations,
+    NodeApiValues, NodeCapacity, NodeConditions, NodeExistence, NodeFeatures, NodeImages,
+    NodeLabels, NodeTaints, NodeUnschedulable, OtherNodes, OtherPods, PodAnnotations, PodApiValues,
+    PodIdentity, PodName, PodNodeAffinity, PodPriority, PodRequests, PodTemplate, PodTolerations,
+    Time, Usage,
+};
+
+impl Part {
+    pub const ALL: [Self; 30] = [
+        PodIdentity,
+        PodRequests,
+        PodTolerations,
+        PodPriority,
+        PodNodeAffinity,
+        PodTemplate,
+        PodAnnotations,
+        PodName,
+        PodApiValues,
+        NodeExistence,
+        NodeLabels,
+        NodeTaints,
+        NodeUnschedulable,
+        NodeAllocatable,
+        NodeCapacity,
+        NodeConditions,
+        NodeAnnotations,
+        NodeImages,
+        NodeFeatures,
+        NodeApiValues,
+        Load,
+        LoadInDetail,
+        OtherPods,
+        OtherNodes,
+        Namespace,
+        Time,
+        Usage,
+        Claims,
+        Group,
+        Holds,
+    ];
+
+    /// What changes it. Without a wildcard, so that a new part is given its events.
+    fn events(self) -> Events {
+        const PODS: [Event; 4] =
+            [Event::PodAdd, Event::PodDelete, Event::PodLabel, Event::PodScaleDown];
+        // One update of the pending pod may change several of its parts.
+        const OWN: [Event; 4] =
+            [Event::PodLabel, Event::PodScaleDown, Event::PodToleration, Event::PodUpdate];
+        match self {
+            PodIdentity | PodRequests | PodTolerations | PodPriority | PodNodeAffinity
+            | PodTemplate | PodAnnotations | PodName | PodApiValues => Events::of(&OWN),
+            NodeExistence => Events::of(&[Event::NodeAdd]),
+            NodeLabels => Events::of(&[Event::NodeLabel]),
+            NodeTaints => Events::of(&[Event::NodeTaint]),
+            NodeUnschedulable => Events::of(&[Event::NodeTaint, Event::NodeCordon]),
+            NodeAllocatable => Events::of(&[Event::NodeAllocatable]),
+            NodeCapacity => Events::of(&[Event::NodeCapacity]),
+            NodeConditions => Events::of(&[Event::NodeCondition]),
+            NodeAnnotations => Events::of(&[Event::NodeAnnotation]),
+            NodeImages => Events::of(&[Event::NodeImages]),
+            NodeFeatures => Events::of(&[Event::NodeFeature]),
+            NodeApiValues => Events::of(&[Event::NodeUpdate]),
+            Load | OtherPods | Usage => Events::of(&PODS),
+            LoadInDetail => {
+                Events::of(&PODS).with(Events::of(&[Event::PodToleration, Event::PodUpdate]))
+            }
+            OtherNodes => Events::of(&[
+                Event::NodeAdd,
+                Event::NodeDelete,
+                Event::NodeLabel,
+                Event::NodeAllocatable,
+            ]),
+            Namespace => Events::of(&Event::of_object(Kind::Namespace)),
+            Time => Events::of(&[Event::TimePasses]),
+            Claims => Events::of(&[Event::NodeAdd, Event::PodDelete, Event::PodUpdate]),
+            Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
+            Holds => Events::of(&[Event::PodDelete]),
+        }
+    }
+
+    /// The parts of the node that it is made of.
+    fn of_node(self) -> NodeParts {
+        match self {
+            NodeExistence => NodeParts::EXISTENCE,
+            NodeLabels => NodeParts::LABELS,
+            NodeTaints => NodeParts::TAINTS,
+            NodeUnschedulable => NodeParts::UNSCHEDULABLE,
+            NodeAllocatable => NodeParts::ALLOCATABLE,
+            NodeCapacity => NodeParts::CAPACITY,
+            NodeConditions => NodeParts::CONDITIONS,
+            NodeAnnotations => NodeParts::ANNOTATIONS,
+            NodeImages => NodeParts::IMAGES,
+            NodeFeatures => NodeParts::FEATURES,
+            NodeApiValues => NodeParts::API_VALUES,
+            PodIdentity | PodRequests | PodTolerations | PodPriority | PodNodeAffinity
+            | PodTemplate | PodAnnotations | PodName | PodApiValues | Load | LoadInDetail
+            | OtherPods | OtherNodes | Namespace | Time | Usage | Claims | Group | Holds => {
+                NodeParts::NONE
+            }
+        }
+    }
+}
+
+/// A set of parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts(u64);
+
+impl Parts {
+    pub const NONE: Self = Self(0);
+
+    pub const fn of(parts: &[Part]) -> Self {
+        let mut bits = 0;
+        let mut position = 0;
+        while position < parts.len() {
+            bits |= 1 << parts[position] as u64;
+            position += 1;
+        }
+        Self(bits)
+    }
+
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub const fn has(self, part: Part) -> bool {
+        self.0 & (1 << part as u64) != 0
+    }
+
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Part> {
+        Part::ALL.into_iter().filter(move |part| self.has(*part))
+    }
+
+    /// Whatever changes any of them.
+    pub fn events(self) -> Events {
+        self.iter().fold(Events::NONE, |events, part| events.with(part.events()))
+    }
+
+    pub fn of_node(self) -> NodeParts {
+        self.iter().fold(NodeParts::NONE, |parts, part| parts.with(part.of_node()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Parts};
+    use crate::event::{Event, Events};
+    use crate::snapshot::NodeParts;
+
+    #[test]
+    fn every_part_is_listed_and_has_events() {
+        for (position, part) in Part::ALL.into_iter().enumerate() {
+            assert_eq!(part as usize, position, "{part:?}");
+            assert_ne!(part.events(), Events::NONE, "{part:?}");
+            assert_eq!(Parts::of(&[part]).iter().collect::<Vec<_>>(), [part]);
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_node_is_a_part() {
+        let all = Parts::of(&Part::ALL);
+        assert_eq!(all.of_node(), NodeParts::ALL);
+        assert!(all.events().contains(Event::NodeImages));
+    }
+}

@@ -1,0 +1,99 @@
+//! No wake is lost: after every change, a parked pod that a decision from scratch would place has been
+//! woken.
+//!
+//! Owns who is parked, as the engine's caller knows it from decisions and wakes alone. Decisions wake
+//! nobody until the API server confirms them: a pod that became placeable by a decision is excused until
+//! the API server has shown what became of the pod that was decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kpolicy_engine::api::{Decision, Verdict, Wake};
+
+use crate::run::{Agreed, Fault, Run};
+
+/// By uid of the parked pod: the pods by whose decisions it became placeable.
+#[derive(Debug, Default)]
+pub struct Parked(BTreeMap<String, BTreeSet<String>>);
+
+impl Parked {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub fn note(&mut self, decision: &Decision) {
+        let uid = decision.uid.to_string();
+        match decision.verdict {
+            Verdict::Parked => self.0.insert(uid, BTreeSet::new()),
+            _ => self.0.remove(&uid),
+        };
+    }
+
+    /// The API server showed what became of a pod.
+    pub fn confirm(&mut self, uid: &str) {
+        self.0.values_mut().for_each(|excuses| {
+            excuses.remove(uid);
+        });
+    }
+
+    fn wake(&mut self, uid: &str) -> bool {
+        self.0.remove(uid).is_some()
+    }
+}
+
+impl Run<'_> {
+    /// The wakes of a change. Whether one led to anything is counted.
+    pub fn hear(&mut self, wakes: &[Wake]) {
+        for wake in wakes {
+            if self.fault == Fault::LosesWakes && wake.event.starts_with("NodeUpdate") {
+                continue;
+            }
+            if self.parked.wake(&wake.uid) {
+                self.seen.count("wake", wake.event);
+                let is_useful = self.verdict_of(&wake.uid) == Verdict::Placed;
+                self.seen.woken += 1;
+                self.seen.woken_in_vain += usize::from(!is_useful);
+            }
+        }
+    }
+
+    fn verdict_of(&mut self, uid: &str) -> Verdict {
+        self.engine.decide_from_scratch(&Arc::from(uid)).verdict
+    }
+
+    /// After a change: whoever can be placed has been woken.
+    pub fn nobody_is_forgotten(&mut self) -> Agreed {
+        for uid in self.parked.0.keys().cloned().collect::<Vec<_>>() {
+            match self.verdict_of(&uid) {
+                Verdict::Placed if self.parked.0.get(&uid).is_some_and(BTreeSet::is_empty) => {
+                    let why = self.engine.message(&uid);
+                    return Err(format!(
+                        "{uid} could be placed and was not woken, parked for: {why}"
+                    ));
+                }
+                Verdict::Placed => {}
+                Verdict::Gone => {
+                    self.parked.wake(&uid);
+                }
+                _ => {
+                    self.parked.0.insert(uid, BTreeSet::new());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// After decisions: whoever can be placed now is excused until these are confirmed.
+    pub fn excuse(&mut self, decided: &[&str]) {
+        for uid in self.parked.0.keys().cloned().collect::<Vec<_>>() {
+            let is_placeable = self.verdict_of(&uid) == Verdict::Placed;
+            if let Some(excuses) = self.parked.0.get_mut(&uid) {
+                if !is_placeable {
+                    excuses.clear();
+                } else if excuses.is_empty() {
+                    excuses.extend(decided.iter().map(ToString::to_string));
+                }
+            }
+        }
+    }
+}
