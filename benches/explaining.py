@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
 from kpolicy.cli.outputs import progress_bar
-from kpolicy.clock import NANOSECONDS, SystemClock
+from kpolicy.clock import NANOSECONDS, Clock, SystemClock
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.snapshot import default_program
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
-from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.engine_thread import Answer, EngineThread, Parameters
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.runtime import Runtime
 from kpolicy.scheduler.serving.debug_pages import Pages
 from kpolicy.telemetry.health_server import Serve
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
 
 NODES: Final = 5_000
 ROUNDS: Final = 5
@@ -134,6 +138,30 @@ class _Asking:
         )
 
 
+class _TimedThread(EngineThread):
+    """Keeps how long each call took."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, metrics: SchedulerMetrics, calls_s: list[float]
+    ) -> None:
+        super().__init__(engine, clock, metrics)
+        self._calls_s = calls_s
+
+    async def call(
+        self,
+        function: Callable[Parameters, Answer],
+        *arguments: Parameters.args,
+        **options: Parameters.kwargs,
+    ) -> Answer:
+        def timed() -> Answer:
+            began_ns = time.perf_counter_ns()
+            answer = function(*arguments, **options)
+            self._calls_s.append((time.perf_counter_ns() - began_ns) / 1e9)
+            return answer
+
+        return await super().call(timed)
+
+
 @contextmanager
 def _asking(workload: str, nodes: int) -> Iterator[_Asking]:
     clock, calls_s = SystemClock(), list[float]()
@@ -144,11 +172,13 @@ def _asking(workload: str, nodes: int) -> Iterator[_Asking]:
         unreadable = engine.load_objects(body, workload)
         assert not unreadable, unreadable[:1]
     (pod,) = engine.pending()
-    thread = EngineThread(engine, clock, lambda _, seconds: calls_s.append(seconds))
+    metrics = SchedulerMetrics()
+    thread = _TimedThread(engine, clock, metrics, calls_s)
+    runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
     parts: Any = SimpleNamespace(
-        thread=thread, queue=Queue(), informers=SimpleNamespace(synced=True)
+        feed=SimpleNamespace(queue=Queue()), informers=SimpleNamespace(synced=True)
     )
-    explain = Pages(parts, clock).served()["/debug/explain"]
+    explain = Pages(parts, runtime).served()["/debug/explain"]
     yield _Asking(workload, f"{pod.namespace}/{pod.name}", nodes, explain, calls_s)
     thread.stop()
 

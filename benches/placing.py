@@ -12,6 +12,7 @@ import gc
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Final
 
 from benches.crossings import CountingEngine
@@ -23,15 +24,18 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler.binding.binds import Binds
-from kpolicy.scheduler.binding.reservations import BindEnd
+from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
+from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, QueueFeed, Signals
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
+from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
@@ -101,7 +105,10 @@ class _Bound:
     ) -> BindOutcome:
         raise AssertionError("nothing is in doubt here")
 
-    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+    def is_by_extender(self, uid: str) -> bool:
+        return False
+
+    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
         return None  # pods of this workload have no volumes
 
     def scheduled(self, *_: object, **__: object) -> None:
@@ -146,35 +153,34 @@ class Placing:
         )
 
     async def _place(self, progress: Progress | None) -> None:
-        clock, queue, api = SystemClock(), Queue(), _Bound()
-        thread = EngineThread(self._engine, clock, lambda call, seconds: None)
-        metrics, work = SchedulerMetrics(), asyncio.Event()
-        reporter = Reporter(clock, api, api, metrics, Traces())  # type: ignore[arg-type]
-        sink = EngineSink(thread, queue, clock, on_work=work.set, on_left=self._one_left)
-        sink.serve(frozenset({EVERY_PROFILE}))
-        binds = Binds(
-            api,
-            thread,
-            queue,
-            sink,
-            reporter,
-            pre_binder=api,
-            clock=clock,
-            on_work=work.set,
+        clock, api, metrics, signals = SystemClock(), _Bound(), SchedulerMetrics(), Signals()
+        thread = EngineThread(self._engine, clock, metrics)
+        runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
+        feed = QueueFeed(Queue(), clock, signals, on_left=self._one_left)
+        feed.serve(frozenset({EVERY_PROFILE}))
+        reporter = Reporter(
+            runtime,
+            feed.queue,
+            events=api,  # type: ignore[arg-type]
+            status=api,  # type: ignore[arg-type]
+            run_id="bench",
+            policies=tuple,
         )
+        reservations = Reservations(BINDS_IN_FLIGHT_MAX, signals.work_came)
+        sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
+        binds = Binds(runtime, feed, reservations, reporter, binder=api, pre_binder=api)
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
-            api,  # type: ignore[arg-type]
-            thread,
-            queue,
-            sink,
+            runtime,
+            feed,
+            reservations,
             reporter,
-            withdraw=binds.withdraw,
-            clock=clock,
-            on_work=work.set,
+            evictor=api,  # type: ignore[arg-type]
         )
-        consequences = Consequences(binds, preemptions, reporter)
-        cycle = Cycle(thread, queue, consequences, metrics, clock=clock, work=work)
+        consequences = Consequences(
+            runtime, reservations, reporter, binds=binds, preemptions=preemptions
+        )
+        cycle = Cycle(runtime, feed, consequences, extended=None)
         try:
             async with asyncio.TaskGroup() as group:
                 await self._list(sink)

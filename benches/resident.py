@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from benches import recorded
@@ -25,9 +26,14 @@ from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.snapshots.snapshot import Snapshot, default_program
-from kpolicy.scheduler.loop.engine_sink import EVERY_PROFILE, EngineSink
+from kpolicy.scheduler.binding.reservations import Reservations
+from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, QueueFeed, Signals
+from kpolicy.scheduler.runtime import Runtime
+from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.telemetry.traces import Traces
 
 _STATUS: Final = Path("/proc/self/status")
 _MIB: Final = 1024
@@ -53,9 +59,13 @@ async def live(nodes: int, existing: int) -> Told:
     refusals = engine.load(default_program().bytes)
     assert not refusals, refusals
     clock = SystemClock()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)
-    sink = EngineSink(thread, Queue(), clock, on_work=lambda: None, on_left=lambda uid: None)
-    sink.serve(frozenset({EVERY_PROFILE}))
+    metrics, signals = SchedulerMetrics(), Signals()
+    thread = EngineThread(engine, clock, metrics)
+    runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
+    feed = QueueFeed(Queue(), clock, signals, on_left=lambda uid: None)
+    reservations = Reservations(1, signals.work_came)
+    sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
+    feed.serve(frozenset({EVERY_PROFILE}))
     try:
         await _list(sink, "nodes", "Node", recorded.nodes(size))
         await _list(sink, "pods", "Pod", recorded.pods(size))

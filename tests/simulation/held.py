@@ -28,7 +28,8 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     scheduler = instance.life.scheduler
     parts = scheduler._parts
     assert parts is not None
-    queue, binds, status = parts.queue, parts.binds, parts.reporter.status
+    queue, binds, status = parts.feed.queue, parts.binds, parts.reporter.status
+    reservations = parts.reservations
     events, extended = parts.reporter.events, parts.extended
     waiting = len(queue)
     # Who cannot say for whom it would make room tries again and again.
@@ -48,10 +49,10 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         Held("pods in no lane of the queue", abs(waiting - lanes)),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
         Held("pods held for room", sum(pod.held for pod in queue.entries()), unwritten),
-        Held("binds not sent", len(binds._unsent)),
+        Held("binds not sent", len(reservations._unsent) + reservations.in_doubt),
         Held("ended binds not settled", len(binds._ended)),
-        Held("binds waiting for volumes", binds.awaiting_volumes),
-        Held("binds being sent", binds.in_flight),
+        Held("binds waiting for volumes", reservations.awaiting_volumes),
+        Held("binds being sent", reservations.in_flight),
         Held("volumes waited for", len(parts.pre_binds._waiting)),
         Held("evictions under way", len(parts.preemptions._evicting)),
         Held("preemptions under way", parts.preemptions.under_way, unwritten),

@@ -23,7 +23,7 @@ from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.process import Scheduler
-from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowedEngine
+from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
 from tests.simulation.decision_log import LoggedEngine, Told
@@ -95,7 +95,7 @@ class Life:
     main: VirtualLoop
     lease: VirtualLoop
     task: asyncio.Task[Problem | None]
-    shadowed: ShadowedEngine | None
+    shadowed: ShadowFeed | None
 
 
 @dataclass(slots=True)
@@ -133,11 +133,6 @@ class Instance:
             ),
         )
         engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.told, self.time)
-        shadowed = None
-        if self.has_dead_shadow:
-            # A shadow's thread would be a real one; of a dead one only the feeding is left.
-            shadow = Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None)
-            shadowed = ShadowedEngine(engine, shadow)
         connection = Connection(
             server=SERVER,
             authorization=FixedAuthorization(f"Bearer {self.host}"),
@@ -150,12 +145,17 @@ class Instance:
             self.policies(self.clock),
             self.options,
             clock=self.clock,
-            engine=engine if shadowed is None else shadowed,
+            engine=engine,
             compile_with=self.compile,
             machine=machine,
             keeping=self.keeping,
             on_lost=lambda: self.end("lease lost"),
         )
+        shadowed = None
+        if self.has_dead_shadow:
+            # A shadow's thread would be a real one; of a dead one only the feeding is left.
+            shadowed = ShadowFeed(Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None))
+            scheduler._runtime.engine._witness = shadowed
         self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
         self.life = Life(machine, engine, scheduler, main, lease, task, shadowed)

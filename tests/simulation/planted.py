@@ -28,7 +28,7 @@ from kpolicy.scheduler.extenders.in_force import ExtenderClient
 from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.preemption import preemptions
 from kpolicy.scheduler.preemption.room import Plan, plan
 from kpolicy.scheduler.problem_codes import Problem
@@ -110,7 +110,7 @@ async def _keep_nothing(self: ConfigMapStore, kept: LastGood) -> None:
     """As if it had been written."""
 
 
-async def _unasked(self: PreBinds, pod: QueuedPod, decision: Decision) -> None:
+async def _unasked(self: PreBinds, pod: Attempt, decision: Decision) -> None:
     """Whatever its volumes need, the pod is bound."""
 
 
@@ -119,10 +119,10 @@ def _whatever_it_is(read: ObjectVersion) -> dict[str, str]:
     return {"uid": read.uid}
 
 
-_preemptors: list[QueuedPod] = []
+_preemptors: list[Attempt] = []
 
 
-def _one_more(pod: QueuedPod, decision: Decision) -> Plan:
+def _one_more(pod: Attempt, decision: Decision) -> Plan:
     """For whom room was made before goes too."""
     wanted = plan(pod, decision)
     more = [

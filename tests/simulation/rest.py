@@ -41,7 +41,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset
     statistics = json.loads(engine.statistics())
     queued = {}
     for pod in engine.pending():
-        held = parts.queue.get(pod.uid)
+        held = parts.feed.queue.get(pod.uid)
         if held is not None:
             queued[pod.uid] = held.lane.name
     in_force = scheduler.policy
@@ -49,7 +49,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset
         at_ns=at_ns,
         pending=queue.active + queue.backoff + queue.parked + queue.gated,
         assumed=statistics["podsAssumed"],
-        binds_in_flight=parts.binds.under_way,
+        binds_in_flight=parts.reservations.under_way,
         attempts_under_way=queue.attempts_under_way,
         queued=queued,
         compared=compared(

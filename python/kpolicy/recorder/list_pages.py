@@ -12,7 +12,7 @@ from typing import Any, Final
 from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.snapshot_problem import Problem
-from kpolicy.scheduler.loop.informers import RESOURCES
+from kpolicy.scheduler.loop.watched_resources import RESOURCES
 
 KINDS: Final[Mapping[str, str]] = {
     "pods": "Pod",

@@ -36,7 +36,7 @@ from kpolicy.recorder.list_pages import (
     Pages,
     Progress,
 )
-from kpolicy.scheduler.loop.informers import REQUIRED
+from kpolicy.scheduler.loop.watched_resources import REQUIRED
 
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"

@@ -11,46 +11,30 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector, LeaseStatistics
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
 from kpolicy.heartbeat import Heartbeat, Heartbeats
-from kpolicy.scheduler.machine import Machine
+from kpolicy.scheduler.machine import ElectorThread, Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem, of_connection
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.scheduler.runtime import Runtime
 
 
 class Leadership:
     def __init__(
         self,
-        connection: Connection,
-        clock: Clock,
-        random: Random,
-        *,
-        terms: LeaseTerms,
-        options: Options,
-        machine: Machine,
-        on_lost: Callable[[], None],
+        elector: Elector,
+        thread: ElectorThread,
+        heartbeat: Heartbeat,
         heartbeats: Heartbeats,
     ) -> None:
+        self._elector = elector
+        self._thread = thread
+        self._heartbeat = heartbeat
         self._heartbeats = heartbeats
-        self._heartbeat = Heartbeat("lease", clock, LEASE_SILENT_S_MAX)
-        client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
-        self._elector = Elector(
-            client,
-            clock,
-            random,
-            terms,
-            namespace=options.lease_namespace,
-            name=options.lease_name,
-            identity=machine.identity,
-            pulse=self._heartbeat,
-        )
-        self._thread = machine.elector_thread(client, self._elector, on_lost)
         self._started = False
 
     def fence(self) -> bool:
@@ -75,35 +59,36 @@ class Leadership:
 
 def elect(
     connection: Connection,
-    clock: Clock,
-    random: Random,
+    runtime: Runtime,
     *,
     options: Options,
     machine: Machine,
-    metrics: SchedulerMetrics,
     on_lost: Callable[[], None],
     heartbeats: Heartbeats,
 ) -> Leadership | Problem:
-    """Not led yet: `acquire` waits for the turn."""
+    """`acquire` then waits for our turn to lead."""
     terms = options.lease_terms()
     if not isinstance(terms, LeaseTerms):
         return of_connection(terms)
-    name = options.lease_name
-    leadership = Leadership(
-        connection,
+    clock, name = runtime.clock, options.lease_name
+    heartbeat = Heartbeat("lease", clock, LEASE_SILENT_S_MAX)
+    client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
+    elector = Elector(
+        client,
         clock,
-        random,
-        terms=terms,
-        options=options,
-        machine=machine,
-        on_lost=on_lost,
-        heartbeats=heartbeats,
+        Random(runtime.random.getrandbits(64)),
+        terms,
+        namespace=options.lease_namespace,
+        name=name,
+        identity=machine.identity,
+        pulse=heartbeat,
     )
-    metrics.watch(
+    thread = machine.elector_thread(client, elector, on_lost)
+    runtime.metrics.watch(
         "leader_election_master_status",
         "gauge",
         "1 while we lead.",
-        lambda: {(name,): int(leadership.fence())},
+        lambda: {(name,): int(elector.fence())},
         ("name",),
     )
-    return leadership
+    return Leadership(elector, thread, heartbeat, heartbeats)

@@ -25,21 +25,24 @@ from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.delivery.policy_delivery import Delivery, GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.leadership import Leadership, elect
-from kpolicy.scheduler.long_tasks import Tasks, begin_deciding, begin_writing
-from kpolicy.scheduler.loop.engine_thread import EnginePort
+from kpolicy.scheduler.long_tasks import begin_deciding, begin_writing
+from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
+from kpolicy.scheduler.runtime import Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.shutdown import Stopping, died, wind_down
-from kpolicy.scheduler.wiring import Given, Parts, wire
+from kpolicy.scheduler.wiring import Parts, Setting, wire
 from kpolicy.telemetry.health_server import HttpServer
 from kpolicy.telemetry.metrics import register as register_process
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -68,7 +71,7 @@ class Scheduler:
         traces: Traces | None = None,
         lease_connection: Connection | None = None,
         on_lost: Callable[[], None] | None = None,
-        engine: EnginePort | None = None,
+        engine: Engine | None = None,
         compile_with: Compile | None = None,
         keeping: Keeping | None = None,
         configuration: Mapping[str, Any] | None = None,
@@ -84,19 +87,25 @@ class Scheduler:
         self._shown = dict(configuration or {})
         self._delivery: Delivery | None = None
         self._clock = clock or SystemClock()
-        self._traces = traces or Traces()
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
         self._machine = machine or Machine()
         seed, self._random = self.options.seed, self._machine.random
         self._on_lost = on_lost
-        self._engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
+        engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
         self._compile = compile_with or compile_policy
         self._shadow_given = shadow
         self._shadow: ShadowPolicy | None = None
         if shadow is not None:
             self._shadow = ShadowPolicy(self._compile, self._clock)
-            self._engine = self._shadow.beside(self._engine)
             self._shadow.observe(self.metrics)
+        witness = self._shadow.witness() if self._shadow is not None else None
+        self._runtime = Runtime(
+            self._clock,
+            EngineThread(engine, self._clock, self.metrics, witness=witness),
+            self.metrics,
+            traces or Traces(),
+            self._random,
+        )
         self._heartbeats = Heartbeats(self._clock)
         self._patience = Patience(self._clock, self._machine.random, START_PATIENCE_S)
         self._leadership: Leadership | None = None
@@ -135,11 +144,11 @@ class Scheduler:
         return self._parts.reloader.last if self._parts is not None else None
 
     def queue_statistics(self) -> QueueStatistics | None:
-        return self._parts.queue.statistics() if self._parts is not None else None
+        return self._parts.feed.queue.statistics() if self._parts is not None else None
 
     async def engine_statistics(self) -> bytes:
-        parts = self._running()
-        return await parts.thread.call(self._engine.statistics)
+        thread = self._runtime.engine
+        return await thread.call(thread.engine.statistics)
 
     async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
         """Put other policies in force, or what the source says now. What was in force stays when
@@ -183,8 +192,8 @@ class Scheduler:
         finally:
             if self._leadership is not None:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
+            self._runtime.engine.stop()
             if self._parts is not None:
-                self._parts.thread.stop()
                 await self._parts.extended.in_force.close()
             if self._shadow is not None:
                 self._shadow.stop()
@@ -196,12 +205,12 @@ class Scheduler:
         problem = self._elect()
         if problem is not None:
             return problem
-        parts = self._parts = self._wire(client, group)
         tasks = Tasks(group, self._heartbeats)
+        parts = self._parts = self._wire(client, tasks)
         problem = await self._listen(parts, client, tasks)
         if problem is not None:
             return problem
-        delivery = self._delivery = self._deliver(parts, client, group)
+        delivery = self._delivery = self._deliver(parts, client, tasks)
         problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
         if problem is not None or self._stop.has_begun:
@@ -210,21 +219,21 @@ class Scheduler:
         if self._shadow is not None and self._shadow_given is not None:
             shadow_source = delivery.source_of(self._shadow_given)
             await self._stop.or_stopped(self._shadow.start(shadow_source))
-        begin_writing(tasks, parts, self.metrics, self._clock)
+        begin_writing(tasks, parts, self._runtime)
         await self._stop.or_stopped(parts.informers.wait_synced())
         if not self._stop.has_begun:
             gc.collect()
             gc.freeze()  # what start-up made lives on; later collections need not look at it
             self._ready.set()
             _log.info("ready: every list is in the engine")
-            delivery.follow()
+            delivery.follow(tasks)
             if self._shadow is not None and shadow_source is not None:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
                 tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
             await self._stop.or_stopped(self._lead())
         if not self._stop.has_begun:
             delivery.report.begin()
-            begin_deciding(tasks, parts, partial(self._cycle, parts, group), self._clock)
+            begin_deciding(tasks, parts, self._runtime, partial(self._cycle, parts, group))
             await self._stop.wait()
         if self._problem is None:  # after a loss of the lease nothing is waited for
             await wind_down(parts, self._leadership, self._stop.left_s)
@@ -235,11 +244,9 @@ class Scheduler:
             return None
         elected = elect(
             self._lease_connection,
-            self._clock,
-            Random(self._random.getrandbits(64)),
+            self._runtime,
             options=self.options,
             machine=self._machine,
-            metrics=self.metrics,
             on_lost=self._lost,
             heartbeats=self._heartbeats,
         )
@@ -248,31 +255,21 @@ class Scheduler:
         self._leadership = elected
         return None
 
-    def _wire(self, client: ApiClient, group: asyncio.TaskGroup) -> Parts:
-        leadership = self._leadership
+    def _wire(self, client: ApiClient, tasks: Tasks) -> Parts:
         register_process(self.metrics.registry)
-        traces = self._traces
         self.metrics.watch(
             "kpolicy_traces_dropped_total",
             "counter",
             "Traces beyond the allowance a second.",
-            lambda: {(): traces.dropped},
+            lambda: {(): self._runtime.traces.dropped},
         )
-        fence = leadership.fence if leadership is not None else lambda: True
-        given = Given(
-            client,
-            self._engine,
-            self._compile,
-            self.options,
-            self._clock,
-            self._machine,
-            self.metrics,
-            traces,
-            fence,
-            self._patience,
-            self._heartbeats,
+        setting = Setting(
+            self._compile, self.options, self._machine, self._may_act(), self._patience
         )
-        return wire(given, group)
+        return wire(client, self._runtime, tasks, setting)
+
+    def _may_act(self) -> Callable[[], bool]:
+        return self._leadership.fence if self._leadership is not None else lambda: True
 
     async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
         if self.options.port == 0:
@@ -282,10 +279,9 @@ class Scheduler:
             self.options,
             parts,
             life,
-            registry=self.metrics.registry,
+            runtime=self._runtime,
             client=client,
-            clock=self._clock,
-            begin=tasks.begin,
+            tasks=tasks,
         )
         if isinstance(listening, Problem):
             return listening
@@ -310,21 +306,17 @@ class Scheduler:
             **policies,
         }
 
-    def _deliver(self, parts: Parts, client: ApiClient, group: asyncio.TaskGroup) -> Delivery:
-        leadership = self._leadership
+    def _deliver(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Delivery:
+        random = Random(self._random.getrandbits(64))
         return Delivery(
             self._given,
             self._keeping,
             parts.reloader,
-            client=client,
             clock=self._clock,
-            random=Random(self._random.getrandbits(64)),
-            events=parts.reporter.events,
-            group=group,
-            by=self._machine.host_name,
-            leads=leadership.fence if leadership is not None else lambda: True,
-            patience=self._patience,
-            heartbeats=self._heartbeats,
+            watches=ConfigMapWatches(client, self._clock, random, tasks, patience=self._patience),
+            reporting=Reporting(
+                client, parts.reporter.events, self._machine.host_name, self._may_act()
+            ),
         )
 
     async def _lead(self) -> None:

@@ -61,7 +61,7 @@ async def wind_down(
     if not made:
         _log.warning("stopped with %d preemptions under way", parts.preemptions.under_way)
     if not drained:
-        _log.warning("stopped with %d binds under way", parts.binds.under_way)
+        _log.warning("stopped with %d binds under way", parts.reservations.under_way)
     left_s = left_of_s(limits.STOP_S)
     last: list[Awaitable[object]] = [
         parts.reporter.events.drain(min(limits.STOP_WRITES_S, left_s)),

@@ -13,7 +13,7 @@ from kpolicy.cluster.limits import OUTAGE_LOG_PERIOD_S
 from kpolicy.cluster.outages import Outages
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.resource import Resource
-from kpolicy.scheduler.loop.informers import RESOURCES, ROLE
+from kpolicy.scheduler.loop.watched_resources import RESOURCES, ROLE
 from tests.unit.cluster.doubles import connection
 
 REFUSED = Unreachable(Cause.REFUSED, "connect call failed", sent=False)

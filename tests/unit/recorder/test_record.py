@@ -17,7 +17,7 @@ from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.object_kinds import READ
 from kpolicy.recorder.list_pages import KINDS, RECORDED
 from kpolicy.recorder.record import Recording, record
-from kpolicy.scheduler.loop.informers import RESOURCES
+from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.apiserver.api_calls import Call
 from kpolicy.testing.faults import FaultPolicy, WatchFault

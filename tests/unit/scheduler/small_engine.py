@@ -17,6 +17,7 @@ from kpolicy.engine import (
     AwaitedVolume,
     Candidates,
     Decision,
+    Engine,
     Filtered,
     KeptNode,
     LeftRoom,
@@ -92,8 +93,11 @@ def decided(
     )
 
 
-class SmallEngine:
+class SmallEngine(Engine):
+    """What it does not override is the real engine's, which holds nothing here."""
+
     def __init__(self) -> None:
+        super().__init__(0)
         self.program = b""
         self.nodes: dict[str, dict[str, Any]] = {}
         self.pods: dict[str, dict[str, Any]] = {}

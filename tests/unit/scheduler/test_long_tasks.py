@@ -11,64 +11,51 @@ import pytest
 
 from kpolicy.clock import ManualClock
 from kpolicy.scheduler.long_tasks import flush_parked, log_summary, measure_lag
-from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.telemetry.metrics import Histogram
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import pod
 from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.runtimes import feed_of, runtime_of
 from tests.unit.scheduler.small_engine import SmallEngine
 
 
-class Poked:
-    def __init__(self) -> None:
-        self.times = 0
-
-    def poke(self) -> None:
-        self.times += 1
-
-
 async def test_parked_pods_are_flushed_after_five_minutes() -> None:
-    clock, queue, poked, engine = ManualClock(), Queue(), Poked(), SmallEngine()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)
-    sink = EngineSink(thread, queue, clock, on_work=poked.poke, on_left=lambda uid: None)
+    clock, queue, engine = ManualClock(), Queue(), SmallEngine()
+    runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     queue.changed(Pending("a"), 0)
     queue.pop_batch(1, 0)
     queue.parked("a", ["Fit"], 0)
-    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
+    async with _running(flush_parked(runtime, feed)):
         await clock.advance(299)
         assert queue.statistics().parked == 1
         await clock.advance(31)
         assert queue.statistics().parked == 0
-        assert poked.times == 1
+        assert feed.signals.to_decide.is_set()
         assert [one.uid for one in queue.pop_batch(1, clock.monotonic_ns())] == ["a"]
-    thread.stop()
+    runtime.engine.stop()
 
 
 async def test_pods_the_queue_had_no_room_for_are_fetched_when_there_is() -> None:
-    clock, queue, poked, engine = ManualClock(), Queue(pods_max=1), Poked(), SmallEngine()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)
-    sink = EngineSink(thread, queue, clock, on_work=poked.poke, on_left=lambda uid: None)
-    sink.serve(frozenset({"kpolicy"}))
+    clock, queue, engine = ManualClock(), Queue(pods_max=1), SmallEngine()
+    runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
+    feed.serve(frozenset({"kpolicy"}))
     for name in ("a", "b"):
         made = pod(name)
         made["metadata"]["uid"] = name
         engine.pods[name] = made
-    await sink.take_pods(engine.pending())
+    await feed.take_pods(engine.pending())
     assert queue.statistics().refused == 1
     queue.gone("a")
     del engine.pods["a"]
-    async with _running(flush_parked(queue, poked, thread, sink, clock=clock)):  # type: ignore[arg-type]
+    async with _running(flush_parked(runtime, feed)):
         await clock.advance(31)
         for _ in range(1000):
             if len(queue):
                 break
             await asyncio.sleep(0.001)
         assert [one.uid for one in queue.pop_batch(1, 0)] == ["b"]
-    thread.stop()
+    runtime.engine.stop()
 
 
 async def test_lag_is_how_late_a_sleep_ends(caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +76,14 @@ async def test_a_summary_is_written_only_when_something_happened(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock, nobody = ManualClock(), object()
-    reporter = Reporter(clock, nobody, nobody, SchedulerMetrics(), Traces())  # type: ignore[arg-type]
+    reporter = Reporter(
+        runtime_of(SmallEngine(), clock),
+        Queue(),
+        events=nobody,  # type: ignore[arg-type]
+        status=nobody,  # type: ignore[arg-type]
+        run_id="run",
+        policies=tuple,
+    )
     with caplog.at_level(logging.INFO, "kpolicy"):
         async with _running(log_summary(reporter, Queue(), clock)):
             await clock.advance(100)

@@ -1,4 +1,4 @@
-"""Placements whose bind request has not been sent yet, and how each reservation ends.
+"""The reservations of placed pods: how many there may be, which can be withdrawn, how each ends.
 
 Until its bind is sent, a placement can be withdrawn: when its node is deleted, or when a pod of
 higher priority takes its place. The API server would bind a pod to a node that it does not have.
@@ -7,8 +7,9 @@ higher priority takes its place. The API server would bind a pod to a node that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from kpolicy.cluster.writes.binder import (
@@ -24,68 +25,27 @@ from kpolicy.cluster.writes.binder import (
     TakenByOther,
 )
 from kpolicy.engine import Outcome
-
-
-class Unsent:
-    def __init__(self) -> None:
-        self._unsent: dict[str, tuple[str, asyncio.Future[BindEnd]]] = {}
-        self._in_doubt: dict[str, str] = {}
-
-    def begin(self, uid: str, node: str) -> asyncio.Future[BindEnd]:
-        """Done once it is not to be sent, with its end."""
-        taken_back: asyncio.Future[BindEnd] = asyncio.get_running_loop().create_future()
-        self._unsent[uid] = (node, taken_back)
-        return taken_back
-
-    def end(self, uid: str) -> None:
-        """It is sent now, or has come to its end."""
-        del self._unsent[uid]
-
-    def doubt(self, uid: str, node: str) -> None:
-        """It was sent, and perhaps is to be sent again."""
-        self._in_doubt[uid] = node
-
-    def may_send_again(self, uid: str) -> bool:
-        return uid in self._in_doubt
-
-    def settled(self, uid: str) -> None:
-        self._in_doubt.pop(uid, None)
-
-    def __len__(self) -> int:
-        return len(self._unsent) + len(self._in_doubt)
-
-    def withdraw(self, uid: str) -> bool:
-        """Take it back, for its room; false where that is too late."""
-        _, taken_back = self._unsent.get(uid, ("", None))
-        if taken_back is not None and not taken_back.done():
-            taken_back.set_result(WITHDRAWN)
-        return taken_back is not None
-
-    def nodes_left(self, is_left: Callable[[str], bool]) -> None:
-        for node, taken_back in self._unsent.values():
-            if not taken_back.done() and is_left(node):
-                taken_back.set_result(node_left(node))
-        for uid in [uid for uid, node in self._in_doubt.items() if is_left(node)]:
-            del self._in_doubt[uid]
+from kpolicy.scheduler import limits
 
 
 @dataclass(frozen=True, slots=True)
 class BindEnd:
-    """`retry`: back to the queue with back-off. `message`: what to tell in the pod's status."""
+    """How a reservation ends in the engine, by a code, and once.
+
+    `retry`: the pod backs off and is tried again. `message`: for the pod's status and its event.
+    """
 
     settle: Outcome
     retry: bool = False
     message: str = ""
 
 
-# The room was wanted for a pod of higher priority before the bind was sent.
 WITHDRAWN = BindEnd(
     Outcome.FAILED, retry=True, message="a pod of higher priority took the place before the bind"
 )
 
 
-def node_left(node: str) -> BindEnd:
-    """Its deletion was heard of before the bind was sent."""
+def node_deleted(node: str) -> BindEnd:
     return BindEnd(Outcome.FAILED, retry=True, message=f"node {node} was deleted before the bind")
 
 
@@ -94,7 +54,7 @@ def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
         case Bound() | AlreadyOurs():
             return BindEnd(Outcome.BOUND)
         case TakenByOther():
-            # Its watch event may come before or after this; either way it is not ours to place.
+            # Its watch event may come before or after this; it is not ours to place any more.
             return BindEnd(Outcome.FAILED)
         case Gone():
             return BindEnd(Outcome.GONE)
@@ -114,3 +74,125 @@ def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
 
 def _rejected(node: str, message: str) -> str:
     return f"binding to {node} failed: {message}"
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """Of one placed pod. `withdrawn` is set once its bind must not be sent, with how it ends."""
+
+    uid: str
+    node: str
+    withdrawn: BindEnd | None = None
+    may_send_again: bool = True
+    _has_changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def withdraw(self, end: BindEnd) -> None:
+        self.withdrawn = self.withdrawn or end
+        self._has_changed.set()
+
+    async def wait_withdrawn(self) -> BindEnd | None:
+        await self._has_changed.wait()
+        return self.withdrawn
+
+
+class Reservations:
+    """Bounds the binds under way. `on_room` is called when more pods may be placed."""
+
+    def __init__(self, in_flight_max: int, on_room: Callable[[], None]) -> None:
+        self._on_room = on_room
+        # A place in it for each request to the API server.
+        self.window = asyncio.Semaphore(in_flight_max)
+        self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
+        self._fewer = asyncio.Event()
+        self._unsent: dict[str, Reservation] = {}
+        self._in_doubt: dict[str, Reservation] = {}
+        self.under_way = 0  # those that have not ended
+        self.awaiting_volumes = 0  # of them
+        self.in_flight = 0  # of them: bind requests that wait for their answer
+
+    @property
+    def room(self) -> int:
+        """How many more pods may be placed now."""
+        aside = min(self.awaiting_volumes, limits.PRE_BINDS_MAX)
+        aside += min(self.in_doubt, limits.BINDS_IN_DOUBT_MAX)
+        return self._open_max - self.under_way + aside
+
+    @property
+    def in_doubt(self) -> int:
+        """Binds that were sent, and were or were not written."""
+        return len(self._in_doubt)
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent or self._in_doubt)
+
+    def is_full(self) -> bool:
+        """As many requests are under way as may be."""
+        return self.window.locked()
+
+    # --- one reservation, from its begin to its end ----------------------------------------------
+
+    def begin(self, uid: str, node: str) -> Reservation:
+        self.under_way += 1
+        reservation = self._unsent[uid] = Reservation(uid, node)
+        return reservation
+
+    @contextmanager
+    def volumes_awaited(self) -> Iterator[None]:
+        """Outside of the window: a slow volume takes no other pod's place."""
+        self.awaiting_volumes += 1
+        self._on_room()
+        try:
+            yield
+        finally:
+            self.awaiting_volumes -= 1
+
+    def close(self, reservation: Reservation) -> None:
+        """From here on it cannot be withdrawn: its bind is sent, or never will be."""
+        del self._unsent[reservation.uid]
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+
+    @contextmanager
+    def doubted(self, reservation: Reservation) -> Iterator[None]:
+        """Its bind was sent and not answered: others have its place meanwhile."""
+        self._in_doubt[reservation.uid] = reservation
+        self._on_room()
+        try:
+            yield
+        finally:
+            del self._in_doubt[reservation.uid]
+
+    def end(self, count: int) -> None:
+        """So many have ended in the engine."""
+        self.under_way -= count
+        self._fewer.set()
+
+    async def drain(self) -> None:
+        """Waits until none is left but of pods that wait for volumes."""
+        while self.under_way > self.awaiting_volumes:
+            self._fewer.clear()
+            await self._fewer.wait()
+
+    # --- withdrawing -----------------------------------------------------------------------------
+
+    def withdraw(self, uid: str) -> bool:
+        """Withdraws the placement to free its room. Returns False if its bind was already sent."""
+        reservation = self._unsent.get(uid)
+        if reservation is not None:
+            reservation.withdraw(WITHDRAWN)
+        return reservation is not None
+
+    def nodes_deleted(self, is_deleted: Callable[[str], bool]) -> None:
+        for reservation in self._unsent.values():
+            if is_deleted(reservation.node):
+                reservation.withdraw(node_deleted(reservation.node))
+        for reservation in self._in_doubt.values():
+            if is_deleted(reservation.node):
+                reservation.may_send_again = False

@@ -24,10 +24,10 @@ from kpolicy.cluster.probe import probe
 from kpolicy.cluster.request_failure import Failure
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource, WatchStatus
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
+from kpolicy.scheduler.runtime import Tasks
 
 _log = logging.getLogger(__name__)
 
@@ -47,17 +47,15 @@ class ConfigMapWatches:
         client: ApiClient,
         clock: Clock,
         random: Random,
-        group: asyncio.TaskGroup,
+        tasks: Tasks,
         *,
-        patience: Patience | None = None,
-        heartbeats: Heartbeats,
+        patience: Patience | None,
     ) -> None:
         self._client = client
-        self._patience = patience
         self._clock = clock
         self._random = random
-        self._group = group
-        self._heartbeats = heartbeats
+        self._tasks = tasks
+        self._patience = patience
         self._watched: dict[ConfigMapName, _Watched] = {}
         self._moved = asyncio.Event()
 
@@ -99,8 +97,7 @@ class ConfigMapWatches:
     def keep(self, names: Collection[ConfigMapName]) -> None:
         """End the watches of all others."""
         for name in self._watched.keys() - set(names):
-            self._watched.pop(name).task.cancel()
-            self._heartbeats.forget(_task_name(name))
+            self._tasks.end(self._watched.pop(name).task)
 
     def last_errors(self) -> dict[str, str]:
         return {
@@ -123,8 +120,8 @@ class ConfigMapWatches:
             return self._watched[name]
         sink = ConfigMapSink(name, self._tell)
         informer = Informer(self._client, resource, sink, self._clock, self._random)
-        pulse = self._heartbeats.of(_task_name(name), INFORMER_SILENT_S_MAX)
-        task = self._group.create_task(informer.run(pulse), name=_task_name(name))
+        task_name = f"watch-configmap-{name.namespace}-{name.name}"
+        task = self._tasks.begin(informer.run, task_name, INFORMER_SILENT_S_MAX)
         self._watched[name] = _Watched(sink, informer, task)
         return self._watched[name]
 
@@ -137,10 +134,6 @@ class ConfigMapWatches:
             await work
             return True
         return False
-
-
-def _task_name(name: ConfigMapName) -> str:
-    return f"watch-configmap-{name.namespace}-{name.name}"
 
 
 _BROKEN: Final = WatchStatus(500, "NotJson", "a line of the watch is no event")

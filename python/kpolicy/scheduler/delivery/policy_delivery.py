@@ -1,32 +1,34 @@
-"""How policies reach the scheduler, and how it tells what became of them: all of it, wired.
+"""Connects a policy source to the reloader, the last good copy and the reports.
 
-Owns the source, the watched ConfigMaps, the stores of what was last good and the report, and which
-watches are still needed. Assumes the reloader that puts policies in force. Must not compile.
+A watch of a ConfigMap ends when no policy names it any more.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any, TypeAlias
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.patience import Patience
-from kpolicy.cluster.writes.event_recorder import EventRecorder
-from kpolicy.heartbeat import Heartbeats, Pulse
+from kpolicy.cluster.writes.event_recorder import Reference
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches, OwnConfigMap
 from kpolicy.scheduler.delivery.last_good import ConfigMapStore, FolderStore, start
-from kpolicy.scheduler.delivery.policy_report import PolicyReport, diagnostics, in_force, refused
+from kpolicy.scheduler.delivery.policy_report import (
+    PolicyReport,
+    Reporting,
+    diagnostics,
+    in_force,
+    refused,
+)
 from kpolicy.scheduler.delivery.sources import ConfigMapSource, PolicySource, WithConfigMaps
 from kpolicy.scheduler.loop.reload import Reloaded, Reloader
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.runtime import Tasks
 
 # A ConfigMap is named beforehand; it becomes a source when there is a client to watch it with.
 GivenPolicies: TypeAlias = PolicySource | ConfigMapName
@@ -53,44 +55,37 @@ class Delivery:
         keeping: Keeping,
         reloader: Reloader,
         *,
-        client: ApiClient,
         clock: Clock,
-        random: Random,
-        events: EventRecorder,
-        group: asyncio.TaskGroup,
-        by: str,
-        leads: Callable[[], bool],
-        patience: Patience,
-        heartbeats: Heartbeats,
+        watches: ConfigMapWatches,
+        reporting: Reporting,
     ) -> None:
         self._reloader = reloader
         self._clock = clock
-        self._group = group
-        self._heartbeats = heartbeats
-        self._watches = ConfigMapWatches(
-            client, clock, random, group, patience=patience, heartbeats=heartbeats
-        )
+        self._watches = watches
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
         self.source = self.source_of(given)
-        status = keeping.status
+        status, client = keeping.status, reporting.client
         self._stores = (
             *((FolderStore(keeping.folder),) if keeping.folder is not None else ()),
             *((ConfigMapStore(status, client),) if status is not None else ()),
         )
-        about = given if isinstance(given, ConfigMapName) else None
+
+        def about() -> Reference | None:
+            if not isinstance(given, ConfigMapName):
+                return None
+            uid = watches.uid(given)
+            return Reference(given.namespace, given.name, uid, kind="ConfigMap")
+
         self.report = PolicyReport(
             reloader,
             clock,
-            events,
-            by=by,
-            leads=leads,
+            reporting,
             about=about,
-            uid=lambda: self._watches.uid(about) if about is not None else "",
             status=OwnConfigMap(status, client, manager="kpolicy-status") if status else None,
             stores=self._stores,
         )
-        reloader.told.append(self._forget)
+        reloader.subscribe(self._end_unneeded_watches)
 
     def source_of(self, given: GivenPolicies) -> WithConfigMaps:
         """A source whose ConfigMaps are watched as long as we run."""
@@ -105,17 +100,11 @@ class Delivery:
         """The first policy in force, or why there is none."""
         return await start(self._reloader, self.source, self._stores)
 
-    def follow(self) -> None:
+    def follow(self, tasks: Tasks) -> None:
         """Also while another leads: whoever takes over decides by what is wanted then."""
-        for run, name in (
-            (self._follow_source, "policy-source"),
-            (self.report.run, "policy-report"),
-        ):
-            pulse = self._heartbeats.of(name, limits.POLICY_TASK_SILENT_S_MAX)
-            self._group.create_task(run(pulse), name=name)
-
-    async def _follow_source(self, pulse: Pulse) -> None:
-        await self._reloader.follow(self.source, pulse)
+        silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
+        tasks.begin(partial(self._reloader.follow, self.source), "policy-source", silent_s_max)
+        tasks.begin(self.report.run, "policy-report", silent_s_max)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
         """These, or what the source says when it is asked anew."""
@@ -135,6 +124,6 @@ class Delivery:
             "watches": self._watches.last_errors(),
         }
 
-    def _forget(self, _: Reloaded) -> None:
+    def _end_unneeded_watches(self, _: Reloaded) -> None:
         named = frozenset[ConfigMapName]().union(*(source.names for source in self._followed))
         self._watches.keep(self._needed | named)

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal
 
 from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.diagnostics import Diagnostic, Severity
@@ -23,7 +24,6 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
 from kpolicy.scheduler.delivery.last_good import LastGoodStore, of_policy
 from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader, one_line
-from kpolicy.scheduler.options import ConfigMapName
 
 _log = logging.getLogger(__name__)
 
@@ -32,29 +32,35 @@ _ACTION = "Reload"
 _KEY = "status.json"
 
 
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """How this replica reports: `leads` is true while it is the one to do so."""
+
+    client: ApiClient
+    events: EventRecorder
+    by: str
+    leads: Callable[[], bool]
+
+
 class PolicyReport:
-    """Run it as a task. `about` and `uid` tell which ConfigMap the events are about."""
+    """Run it as a task. `about`: the ConfigMap that the events are about, if there is one."""
 
     def __init__(
         self,
         reloader: Reloader,
         clock: Clock,
-        events: EventRecorder,
+        reporting: Reporting,
         *,
-        by: str,
-        leads: Callable[[], bool],
-        about: ConfigMapName | None = None,
-        uid: Callable[[], str] = lambda: "",
-        status: OwnConfigMap | None = None,
-        stores: Sequence[LastGoodStore] = (),
+        about: Callable[[], Reference | None],
+        status: OwnConfigMap | None,
+        stores: Sequence[LastGoodStore],
     ) -> None:
         self._reloader = reloader
         self._clock = clock
-        self._events = events
-        self._by = by
-        self._leads = leads
+        self._events = reporting.events
+        self._by = reporting.by
+        self._leads = reporting.leads
         self._about = about
-        self._uid = uid
         self._status = status
         self._stores = tuple(stores)
         self._since_ns: dict[str, int] = {}
@@ -63,7 +69,7 @@ class PolicyReport:
         self._kept = ""
         self._is_begun = False
         self._complained: set[str] = set()
-        reloader.told.append(self.hear)
+        reloader.subscribe(self.hear)
 
     def hear(self, last: Reloaded) -> None:
         """Of every reload. Those who do not lead only remember."""
@@ -98,14 +104,11 @@ class PolicyReport:
             self._news.set()
 
     def _tell(self, last: Reloaded) -> None:
-        told = notice(last, self._reloader.in_force)
-        if told is None or self._about is None:
-            return
-        about = self._about
-        regarding = Reference(about.namespace, about.name, self._uid(), kind="ConfigMap")
-        self._events.record(
-            Occurrence(regarding, told.kind, told.reason, _ACTION, told.note, CONTROLLER)
-        )
+        news, regarding = notice(last, self._reloader.in_force), self._about()
+        if news is not None and regarding is not None:
+            self._events.record(
+                Occurrence(regarding, news.kind, news.reason, _ACTION, news.note, CONTROLLER)
+            )
 
     async def _keep(self) -> bool:
         """False: it is to be tried again."""

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from kpolicy.clock import Clock
 from kpolicy.engine import Decision, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
@@ -21,15 +19,15 @@ from kpolicy.scheduler.extenders.in_force import ExtenderClient, Extenders, Exte
 from kpolicy.scheduler.extenders.two_steps import TwoSteps
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.decide import Basis, take
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.pod_try import PodTry, about
-from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
+from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.scheduler.runtime import Runtime
 
 
 @dataclass(slots=True)
 class _Pod:
-    pod: QueuedPod
+    pod: Attempt
     requested: frozenset[str]
 
 
@@ -38,32 +36,22 @@ class ExtendedPods:
 
     def __init__(
         self,
-        thread: EngineThread,
-        queue: Queue,
-        in_force: ExtendersInForce,
-        two_steps: TwoSteps,
+        runtime: Runtime,
+        feed: QueueFeed,
         consequences: Consequences,
         *,
+        in_force: ExtendersInForce,
+        two_steps: TwoSteps,
         binds: ExtenderBinds,
-        clock: Clock,
-        between: asyncio.Lock,
-        group: asyncio.TaskGroup,
-        work: asyncio.Event,
-        begin: Callable[[QueuedPod], PodTry],
-        on_work: Callable[[], None],
     ) -> None:
         self.in_force = in_force
-        self._thread = thread
-        self._queue = queue
-        self._two_steps = two_steps
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._queue = feed.queue
+        self._signals = feed.signals
         self._consequences = consequences
+        self._two_steps = two_steps
         self._binds = binds
-        self._clock = clock
-        self._between = between
-        self._group = group
-        self._work = work
-        self._begin = begin
-        self._on_work = on_work
         self._tickets = itertools.count()
         self._waiting: list[tuple[int, int, int, _Pod]] = []
         self._asking = 0
@@ -74,14 +62,11 @@ class ExtendedPods:
         """Pods that wait to be asked about, or are."""
         return len(self._waiting) + self._asking
 
-    def poke(self) -> None:
-        self._work.set()
-
     def stop(self) -> None:
         """Ask about no more; answers that still come become binds."""
         self._stopped = True
 
-    async def take(self, batch: list[QueuedPod]) -> list[QueuedPod]:
+    async def take(self, batch: list[Attempt]) -> list[Attempt]:
         """Keep those about which somebody is to be asked; the others."""
         extenders = self.in_force.now
         if not extenders.by_profile:
@@ -99,12 +84,13 @@ class ExtendedPods:
                 kept.add(pod.uid)
                 entry = (-pod.priority, pod.timestamp_ns, next(self._tickets), one)
                 heapq.heappush(self._waiting, entry)
-        self.poke()
+        self._signals.to_ask_extenders.set()
         return [pod for pod in batch if pod.uid not in kept]
 
-    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+    async def run(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
+        work = self._signals.to_ask_extenders
         while True:
-            self._work.clear()
+            work.clear()
             while (
                 self._waiting
                 and not self._stopped
@@ -112,28 +98,27 @@ class ExtendedPods:
                 and self._consequences.room > 0
             ):
                 *_, one = heapq.heappop(self._waiting)
-                if self._is_ours(one.pod):
+                if self._queue.is_under_way(one.pod):
                     self._asking += 1
-                    self._group.create_task(self._decide(one), name="extenders")
-            pulse.rest(self._work.is_set)
-            await self._work.wait()
+                    group.create_task(self._decide(one, group), name="extenders")
+            pulse.rest(work.is_set)
+            await work.wait()
 
     # --- one pod ---------------------------------------------------------------------------------
 
-    async def _decide(self, one: _Pod) -> None:
-        pod_try = self._begin(one.pod)
+    async def _decide(self, one: _Pod, group: asyncio.TaskGroup) -> None:
+        pod_try = self._consequences.begin(one.pod)
         about(pod_try)
         try:
             for _ in range(limits.EXTENDED_TRIES_MAX):
-                if await self._try(one, pod_try):
+                if await self._try(one, pod_try, group):
                     return
-            await self._fail(pod_try, "the cluster changed while extenders were asked")
+            await self._fail(pod_try, group, "the cluster changed while extenders were asked")
         finally:
             self._asking -= 1
-            self.poke()
-            self._on_work()
+            self._signals.work_came()
 
-    async def _try(self, one: _Pod, pod_try: PodTry) -> bool:
+    async def _try(self, one: _Pod, pod_try: PodTry, group: asyncio.TaskGroup) -> bool:
         """False: what was asked about is out of date."""
         extenders = self.in_force.now
         clients = _interested(extenders, one)
@@ -142,9 +127,9 @@ class ExtendedPods:
             self._queue.gone(one.pod.uid)
             return True
         if answers.asked.error:
-            await self._fail(pod_try, answers.asked.error)
+            await self._fail(pod_try, group, answers.asked.error)
             return True
-        async with self._between:
+        async with self._signals.deciding:
             if self.in_force.now is not extenders:
                 return False
             basis = await self._two_steps.basis()
@@ -153,19 +138,17 @@ class ExtendedPods:
                 return False
             if decision.verdict == Verdict.PLACED:
                 self._binds.expect(one.pod.uid, clients)
-            self._act(pod_try, decision, basis)
+            self._act(pod_try, group, decision, basis)
         return True
 
-    async def _fail(self, pod_try: PodTry, why: str) -> None:
-        self._act(pod_try, _failed(pod_try.pod, why), await self._two_steps.basis())
+    async def _fail(self, pod_try: PodTry, group: asyncio.TaskGroup, why: str) -> None:
+        self._act(pod_try, group, _failed(pod_try.pod, why), await self._two_steps.basis())
 
-    def _act(self, pod_try: PodTry, decision: Decision, basis: Basis) -> None:
+    def _act(
+        self, pod_try: PodTry, group: asyncio.TaskGroup, decision: Decision, basis: Basis
+    ) -> None:
         taken = take(self._queue, [pod_try.pod], [decision], self._clock.monotonic_ns())
-        self._consequences.act(taken, basis, self._group, pod_try)
-
-    def _is_ours(self, pod: QueuedPod) -> bool:
-        """It may have gone, or have come again, while it waited."""
-        return self._queue.get(pod.uid) is pod and pod.lane is Lane.ATTEMPT
+        self._consequences.act(taken, basis, group, pod_try)
 
 
 def _interested(extenders: Extenders, one: _Pod) -> list[ExtenderClient]:
@@ -173,7 +156,7 @@ def _interested(extenders: Extenders, one: _Pod) -> list[ExtenderClient]:
     return [client for client in own if client.is_interested(one.requested)]
 
 
-def _failed(pod: QueuedPod, message: str) -> Decision:
+def _failed(pod: Attempt, message: str) -> Decision:
     """Of a cycle that an extender broke off."""
     return Decision(
         Verdict.FAILED,

@@ -17,6 +17,7 @@ from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_
 from kpolicy.cluster.request_failure import Cause, Status, Unreachable
 from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
+    Binder,
     Binding,
     BindOutcome,
     Bound,
@@ -30,7 +31,6 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binding.binds import BinderPort
 from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_binding
 from kpolicy.scheduler.loop.pod_try import PodLog
@@ -41,7 +41,7 @@ _NOT_FOUND: Final = 404
 
 class ExtenderBinds:
     def __init__(
-        self, binder: BinderPort, client: ApiClient, clock: Clock, fence: Callable[[], bool]
+        self, binder: Binder, client: ApiClient, clock: Clock, fence: Callable[[], bool]
     ) -> None:
         self._binder = binder
         self._client = client
@@ -58,8 +58,7 @@ class ExtenderBinds:
         while len(self._by_uid) > limits.EXTENDER_BINDS_EXPECTED_MAX:
             self._by_uid.popitem(last=False)
 
-    def expects(self, uid: str) -> bool:
-        """An extender is to bind the pod."""
+    def is_by_extender(self, uid: str) -> bool:
         return uid in self._by_uid
 
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:

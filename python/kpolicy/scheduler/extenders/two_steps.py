@@ -20,7 +20,7 @@ from kpolicy.scheduler.extenders.whole_objects import FreshPods
 from kpolicy.scheduler.loop.decide import Basis
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.pod_try import PodTry
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 
 
 class WholeNodes(Protocol):
@@ -99,7 +99,7 @@ class TwoSteps:
         )
 
     async def _ask(
-        self, clients: Sequence[ExtenderClient], pod: QueuedPod, nodes: Sequence[str]
+        self, clients: Sequence[ExtenderClient], pod: Attempt, nodes: Sequence[str]
     ) -> Asked | None:
         """None: the pod is gone."""
         if not nodes:
@@ -117,7 +117,7 @@ class TwoSteps:
         return await ask(clients, Subject(body, whole), nodes)
 
     async def _trimmed(
-        self, clients: Sequence[ExtenderClient], pod: QueuedPod, token: int, asked: Asked
+        self, clients: Sequence[ExtenderClient], pod: Attempt, token: int, asked: Asked
     ) -> LeftRoom | Failed:
         """What extenders leave of the candidates; or the pod could not be read."""
         candidates = await self._thread.call(

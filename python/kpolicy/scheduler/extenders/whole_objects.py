@@ -6,7 +6,6 @@ is read when it is needed.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from random import Random
 from typing import Any, Final
@@ -19,11 +18,11 @@ from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.engine import Located
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.in_force import Failed
-from kpolicy.scheduler.loop.informers import RESOURCES
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.scheduler.loop.watched_resources import RESOURCES
+from kpolicy.scheduler.runtime import Tasks
 
 # What reading comes to of an answer that is no object of the API, a proxy's page for one.
 NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -100,19 +99,10 @@ _TASK: Final = "informer-nodes-for-extenders"
 class WholeNodes:
     """Watches nodes from the first time that they are wanted."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        clock: Clock,
-        random: Random,
-        group: asyncio.TaskGroup,
-        *,
-        heartbeats: Heartbeats,
-    ) -> None:
-        self._heartbeats = heartbeats
+    def __init__(self, client: ApiClient, clock: Clock, random: Random, tasks: Tasks) -> None:
         self._nodes = RawNodes()
         self._clock = clock
-        self._group = group
+        self._tasks = tasks
         self._informer = Informer(client, RESOURCES["nodes"], self._nodes, clock, random)
         self._running = False
 
@@ -120,8 +110,7 @@ class WholeNodes:
         """Every node, or why they are not to be had."""
         if not self._running:
             self._running = True
-            pulse = self._heartbeats.of(_TASK, INFORMER_SILENT_S_MAX)
-            self._group.create_task(self._informer.run(pulse), name=_TASK)
+            self._tasks.begin(self._informer.run, _TASK, INFORMER_SILENT_S_MAX)
         async with self._clock.move_on_after(limits.ADDED_RESOURCE_SYNC_S):
             await self._informer.wait_synced()
             return self._nodes.by_name
@@ -145,7 +134,7 @@ class FreshPods:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def pending(self, pod: QueuedPod) -> bytes | Failed | None:
+    async def pending(self, pod: Attempt) -> bytes | Failed | None:
         """The one about which is asked."""
         return await self._read(pod.namespace, pod.name, pod.uid, "the pod")
 

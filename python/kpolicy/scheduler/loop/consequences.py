@@ -1,7 +1,6 @@
-"""What follows from decisions: binds begin, room is made, and the rest is told.
+"""Acts on the engine's decisions: starts binds and preemptions, and reports each rejection.
 
-Owns that choice, for all who decide, and how much may follow at once. Must not decide, nor wait for
-what it has begun.
+It does not wait for what it starts.
 """
 
 from __future__ import annotations
@@ -9,29 +8,43 @@ from __future__ import annotations
 import asyncio
 
 from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.decide import Basis, Taken
 from kpolicy.scheduler.loop.pod_try import PodTry
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
+from kpolicy.scheduler.runtime import Runtime
 
 
 class Consequences:
-    """Of decisions on one basis; they live in the group that `act` is given."""
-
-    def __init__(self, binds: Binds, preemptions: Preemptions, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        reservations: Reservations,
+        reporter: Reporter,
+        *,
+        binds: Binds,
+        preemptions: Preemptions,
+    ) -> None:
+        self._metrics = runtime.metrics
+        self._reservations = reservations
+        self._reporter = reporter
         self._binds = binds
         self._preemptions = preemptions
-        self._reporter = reporter
 
     @property
     def room(self) -> int:
         """How many pods may be placed now."""
-        return self._binds.room
+        return self._reservations.room
 
     @property
     def under_way(self) -> bool:
         """Whether anything that followed has not come to its end."""
-        return bool(self._binds.under_way or self._preemptions.under_way)
+        return bool(self._reservations.under_way or self._preemptions.under_way)
+
+    def begin(self, pod: Attempt) -> PodTry:
+        return self._reporter.begin(pod)
 
     def act(
         self,
@@ -41,7 +54,7 @@ class Consequences:
         pod_try: PodTry | None = None,
     ) -> None:
         """`pod_try`: of the one pod that was taken, where its try began before the decision."""
-        reporter, metrics = self._reporter, self._reporter.metrics
+        reporter, metrics = self._reporter, self._metrics
         for placement in taken.placements:
             metrics.decided(placement.decision)
             tried = reporter.decided(placement, basis, pod_try)

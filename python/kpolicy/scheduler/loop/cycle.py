@@ -1,8 +1,7 @@
-"""The loop that decides: pop a batch, one engine call, then what follows.
+"""The deciding loop: pops a batch of pods, decides it in one engine call, and acts on the answer.
 
-Owns when a batch is popped and how large it is. Decides first and acts second: between the answer
-of the engine and the queue there is no await, so that no delta slips between. Must not bind or
-evict itself. Paused for the moment in which a new program is put in force (B6).
+Between the engine's answer and the queue there is no `await`, so that no watch event slips in
+between. The loop pauses while a new program is put in force (B6).
 """
 
 from __future__ import annotations
@@ -10,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.decide import Basis, Taken, take
-from kpolicy.scheduler.loop.engine_thread import EngineThread
-from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
+from kpolicy.scheduler.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +26,26 @@ class Ticked:
 
 
 class Cycle:
-    """Run it as a task, after the lists are whole and we lead. `poke` when there may be work."""
+    """Run it as a task once the first lists are complete and we lead."""
 
     def __init__(
         self,
-        thread: EngineThread,
-        queue: Queue,
+        runtime: Runtime,
+        feed: QueueFeed,
         consequences: Consequences,
-        metrics: SchedulerMetrics,
         *,
-        clock: Clock,
-        batch_pods_max: int = limits.BATCH_PODS_MAX,
-        extended: ExtendedPods | None = None,
-        between: asyncio.Lock | None = None,
-        work: asyncio.Event | None = None,
+        extended: ExtendedPods | None,
     ) -> None:
-        self._thread = thread
-        self._queue = queue
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._metrics = runtime.metrics
+        self._queue = feed.queue
+        self._work = feed.signals.to_decide
+        self._deciding = feed.signals.deciding
         self._consequences = consequences
-        self._metrics = metrics
-        self._clock = clock
-        self._batch_pods_max = batch_pods_max
-        self._batch_pods = batch_pods_max
         self._extended = extended
-        self._work = work or asyncio.Event()  # set where there may be some
+        self._batch_pods = limits.BATCH_PODS_MAX
         self._stopped = False
-        # Held for one tick; whoever else holds it knows that no decision is under way.
-        self.between = between or asyncio.Lock()
 
     def poke(self) -> None:
         self._work.set()
@@ -70,7 +61,7 @@ class Cycle:
         while not self._stopped:
             pulse.beat()
             self._work.clear()
-            async with self.between:
+            async with self._deciding:
                 ticked = await self.tick(group)
             if not ticked.popped:
                 pulse.rest(self._has_work)
@@ -81,7 +72,7 @@ class Cycle:
         while not self._stopped:
             pulse.beat()
             self._work.clear()
-            async with self.between:
+            async with self._deciding:
                 ticked = await self.tick(group)
             if not ticked.popped:
                 if not (self._consequences.under_way or self._asked_about):
@@ -128,7 +119,7 @@ class Cycle:
         if took_ns > limits.BATCH_NS_MAX:
             self._batch_pods = max(1, popped // 2)
         elif popped == self._batch_pods and took_ns < limits.BATCH_NS_MAX // 4:
-            self._batch_pods = min(2 * self._batch_pods, self._batch_pods_max)
+            self._batch_pods = min(2 * self._batch_pods, limits.BATCH_PODS_MAX)
 
     def _has_work(self) -> bool:
         ends_ns = self._queue.next_ready_ns() if self._consequences.room > 0 else None

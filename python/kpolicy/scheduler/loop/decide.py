@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision, Verdict
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,16 @@ class Basis:
 class Placement:
     """Assumed by the engine: it ends with a bind, or with the reservation forgotten."""
 
-    pod: QueuedPod
+    pod: Attempt
     decision: Decision
     offset_ns: int  # since the engine began with the batch
-    # Of the pod as it was popped: its record moves on while the bind is under way.
-    rescued: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """An attempt without a node, to be told in the pod's status and as an event."""
 
-    pod: QueuedPod
+    pod: Attempt
     decision: Decision
     offset_ns: int
     reason: ConditionReason
@@ -56,7 +54,7 @@ class Taken:
 
 
 def take(
-    queue: Queue, batch: Iterable[QueuedPod], decisions: Iterable[Decision], now_ns: int
+    queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
 ) -> Taken:
     """Put each pod of the batch where its decision says.
 
@@ -72,7 +70,7 @@ def take(
             continue
         match Verdict(decision.verdict):
             case Verdict.PLACED:
-                taken.placements.append(Placement(pod, decision, began_ns, pod.flushed))
+                taken.placements.append(Placement(pod, decision, began_ns))
             case Verdict.PARKED:
                 held = bool(decision.victims)
                 queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)

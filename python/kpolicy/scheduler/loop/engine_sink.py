@@ -6,61 +6,43 @@ once. At most one call per resource is under way.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 
-from kpolicy.clock import Clock
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
-from kpolicy.engine import Applied, PodChange, PodState, Unreadable, Wake
+from kpolicy.engine import Applied, Unreadable
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binding.reservations import Unsent
-from kpolicy.scheduler.loop.engine_thread import EngineThread
-from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.binding.reservations import Reservations
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
+from kpolicy.scheduler.runtime import Runtime
 
 _log = logging.getLogger(__name__)
 
-EVERY_PROFILE = "*"
 _NODES = "nodes"
 
 
 class EngineSink:
-    """`on_work` hears that there may be pods to try; `on_left`, that a pod needs us no more;
-    `on_heard`, of which resource something came."""
+    """The `kpolicy.cluster.watch.resource.Sink` of the engine. `on_heard` is called with the
+    resource after something of it was applied."""
 
     def __init__(
         self,
-        thread: EngineThread,
-        queue: Queue,
-        clock: Clock,
+        runtime: Runtime,
+        feed: QueueFeed,
+        reservations: Reservations,
         *,
-        on_work: Callable[[], None],
-        on_left: Callable[[str], None],
-        on_heard: Callable[[str], None] = lambda resource: None,
-        unsent: Unsent | None = None,
+        on_heard: Callable[[str], None],
     ) -> None:
-        self._engine = thread.engine
-        self._thread = thread
-        self._queue = queue
-        self._clock = clock
-        self._on_work = on_work
-        self._on_left = on_left
+        self._thread = runtime.engine
+        self._engine = runtime.engine.engine
+        self._clock = runtime.clock
+        self._feed = feed
+        self._reservations = reservations
         self._on_heard = on_heard
-        self._unsent = unsent if unsent is not None else Unsent()
-        self._served: frozenset[str] = frozenset()
         self._named: OrderedDict[str, None] = OrderedDict()
         self.unreadable: Counter[str] = Counter()
-
-    def serve(self, profiles: frozenset[str]) -> None:
-        """Only pods of these schedulerNames are ever queued."""
-        self._served = profiles
-
-    def serves(self, profile: str) -> bool:
-        return profile in self._served or EVERY_PROFILE in self._served
-
-    # --- kpolicy.cluster.watch.resource.Sink -----------------------------------------------------
 
     async def list_begin(self, resource: str) -> None:
         await self._thread.call(self._engine.list_begin, resource)
@@ -79,51 +61,25 @@ class EngineSink:
 
     async def list_end(self, resource: str, resource_version: str) -> None:
         applied = await self._thread.call(self._engine.list_end, resource, self._clock.now_ns())
-        if resource == _NODES and self._unsent:
+        if resource == _NODES and self._reservations.has_unsent:
             held = _nodes_of(await self._thread.call(self._engine.holdings))
-            self._unsent.nodes_left(lambda node: node not in held)
+            self._reservations.nodes_deleted(lambda node: node not in held)
         await self._take(resource, applied)
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
         applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
         # What was placed before the engine knew is in the hands of the binds by now.
         if resource == _NODES and (deleted := deleted_in(lines)):
-            self._unsent.nodes_left(deleted.__contains__)
+            self._reservations.nodes_deleted(deleted.__contains__)
         await self._take(resource, applied)
         return LinesRead(applied.resource_version, _status(applied))
-
-    # --- what the engine answered ----------------------------------------------------------------
 
     async def _take(self, resource: str, applied: Applied) -> None:
         for unreadable in applied.unreadable:
             self._name(resource, unreadable)
-        await self.take_pods(applied.pods)
-        await self.take_wakes(applied.wakes)
+        await self._feed.take_pods(applied.pods)
+        await self._feed.take_wakes(applied.wakes)
         self._on_heard(resource)
-
-    async def take_pods(self, pods: list[PodChange]) -> None:
-        """In slices: a page of 8,000 pods must not hold up the loop."""
-        for start in range(0, len(pods), limits.SLICE_PODS):
-            if start:
-                await asyncio.sleep(0)
-            now_ns = self._clock.monotonic_ns()
-            for pod in pods[start : start + limits.SLICE_PODS]:
-                if pod.change == PodState.PENDING and self.serves(pod.scheduler_name):
-                    self._queue.changed(pod, now_ns)
-                elif self._queue.gone(pod.uid) is not None:
-                    self._on_left(pod.uid)
-        if pods:
-            self._on_work()
-
-    async def take_wakes(self, wakes: list[Wake]) -> None:
-        for start in range(0, len(wakes), limits.SLICE_PODS):
-            if start:
-                await asyncio.sleep(0)
-            now_ns = self._clock.monotonic_ns()
-            for wake in wakes[start : start + limits.SLICE_PODS]:
-                self._queue.wake(wake.uid, wake.event, now_ns)
-        if wakes:
-            self._on_work()
 
     def _name(self, resource: str, unreadable: Unreadable) -> None:
         """Counted always, logged once for each object: it may come with every list."""

@@ -1,4 +1,4 @@
-"""The informers that keep the engine up to date, and what each of them lists and watches.
+"""The informers that keep the engine up to date with the API server.
 
 An informer that no policy needs any more is stopped, and the engine forgets what it brought. An
 informer ends only when it is cancelled: any other end stops the process.
@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
-from random import Random
-from typing import Final
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection_problem import NOT_SERVED, ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
@@ -21,9 +18,10 @@ from kpolicy.cluster.patience import Patience
 from kpolicy.cluster.probe import probe
 from kpolicy.cluster.watch.informer import Informer, InformerStatistics
 from kpolicy.cluster.watch.resource import Resource, Sink
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.watched_resources import REQUIRED, watched
 from kpolicy.scheduler.problem_codes import RESOURCE_NOT_READABLE, Problem, of_connection
+from kpolicy.scheduler.runtime import Runtime, Tasks
 
 _log = logging.getLogger(__name__)
 
@@ -36,25 +34,22 @@ class Informers:
         self,
         client: ApiClient,
         sink: Sink,
-        clock: Clock,
-        random: Random,
-        group: asyncio.TaskGroup,
+        runtime: Runtime,
+        tasks: Tasks,
         *,
         patience: Patience,
-        heartbeats: Heartbeats,
-        in_use: Callable[[], bool] = lambda: False,
+        in_use: Callable[[], bool],
     ) -> None:
         self._client = client
-        self._patience = patience
         self._sink = sink
-        self._clock = clock
-        self._random = random
-        self._group = group
-        self._heartbeats = heartbeats
-        self._running: dict[str, Informer] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._wanted: dict[str, frozenset[str]] = {}
+        self._clock = runtime.clock
+        self._random = runtime.random
+        self._tasks = tasks
+        self._patience = patience
         self._in_use = in_use
+        self._running: dict[str, Informer] = {}
+        self._task_of: dict[str, asyncio.Task[None]] = {}
+        self._wanted: dict[str, frozenset[str]] = {}
         self._retiring: asyncio.Task[None] | None = None
         self._absent: set[str] = set()
         # The policy in force and the shadow policy may ask at the same time.
@@ -70,7 +65,7 @@ class Informers:
             self._wanted[whose] = frozenset(names)
             problem = await self._ensure(names, anew)
         if problem is None and self._unwanted() and self._retiring is None:
-            self._retiring = self._group.create_task(self._retire(), name="informers to end")
+            self._retiring = self._tasks.group.create_task(self._retire(), name="informers to end")
         return problem
 
     async def list_anew(self) -> None:
@@ -114,11 +109,10 @@ class Informers:
         self._retiring = None
 
     async def _stop(self, name: str) -> None:
-        task = self._tasks.pop(name)
-        task.cancel()
+        task = self._task_of.pop(name)
+        self._tasks.end(task)
         await asyncio.wait({task})
         del self._running[name]
-        self._heartbeats.forget(f"informer-{name}")
         await self._sink.list_begin(name)  # a list of nothing
         await self._sink.list_end(name, "")
         _log.info("%s are watched no more: no policy reads them", name)
@@ -150,9 +144,9 @@ class Informers:
     def _start(self, resource: Resource) -> Informer:
         informer = Informer(self._client, resource, self._sink, self._clock, self._random)
         self._running[resource.name] = informer
-        name = f"informer-{resource.name}"
-        pulse = self._heartbeats.of(name, INFORMER_SILENT_S_MAX)
-        self._tasks[resource.name] = self._group.create_task(informer.run(pulse), name=name)
+        self._task_of[resource.name] = self._tasks.begin(
+            informer.run, f"informer-{resource.name}", INFORMER_SILENT_S_MAX
+        )
         return informer
 
 
@@ -166,43 +160,3 @@ async def _all_whole(started: list[Informer], again: list[Informer]) -> None:
 async def _all_synced(informers: list[Informer]) -> None:
     for informer in informers:
         await informer.wait_synced()
-
-
-_CORE: Final = "/api/v1"
-_STORAGE: Final = "/apis/storage.k8s.io/v1"
-
-# A pod that has ended holds nothing; the API server need not send it (as kube-scheduler asks).
-_NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-
-# tests/e2e runs with the rights of this role and no others.
-ROLE: Final = "the ClusterRole kpolicy (deploy/kustomize/base/cluster-role.yaml)"
-
-RESOURCES: Final = {
-    resource.name: replace(resource, granted_by=ROLE)
-    for resource in (
-        Resource("pods", f"{_CORE}/pods", field_selector=_NOT_ENDED),
-        Resource("nodes", f"{_CORE}/nodes"),
-        Resource("namespaces", f"{_CORE}/namespaces"),
-        Resource("services", f"{_CORE}/services"),
-        Resource("replicationcontrollers", f"{_CORE}/replicationcontrollers"),
-        Resource("replicasets", "/apis/apps/v1/replicasets"),
-        Resource("statefulsets", "/apis/apps/v1/statefulsets"),
-        Resource("persistentvolumes", f"{_CORE}/persistentvolumes"),
-        Resource("persistentvolumeclaims", f"{_CORE}/persistentvolumeclaims"),
-        Resource("storageclasses", f"{_STORAGE}/storageclasses"),
-        Resource("csinodes", f"{_STORAGE}/csinodes"),
-        Resource("csidrivers", f"{_STORAGE}/csidrivers"),
-        Resource("csistoragecapacities", f"{_STORAGE}/csistoragecapacities"),
-        Resource("volumeattachments", f"{_STORAGE}/volumeattachments"),
-        Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"),
-    )
-}
-
-# Without these there is nothing to place and nowhere to place it; others an older cluster may lack.
-REQUIRED: Final = frozenset({"pods", "nodes"})
-
-
-def watched(names: list[str]) -> list[Resource]:
-    """Pods and nodes first: their lists are the longest."""
-    named = set(names) | REQUIRED
-    return [RESOURCES[name] for name in RESOURCES if name in named]

@@ -16,8 +16,9 @@ from typing import Any, Final
 from kpolicy.clock import Clock
 from kpolicy.engine import Decision
 from kpolicy.scheduler.loop.decide import Basis, Placement, Rejection
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
-from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
+from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.telemetry.attempt import Attempt as AttemptRecord
+from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 
 
@@ -25,13 +26,10 @@ from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 class PodTry:
     """`is_kept`: its trace is exported, now or when it is over."""
 
-    pod: QueuedPod
+    pod: Attempt
     decision_id: str
     trace: TraceContext | None
     decided_ns: int
-    # Of the pod as it was popped: its record moves on.
-    attempts: int = field(init=False)
-    previous: TraceContext | None = field(init=False)
     is_kept: bool = field(init=False)
     policies: tuple[str, ...] = ()
     policy_hash: str = ""
@@ -44,7 +42,6 @@ class PodTry:
     ended_monotonic_ns: int = 0
 
     def __post_init__(self) -> None:
-        self.attempts, self.previous = self.pod.attempts, self.pod.traced
         self.is_kept = self.trace is not None and self.trace.sampled
 
     def fields(self) -> dict[str, object]:
@@ -88,22 +85,22 @@ class PodTry:
         asked = (step.ended_ns - step.started_ns for step in self.asked if step.is_call)
         return calls_ns + sum(asked)
 
-    def attempt(
+    def record(
         self, subject: Placement | Rejection, basis: Basis, result: str, failure: str
-    ) -> Attempt:
+    ) -> AttemptRecord:
         pod, decision = self.pod, subject.decision
-        return Attempt(
+        return AttemptRecord(
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,
             profile=pod.profile,
             result=result,
-            attempts=self.attempts,
+            attempts=pod.attempts,
             wait_ns=pod.waited_ns,
             started_ns=self._started_ns(subject, basis),
             ended_ns=self.ended_ns,
             steps=tuple(self._steps(subject, basis, failure)),
-            previous=self.previous,
+            previous=pod.previous,
             node=self.node,
             score=decision.score,
             nodes_total=decision.nodes_total,

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queued_pod import Key, Lane, LaneHeap, PendingPod, QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, PendingPod, QueuedPod
+from kpolicy.telemetry.attempt import TraceContext
 
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
 POD_ADDED = "UnschedulablePodAdd"
@@ -119,21 +120,32 @@ class Queue:
 
     # --- attempts --------------------------------------------------------------------------------
 
-    def pop_batch(self, limit: int, now_ns: int) -> list[QueuedPod]:
+    def pop_batch(self, limit: int, now_ns: int) -> list[Attempt]:
         """The next pods to try, in order; they are under way until one of the calls below."""
         self._complete_backoff(self._backoff, now_ns)
         self._complete_backoff(self._error_backoff, now_ns)
         if not self._active:
             self._pop_early(limit)
-        batch: list[QueuedPod] = []
+        batch: list[Attempt] = []
         while len(batch) < limit and (pod := self._active.pop()) is not None:
             pod.lane = Lane.ATTEMPT
             pod.attempts += 1
             pod.waited_ns = now_ns - pod.timestamp_ns
             pod.woken_by = ""
             self._uncount(pod)
-            batch.append(pod)
+            batch.append(pod.attempt())
         return batch
+
+    def is_under_way(self, attempt: Attempt) -> bool:
+        """Whether this attempt is still the pod's: it may be gone, or have come back meanwhile."""
+        pod = self._under_way(attempt.uid)
+        return pod is not None and pod.attempts == attempt.attempts
+
+    def traced(self, uid: str, trace: TraceContext) -> None:
+        """The trace of the last attempt is exported: that of the next one will point to it."""
+        pod = self._pods.get(uid)
+        if pod is not None:
+            pod.traced = trace
 
     def parked(
         self, uid: str, rejected_by: Sequence[str], now_ns: int, *, held: bool = False

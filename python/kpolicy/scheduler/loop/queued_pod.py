@@ -45,8 +45,34 @@ class PendingPod(Protocol):
     def created_ns(self) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to place a pod: the pod and its counts, as they were when the queue handed it out.
+
+    The queue's own record moves on meanwhile.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    priority: int
+    profile: str
+    timestamp_ns: int
+    attempts: int
+    first_active_ns: int
+    waited_ns: int
+    is_flushed: bool
+    previous: TraceContext | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 @dataclass(slots=True)
 class QueuedPod:
+    """The queue's record of a pod."""
+
     uid: str
     namespace: str
     name: str
@@ -78,6 +104,21 @@ class QueuedPod:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    def attempt(self) -> Attempt:
+        return Attempt(
+            self.uid,
+            self.namespace,
+            self.name,
+            self.priority,
+            self.profile,
+            self.timestamp_ns,
+            self.attempts,
+            self.first_active_ns,
+            self.waited_ns,
+            self.flushed,
+            self.traced,
+        )
 
     def backoff_ends_ns(self) -> int:
         """When its back-off ends; errors of ours count before rejections, as in kube-scheduler."""

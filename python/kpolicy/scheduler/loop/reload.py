@@ -1,8 +1,7 @@
-"""From policy texts to a program in force, at the start and ever after.
+"""Puts policies in force: at the start, and at every reload.
 
-Owns the order: read, compile off the loop, load between two cycles, serve its profiles, wake what
-the old rules parked. Whatever goes wrong, the last good program stays in force and is told apart
-from the one that was wanted. Must not know where texts come from.
+The texts are read, compiled beside the event loop, and loaded between two cycles; then parked pods
+are tried again. Whatever goes wrong, the program before stays in force.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.assembly.program import Program
@@ -21,17 +20,14 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
-from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineStatistics, EngineThread
-from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.problem_codes import (
     FINDINGS,
     POLICY_INVALID,
     PROGRAM_REFUSED,
     Problem,
 )
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
+from kpolicy.scheduler.runtime import Runtime
 
 _log = logging.getLogger(__name__)
 
@@ -90,25 +86,34 @@ class Reloaded:
         return self.problem is None
 
 
-@dataclass(slots=True)
 class Reloader:
-    compile: Compile
-    thread: EngineThread
-    queue: Queue
-    sink: EngineSink
-    cycle: Cycle
-    metrics: SchedulerMetrics
-    clock: Clock
-    watch: Watch
-    extenders: ExtendersInForce
-    statistics: EngineStatistics
-    # Who wants to hear of every reload, whatever became of it.
-    told: list[Callable[[Reloaded], None]] = field(default_factory=list)
-    in_force: InForce | None = None
-    last: Reloaded = field(default_factory=lambda: Reloaded("none"))
-    # The last one that was not put in force.
-    refused: Reloaded | None = None
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(
+        self,
+        runtime: Runtime,
+        feed: QueueFeed,
+        *,
+        compile_with: Compile,
+        watch: Watch,
+        extenders: ExtendersInForce,
+    ) -> None:
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._metrics = runtime.metrics
+        self._feed = feed
+        self._queue = feed.queue
+        self._compile = compile_with
+        self._watch_resources = watch
+        self._extenders = extenders
+        self._listeners: list[Callable[[Reloaded], None]] = []
+        self._turn = asyncio.Lock()
+        self.in_force: InForce | None = None
+        self.last = Reloaded("none")
+        # The last one that was not put in force.
+        self.refused: Reloaded | None = None
+
+    def subscribe(self, listener: Callable[[Reloaded], None]) -> None:
+        """Calls it after every reload, whatever became of it."""
+        self._listeners.append(listener)
 
     def policies(self) -> tuple[str, ...]:
         """Names of those in force."""
@@ -126,10 +131,10 @@ class Reloader:
             pulse.rest(lambda: False)
             await source.changed()
             pulse.beat()
-            began_ns = self.clock.monotonic_ns()
+            began_ns = self._clock.monotonic_ns()
             await self.read(source)
-            took_s = (self.clock.monotonic_ns() - began_ns) / NANOSECONDS
-            await self.clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
+            took_s = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
+            await self._clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
 
     async def apply(self, sources: Sequence[Source]) -> Reloaded:
         async with self._turn:
@@ -142,12 +147,12 @@ class Reloader:
             restored = await self._apply(tuple(sources), is_last_good=True)
             if restored.problem is None and self.in_force is not None:
                 self._show(self.in_force)
-                for tell in self.told:
-                    tell(self.last)
+                for listener in self._listeners:
+                    listener(self.last)
         return restored.problem
 
     async def _apply(self, sources: tuple[Source, ...], *, is_last_good: bool = False) -> Reloaded:
-        compiled = await asyncio.to_thread(self.compile, sources)
+        compiled = await asyncio.to_thread(self._compile, sources)
         diagnostics = compiled.diagnostics
         if compiled.program is None:
             return Reloaded("invalid", diagnostics, invalid(diagnostics))
@@ -155,10 +160,10 @@ class Reloader:
         if before is not None and before.program == compiled.program:
             self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
-        extenders = Extenders.of(compiled.program, self.clock)
+        extenders = Extenders.of(compiled.program, self._clock)
         if isinstance(extenders, Problem):
             return Reloaded("refused", diagnostics, extenders)
-        async with self.cycle.between:
+        async with self._feed.signals.deciding:
             problem = await self._load(compiled.program)
             if problem is None:
                 problem = await self._watch()
@@ -167,7 +172,7 @@ class Reloader:
                     await self._watch()
             if problem is not None:
                 return Reloaded("refused", diagnostics, problem)
-            self.extenders.replace(extenders)
+            self._extenders.replace(extenders)
             await self._enforce(compiled.program, before)
             if self.in_force is not None:
                 self.in_force = replace(self.in_force, sources=sources, is_last_good=is_last_good)
@@ -175,17 +180,15 @@ class Reloader:
 
     async def _watch(self) -> Problem | None:
         """What the program in force reads, and anew what was read of it for another program."""
-        engine = self.thread.engine
-        resources = await self.thread.call(engine.resources)
-        return await self.watch(resources, await self.thread.call(engine.stale))
+        engine = self._thread.engine
+        resources = await self._thread.call(engine.resources)
+        return await self._watch_resources(resources, await self._thread.call(engine.stale))
 
     async def _load(self, program: Program) -> Problem | None:
-        await self.statistics.refresh()
-        refusals = await self.thread.call(self.thread.engine.load, program.bytes)
+        refusals = await self._thread.statistics.load(program.bytes)
         if not refusals:
-            self.statistics.begin_program()
             # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
-            self.sink.serve(frozenset(program.scheduler_names))
+            self._feed.serve(frozenset(program.scheduler_names))
             return None
         first = refusals[0]
         more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
@@ -194,40 +197,40 @@ class Reloader:
 
     async def _enforce(self, program: Program, before: InForce | None) -> None:
         generation = before.generation + 1 if before is not None else 1
-        self.in_force = InForce(program, generation, self.clock.now_ns())
-        for uid in self.queue.unserved(self.sink.serves):
-            self.queue.gone(uid)
+        self.in_force = InForce(program, generation, self._clock.now_ns())
+        for uid in self._queue.unserved(self._feed.serves):
+            self._queue.gone(uid)
         if before is not None:
-            await self.sink.take_pods(await self.thread.call(self.thread.engine.pending))
+            await self._feed.take_pods(await self._thread.call(self._thread.engine.pending))
             await self._wake_parked()
-        self.cycle.poke()
+        self._feed.signals.work_came()
 
     async def _wake_parked(self) -> None:
         woken = limits.SLICE_PODS
         while woken == limits.SLICE_PODS:
-            now_ns = self.clock.monotonic_ns()
-            woken = self.queue.wake_all(POLICY_CHANGED, limits.SLICE_PODS, now_ns)
+            now_ns = self._clock.monotonic_ns()
+            woken = self._queue.wake_all(POLICY_CHANGED, limits.SLICE_PODS, now_ns)
             await asyncio.sleep(0)
 
     def _done(self, reloaded: Reloaded) -> Reloaded:
-        self.last = reloaded = replace(reloaded, at_ns=self.clock.now_ns())
+        self.last = reloaded = replace(reloaded, at_ns=self._clock.now_ns())
         if reloaded.problem is not None:
             self.refused = reloaded
-        self.metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
+        self._metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
         now = self.in_force
         # At the start nothing is in force: the one who started us is told, not the log.
         if now is not None:
             self._show(now)
             log_diagnostics(reloaded.diagnostics)
             _log_outcome(reloaded, now)
-        for tell in self.told:
-            tell(reloaded)
+        for listener in self._listeners:
+            listener(reloaded)
         return reloaded
 
     def _show(self, now: InForce) -> None:
-        self.metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
+        self._metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
         is_kept = now.is_last_good or not self.last.in_force
-        self.metrics.policy_last_good.set(int(is_kept))
+        self._metrics.policy_last_good.set(int(is_kept))
 
 
 def log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:

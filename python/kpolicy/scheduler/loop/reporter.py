@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kpolicy.clock import Clock
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
 from kpolicy.scheduler.loop.decide import Basis, Placement, Rejection
 from kpolicy.scheduler.loop.pod_try import PodLog, PodTry
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.preemption.room import Plan, Room, was_tried
+from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.attempt import ERROR, SCHEDULED, UNSCHEDULABLE, Step
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
 
 _log = PodLog(__name__)
 
@@ -44,25 +43,36 @@ class Tally:
         return not (self.placed or self.parked or self.failed)
 
 
-@dataclass(slots=True)
 class Reporter:
-    clock: Clock
-    events: EventRecorder
-    status: PodStatusWriter
-    metrics: SchedulerMetrics
-    traces: Traces
-    run_id: str = ""
-    # Names of the policies in force.
-    policies: Callable[[], tuple[str, ...]] = tuple
-    tally: Tally = field(default_factory=Tally)
-    _decisions: int = 0
+    """Nothing here waits: writers queue what they are given. `policies` names those in force."""
 
-    def begin(self, pod: QueuedPod) -> PodTry:
+    def __init__(
+        self,
+        runtime: Runtime,
+        queue: Queue,
+        *,
+        events: EventRecorder,
+        status: PodStatusWriter,
+        run_id: str,
+        policies: Callable[[], tuple[str, ...]],
+    ) -> None:
+        self.events = events
+        self.status = status
+        self.tally = Tally()
+        self._clock = runtime.clock
+        self._metrics = runtime.metrics
+        self._traces = runtime.traces
+        self._queue = queue
+        self._run_id = run_id
+        self._policies = policies
+        self._decisions = 0
+
+    def begin(self, pod: Attempt) -> PodTry:
         """A try, and the ids under which it will be known."""
         self._decisions += 1
-        now_ns = self.clock.now_ns()
-        decision_id = f"{self.run_id}-{self._decisions}"
-        return PodTry(pod, decision_id, self.traces.begin(now_ns), now_ns)
+        now_ns = self._clock.now_ns()
+        decision_id = f"{self._run_id}-{self._decisions}"
+        return PodTry(pod, decision_id, self._traces.begin(now_ns), now_ns)
 
     def decided(
         self, subject: Placement | Rejection, basis: Basis, pod_try: PodTry | None = None
@@ -71,8 +81,8 @@ class Reporter:
         if pod_try is None:
             pod_try = self.begin(subject.pod)
         else:
-            pod_try.decided_ns = self.clock.now_ns()
-        pod_try.policies, pod_try.policy_hash = self.policies(), basis.policy_hash
+            pod_try.decided_ns = self._clock.now_ns()
+        pod_try.policies, pod_try.policy_hash = self._policies(), basis.policy_hash
         pod_try.node = subject.decision.node
         return pod_try
 
@@ -92,11 +102,11 @@ class Reporter:
             urgent=bool(decision.victims),
         )
         if was_tried(decision):
-            self.metrics.preemption_attempts.add()
+            self._metrics.preemption_attempts.add()
         took_ns = decision.took_ns
-        self.metrics.attempted(result, pod.profile, took_ns / 1e9)
+        self._metrics.attempted(result, pod.profile, took_ns / 1e9)
         for rule in decision.rejected_by:
-            self.metrics.rule_rejections.add((pod.profile, rule))
+            self._metrics.rule_rejections.add((pod.profile, rule))
         if result == ERROR:
             self.tally.failed += 1
         else:
@@ -119,8 +129,8 @@ class Reporter:
         self.tally.placed += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         waited_s = (pod_try.ended_monotonic_ns - pod.first_active_ns) / 1e9
-        self.metrics.attempted(SCHEDULED, pod.profile, took_s)
-        self.metrics.placed(pod.attempts, waited_s, rescued=placement.rescued)
+        self._metrics.attempted(SCHEDULED, pod.profile, took_s)
+        self._metrics.placed(pod.attempts, waited_s, rescued=pod.is_flushed)
         self._trace(placement, basis, pod_try, SCHEDULED)
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("bound %s to %s", pod.key, node, extra=pod_try.fields())
@@ -132,7 +142,7 @@ class Reporter:
         pod = placement.pod
         self.tally.failed += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
-        self.metrics.attempted(ERROR, pod.profile, took_s)
+        self._metrics.attempted(ERROR, pod.profile, took_s)
         self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
         if message:
             self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
@@ -164,11 +174,11 @@ class Reporter:
         }
         _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
 
-    def room_settled(self, room: Room, seconds: float, *, is_waiting: bool) -> None:
+    def room_settled(self, room: Room, seconds: float) -> None:
         """Nothing is told of a pod that left, nor by one who may not lead any more."""
         pod = room.plan.pod
-        self.metrics.room_made(seconds, succeeded=room.is_made)
-        if room.trouble and is_waiting:
+        self._metrics.room_made(seconds, succeeded=room.is_made)
+        if room.trouble and self._queue.get(pod.uid) is not None:
             message = f"preemption on {room.plan.node} failed: {room.trouble}"
             self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
             _log.warning("%s: %s", pod.key, message, extra={"node": room.plan.node})
@@ -176,7 +186,7 @@ class Reporter:
     def followed(self, step: Step, pod_try: PodTry) -> None:
         """Something that a try led to is over."""
         if pod_try.trace is not None and pod_try.is_kept:
-            self.traces.add(step, pod_try.trace)
+            self._traces.add(step, pod_try.trace)
 
     def _trace(
         self,
@@ -188,19 +198,19 @@ class Reporter:
     ) -> None:
         if pod_try.trace is None:
             return
-        pod_try.is_kept = self.traces.keeps(
+        pod_try.is_kept = self._traces.keeps(
             pod_try.trace,
             failed=result != SCHEDULED,
             slow=pod_try.is_slow(subject.decision),
             now_ns=pod_try.ended_ns,
         )
         if pod_try.is_kept:
-            pod_try.pod.traced = pod_try.trace
-            self.traces.record(pod_try.attempt(subject, basis, result, failure), pod_try.trace)
+            self._queue.traced(pod_try.pod.uid, pod_try.trace)
+            self._traces.record(pod_try.record(subject, basis, result, failure), pod_try.trace)
 
     def _tell(
         self,
-        pod: QueuedPod,
+        pod: Attempt,
         reason: ConditionReason,
         message: str,
         nominated: str,
@@ -212,5 +222,5 @@ class Reporter:
         self.events.failed_scheduling(_reference(pod), message, pod.profile)
 
 
-def _reference(pod: QueuedPod) -> Reference:
+def _reference(pod: Attempt) -> Reference:
     return Reference(pod.namespace, pod.name, pod.uid)

@@ -1,28 +1,25 @@
-"""Preemptions under way: claims written, victims evicted, and the way back into the queue.
+"""Preemptions under way: writes the nomination, evicts the victims, and tells the engine.
 
-Owns the tasks and the order of their writes (`room` says what is to be done). The pod for which
-room is made is held in the queue meanwhile, so that there is one preemption a pod; then it waits
-for its victims to leave, or backs off if not all could be evicted, and the engine is told which.
-Must not choose victims: the engine did.
+The pod is held in the queue meanwhile, so that it has one preemption at a time. Then it waits for
+its victims to leave, or backs off if not all could be evicted. The engine chose the victims.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from typing import Protocol
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.decide import Rejection
-from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.pod_try import PodTry, about
-from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.room import Plan, Room, plan
+from kpolicy.scheduler.runtime import Runtime
 
 # A claim to a node that is given up counts as a pod deleted from it, as in kube-scheduler.
 CLAIM_GONE = "AssignedPodDelete"
@@ -33,56 +30,47 @@ class EvictorPort(Protocol):
 
 
 class Preemptions:
-    """`start` puts one under way in `group`, for a pod that the queue holds. `withdraw` takes a
-    victim back that was placed by us and not bound yet, or says that it cannot."""
+    """`start` begins one in `group`, for a pod that the queue holds until it ends."""
 
     def __init__(
         self,
-        evictor: EvictorPort,
-        thread: EngineThread,
-        queue: Queue,
-        sink: EngineSink,
+        runtime: Runtime,
+        feed: QueueFeed,
+        reservations: Reservations,
         reporter: Reporter,
         *,
-        withdraw: Callable[[str], bool],
-        clock: Clock,
-        on_work: Callable[[], None],
-        in_flight_max: int = limits.EVICTIONS_IN_FLIGHT_MAX,
+        evictor: EvictorPort,
     ) -> None:
-        self._evictor = evictor
-        self._withdraw = withdraw
-        self._thread = thread
-        self._queue = queue
-        self._sink = sink
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._metrics = runtime.metrics
+        self._feed = feed
+        self._queue = feed.queue
+        self._reservations = reservations
         self._reporter = reporter
-        self._clock = clock
-        self._on_work = on_work
-        self._window = asyncio.Semaphore(in_flight_max)
-        # By uid: two pods may have a victim in common, which goes once.
+        self._evictor = evictor
+        self._window = asyncio.Semaphore(limits.EVICTIONS_IN_FLIGHT_MAX)
+        # By uid: two pods may have a victim in common, which is evicted once.
         self._evicting: dict[str, asyncio.Future[EvictionOutcome]] = {}
-        self._open = 0
         self._ended = asyncio.Event()
+        self.under_way = 0
         self.outcomes: Counter[str] = Counter()
 
-    @property
-    def under_way(self) -> int:
-        return self._open
-
     def start(self, rejection: Rejection, pod_try: PodTry, group: asyncio.TaskGroup) -> None:
-        self._open += 1
+        self.under_way += 1
         wanted = plan(rejection.pod, rejection.decision)
         if wanted.evictions:
-            self._reporter.metrics.preemption_victims.observe(wanted.victims_total)
+            self._metrics.preemption_victims.observe(wanted.victims_total)
         self._displace(wanted)
         group.create_task(self._make_room(wanted, pod_try))
 
     async def drain(self, seconds: float) -> bool:
         """Wait for those under way, at most so long."""
         async with self._clock.move_on_after(seconds):
-            while self._open:
+            while self.under_way:
                 self._ended.clear()
                 await self._ended.wait()
-        return not self._open
+        return not self.under_way
 
     def _displace(self, wanted: Plan) -> None:
         """Clause: pods whose claims give way look for another place at once."""
@@ -113,8 +101,8 @@ class Preemptions:
         )
         self._reporter.followed(room.step(started_ns, self._clock.now_ns()), pod_try)
         self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
-        await self._sink.take_wakes(wakes)
-        self._on_work()
+        await self._feed.take_wakes(wakes)
+        self._feed.signals.work_came()
 
     async def _is_claimed(self, uid: str) -> bool:
         """Whether the API server has the claim. One that never takes it must not hold the pod for
@@ -125,9 +113,9 @@ class Preemptions:
 
     def _end(self, room: Room, seconds: float) -> None:
         pod, now_ns = room.plan.pod, self._clock.monotonic_ns()
-        self._open -= 1
+        self.under_way -= 1
         self._ended.set()
-        self._reporter.room_settled(room, seconds, is_waiting=self._queue.get(pod.uid) is not None)
+        self._reporter.room_settled(room, seconds)
         if room.is_made:
             self._queue.release(pod.uid, now_ns)
         else:
@@ -140,7 +128,7 @@ class Preemptions:
             if room.is_over:
                 return
             # Clause: nobody need end who has not begun. Its room is free once that is settled.
-            if self._withdraw(eviction.uid):
+            if self._reservations.withdraw(eviction.uid):
                 self.outcomes["Withdrawn"] += 1
                 self._reporter.preempted(room.plan, eviction, in_memory=True)
                 return

@@ -20,7 +20,7 @@ from kpolicy.cluster.writes.evictor import (
     NotEvicted,
 )
 from kpolicy.engine import Decision
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.telemetry.attempt import Step
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _TOLD = "preemption: "
 class Plan:
     """`victims_total` counts also those that are leaving already and need no eviction."""
 
-    pod: QueuedPod
+    pod: Attempt
     node: str
     evictions: tuple[Eviction, ...]
     displaced: tuple[str, ...]
@@ -55,7 +55,7 @@ class Plan:
         return f"{note} (in kpolicy memory)." if in_memory else note
 
 
-def plan(pod: QueuedPod, decision: Decision) -> Plan:
+def plan(pod: Attempt, decision: Decision) -> Plan:
     message = f"{pod.profile}: preempting to accommodate a higher priority pod"
     evictions = tuple(
         Eviction(victim.namespace, victim.name, victim.uid, message)

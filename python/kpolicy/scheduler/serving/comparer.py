@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.watch.roster import Roster, RosterPod, read_roster
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineThread
-from kpolicy.scheduler.loop.informers import RESOURCES
-from kpolicy.scheduler.loop.queue import Queue, QueueStatistics
+from kpolicy.scheduler.loop.queue import QueueStatistics
+from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.scheduler.problem_codes import COMPARISON_FAILED, HOLDINGS_DIFFER
+from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.metrics import Labels
 
 _log = logging.getLogger(__name__)
@@ -60,21 +60,14 @@ class _Numbers:
 
 class Comparer:
     def __init__(
-        self,
-        client: ApiClient,
-        thread: EngineThread,
-        queue: Queue,
-        sink: EngineSink,
-        clock: Clock,
-        *,
-        group: asyncio.TaskGroup,
+        self, client: ApiClient, runtime: Runtime, feed: QueueFeed, group: asyncio.TaskGroup
     ) -> None:
-        self._group = group
         self._client = client
-        self._thread = thread
-        self._queue = queue
-        self._sink = sink
-        self._clock = clock
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._feed = feed
+        self._queue = feed.queue
+        self._group = group
         self._under_way: asyncio.Task[Compared] | None = None
         self._dumping: asyncio.Task[None] | None = None
         self._numbers = _Numbers()
@@ -129,7 +122,7 @@ class Comparer:
         entries = self._queue.entries()
         misfiled = _misfiled(entries, self._queue.statistics())
         queued = {pod.uid: pod.key for pod in entries}
-        serves = self._sink.serves
+        serves = self._feed.serves
 
         def work() -> list[Difference]:
             return compare(roster, Holdings.read(lines), queued, serves)

@@ -18,6 +18,7 @@ from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.runtime import Runtime
 from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.health_server import Page, Serve
 
@@ -54,11 +55,12 @@ class _Turns:
 
 
 class Pages:
-    def __init__(self, parts: Parts, clock: Clock) -> None:
+    def __init__(self, parts: Parts, runtime: Runtime) -> None:
         self._parts = parts
-        self._clock = clock
-        self._explaining = _Turns(clock)
-        self._comparing = _Turns(clock)
+        self._thread = runtime.engine
+        self._clock = runtime.clock
+        self._explaining = _Turns(runtime.clock)
+        self._comparing = _Turns(runtime.clock)
 
     def served(self) -> dict[str, Serve]:
         return {"/debug/explain": self._explain, "/debug/compare": self._compare}
@@ -82,7 +84,7 @@ class Pages:
         key = written if "/" in written else f"default/{written}"
         request = json.dumps({"pods": [key]}).encode()
         with self._explaining:
-            thread = self._parts.thread
+            thread = self._thread
             line = await thread.call(thread.engine.explain, request, self._clock.now_ns())
             if not line:
                 return self._unknown(key)
@@ -99,13 +101,15 @@ class Pages:
         return turns.refuse()
 
     def _unknown(self, key: str) -> Page:
-        known = [pod.key for pod in islice(self._parts.queue.entries(), limits.NAMES_COMPARED_MAX)]
+        known = [
+            pod.key for pod in islice(self._parts.feed.queue.entries(), limits.NAMES_COMPARED_MAX)
+        ]
         hint = did_you_mean(key, known)
         text = f"there is no pod {key}, or it has ended"
         return Page(f"{text}; {hint}\n" if hint else f"{text}\n", 404)
 
     def _queue(self, key: str) -> dict[str, Any]:
-        for pod in self._parts.queue.entries():
+        for pod in self._parts.feed.queue.entries():
             if pod.key == key:
                 return queue_state(pod, self._clock.monotonic_ns())
         return {"lane": "none"}

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import ssl
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any, Generic, TypeVar
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.reviews import ReviewedUser, ReviewFailure, Reviews
-from kpolicy.heartbeat import Heartbeats, Pulse
+from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import (
     ADDRESS_UNUSABLE,
@@ -29,6 +30,7 @@ from kpolicy.scheduler.problem_codes import (
     TOKEN_FILE_UNUSABLE,
     Problem,
 )
+from kpolicy.scheduler.runtime import Runtime, Tasks
 from kpolicy.scheduler.serving.debug_pages import Pages
 from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.access import (
@@ -44,7 +46,6 @@ from kpolicy.telemetry.access import (
 )
 from kpolicy.telemetry.certificate import ServedCertificate
 from kpolicy.telemetry.health_server import Check, Checks, HttpServer, ping
-from kpolicy.telemetry.metrics import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +63,22 @@ async def listen(
     parts: Parts,
     life: Life,
     *,
-    registry: Registry,
+    runtime: Runtime,
     client: ApiClient,
-    clock: Clock,
-    begin: Callable[[Callable[[Pulse], Coroutine[Any, Any, None]], str], None],
+    tasks: Tasks,
 ) -> HttpServer | Problem:
-    """`begin` starts a long task of that name."""
+    clock = runtime.clock
     serving = serving_of(options, client, clock)
     if isinstance(serving, Problem):
         return serving
     server = HttpServer(
         options.bind_address,
         options.port,
-        registry,
-        checks(parts, life),
+        runtime.metrics.registry,
+        checks(runtime.engine, parts.informers, life),
         life.configuration,
-        before_scrape=parts.statistics.refresh,
-        pages=Pages(parts, clock).served(),
+        before_scrape=runtime.engine.statistics.refresh,
+        pages=Pages(parts, runtime).served(),
         guard=serving.guard,
         tls=serving.tls,
     )
@@ -86,16 +86,16 @@ async def listen(
     if why:
         return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")
     if serving.certificate is not None:
-        begin(partial(serving.certificate.follow, clock), "certificate")
+        tasks.begin(partial(serving.certificate.follow, clock), "certificate")
     return server
 
 
-def checks(parts: Parts, life: Life) -> Checks:
-    alive = Liveness(parts.thread, life.heartbeats)
+def checks(thread: EngineThread, informers: Informers, life: Life) -> Checks:
+    alive = Liveness(thread, life.heartbeats)
     ready = (
         *alive.process,
         Check("sched-handler-sync", life.not_ready),
-        Check("api-server", parts.informers.unreachable),
+        Check("api-server", informers.unreachable),
         Check("shutdown", life.stopping),
     )
     return Checks(healthz=alive, livez=alive, readyz=ready)

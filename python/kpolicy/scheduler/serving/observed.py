@@ -14,6 +14,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.watch.informer import InformerStatistics
 from kpolicy.cluster.writes.outbox import OutboxStatistics
 from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.loop.engine_sink import EngineSink
@@ -102,7 +103,11 @@ def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: Eng
 
 
 def observe_writes(
-    metrics: SchedulerMetrics, client: ApiClient, binds: Binds, reporter: Reporter
+    metrics: SchedulerMetrics,
+    client: ApiClient,
+    reservations: Reservations,
+    binds: Binds,
+    reporter: Reporter,
 ) -> None:
     def outbox(read: Callable[[OutboxStatistics], float]) -> Callable[[], dict[Labels, float]]:
         return lambda: {
@@ -127,25 +132,25 @@ def observe_writes(
         "kpolicy_binds_in_flight",
         "gauge",
         "Bind requests under way.",
-        lambda: {(): binds.in_flight},
+        lambda: {(): reservations.in_flight},
     )
     metrics.watch(
         "kpolicy_reservations_open",
         "gauge",
         "Reservations whose bind has not been settled.",
-        lambda: {(): binds.under_way},
+        lambda: {(): reservations.under_way},
     )
     metrics.watch(
         "kpolicy_binds_in_doubt",
         "gauge",
         "Binds that were sent and may or may not be written.",
-        lambda: {(): binds.in_doubt},
+        lambda: {(): reservations.in_doubt},
     )
     metrics.watch(
         "kpolicy_pods_awaiting_volumes",
         "gauge",
         "Placed pods whose volumes are not bound yet.",
-        lambda: {(): binds.awaiting_volumes},
+        lambda: {(): reservations.awaiting_volumes},
     )
     metrics.watch(
         "kpolicy_binds_total",

@@ -14,13 +14,21 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.engine import Applied, Decision, LeftRoom, Opinion, PodState, Refusal, Scheduled, Wake
+from kpolicy.engine import (
+    Applied,
+    Decision,
+    Engine,
+    Opinion,
+    PodChange,
+    PodState,
+    Refusal,
+    Scheduled,
+)
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.engine_thread import EnginePort
-from kpolicy.scheduler.loop.informers import REQUIRED
+from kpolicy.scheduler.loop.watched_resources import REQUIRED
 from kpolicy.scheduler.shadow.comparing import (
     ACTED_ON,
     QUIET,
@@ -31,16 +39,6 @@ from kpolicy.scheduler.shadow.comparing import (
 )
 
 _log = logging.getLogger(__name__)
-
-
-class ShadowEngine(Protocol):
-    """`kpolicy.engine.Engine`, as far as a shadow needs it."""
-
-    def load(self, program: bytes) -> list[Refusal]: ...
-    def resources(self) -> list[str]: ...
-    def stale(self) -> list[str]: ...
-    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]: ...
-    def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,8 @@ class ShadowStatistics:
 _Call: TypeAlias = tuple[str, tuple[object, ...]]
 # A decision, and the profile of its pod.
 _Decided: TypeAlias = tuple[Decision, str]
+# Calls that change what an engine holds.
+_FED: Final = frozenset({"list_begin", "list_page", "list_end", "watch", "settle"})
 _Work: TypeAlias = "_Call | list[_Decided] | tuple[bytes, Unasked, Future[Loaded]]"
 
 
@@ -76,7 +76,7 @@ class Shadow:
 
     def __init__(
         self,
-        make: Callable[[], ShadowEngine],
+        make: Callable[[], Engine],
         clock: Clock,
         on_behind: Callable[[], None],
     ) -> None:
@@ -179,7 +179,7 @@ class Shadow:
                 with self._more:
                     self._fall_behind()
 
-    def _do(self, work: _Work, engine: ShadowEngine) -> None:
+    def _do(self, work: _Work, engine: Engine) -> None:
         match work:
             case list() as decisions:
                 self._compare(decisions, engine)
@@ -192,7 +192,7 @@ class Shadow:
                         self._whole.add(str(arguments[0]))
 
     def _load(
-        self, program: bytes, unasked: Unasked, loaded: Future[Loaded], engine: ShadowEngine
+        self, program: bytes, unasked: Unasked, loaded: Future[Loaded], engine: Engine
     ) -> None:
         try:
             refusals = tuple(engine.load(program))
@@ -208,7 +208,7 @@ class Shadow:
             loaded.set_exception(error)
             raise
 
-    def _compare(self, decided: list[_Decided], engine: ShadowEngine) -> None:
+    def _compare(self, decided: list[_Decided], engine: Engine) -> None:
         if not self._needed or not self._needed <= self._whole:
             self._dropped += len(decided)
             return
@@ -221,7 +221,7 @@ class Shadow:
             if result not in QUIET:
                 self._tell(decision, opinion, result)
 
-    def _concerned(self, decided: list[_Decided], engine: ShadowEngine) -> set[str]:
+    def _concerned(self, decided: list[_Decided], engine: Engine) -> set[str]:
         """Pods about which extenders would be asked, were it in force."""
         own = [(one.uid, name) for one, name in decided if name in self._unasked.by_profile]
         if not own:
@@ -274,64 +274,33 @@ def _is_load(work: tuple[object, ...]) -> bool:
     return isinstance(work[-1], Future)
 
 
-class ShadowedEngine:
-    """Whatever else the engine can do, it does unseen."""
+class ShadowFeed:
+    """The `Witness` of the engine in force: shows the shadow what that one gets and decides.
 
-    def __init__(self, engine: EnginePort, shadow: Shadow) -> None:
-        self._engine: Any = engine
+    It runs in that engine's thread, so that the shadow sees the same in the same order.
+    """
+
+    def __init__(self, shadow: Shadow) -> None:
         self._shadow = shadow
-        self._profiles: dict[str, str] = {}  # by uid
+        # Of pending pods, by uid: decisions do not name their profile.
+        self._profiles: dict[str, str] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def list_begin(self, resource: str) -> None:
-        self._engine.list_begin(resource)
-        self._shadow.saw("list_begin", resource)
-
-    def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
-        applied: Applied = self._engine.list_page(resource, body, now_ns)
-        self._shadow.saw("list_page", resource, body, now_ns)
-        self._remember(applied)
-        return applied
-
-    def list_end(self, resource: str, now_ns: int) -> Applied:
-        applied: Applied = self._engine.list_end(resource, now_ns)
-        self._shadow.saw("list_end", resource, now_ns)
-        self._remember(applied)
-        return applied
-
-    def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
-        applied: Applied = self._engine.watch(resource, lines, now_ns)
-        self._shadow.saw("watch", resource, lines, now_ns)
-        self._remember(applied)
-        return applied
-
-    def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
-        scheduled: Scheduled = self._engine.schedule(uids, now_ns)
-        self._decided(scheduled.decisions)
-        return scheduled
-
-    def choose(self, *arguments: Any) -> Decision:
-        decision: Decision = self._engine.choose(*arguments)
-        self._decided([decision])
-        return decision
-
-    def preempt(self, *arguments: Any, left: LeftRoom) -> Decision:
-        decision: Decision = self._engine.preempt(*arguments, left=left)
-        self._decided([decision])
-        return decision
-
-    def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
-        wakes: list[Wake] = self._engine.settle(outcomes, now_ns)
-        self._shadow.saw("settle", list(outcomes), now_ns)
-        return wakes
+    def __call__(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:
+        if name in _FED:
+            self._shadow.saw(name, *arguments)
+        match answer:
+            case Applied(pods=pods):
+                self._remember(pods)
+            case Scheduled(decisions=decisions):
+                self._decided(decisions)
+            case Decision():
+                self._decided([answer])
 
     def _decided(self, decisions: Sequence[Decision]) -> None:
         self._shadow.decided([(one, self._profiles.get(one.uid, "")) for one in decisions])
 
-    def _remember(self, applied: Applied) -> None:
-        for pod in applied.pods:
+    def _remember(self, pods: Sequence[PodChange]) -> None:
+        for pod in pods:
             if pod.change == PodState.PENDING:
                 self._profiles[pod.uid] = sys.intern(pod.scheduler_name)
             else:

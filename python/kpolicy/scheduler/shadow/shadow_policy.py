@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.writes.conventions import api_micro_time
@@ -21,12 +21,11 @@ from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import diagnostics
 from kpolicy.scheduler.delivery.sources import PolicySource
-from kpolicy.scheduler.loop.engine_thread import EnginePort
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.problem_codes import PROGRAM_REFUSED, Problem
 from kpolicy.scheduler.shadow.comparing import Result, Unasked
-from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, ShadowedEngine, ShadowEngine
+from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, ShadowFeed
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 _log = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 class ShadowPolicy:
     def __init__(
-        self, compile_with: Compile, clock: Clock, make: Callable[[], ShadowEngine] = Engine
+        self, compile_with: Compile, clock: Clock, make: Callable[[], Engine] = Engine
     ) -> None:
         self._compile = compile_with
         self._clock = clock
@@ -47,9 +46,9 @@ class ShadowPolicy:
         self._said: tuple[Any, ...] = ()
         self._loaded = Loaded(())
 
-    def beside(self, engine: EnginePort) -> EnginePort:
-        """The engine in force, from now on heard by the shadow."""
-        return cast("EnginePort", ShadowedEngine(engine, self._shadow))
+    def witness(self) -> ShadowFeed:
+        """For the thread of the engine in force."""
+        return ShadowFeed(self._shadow)
 
     async def start(self, source: PolicySource) -> None:
         """Before the first lists, so that all that the shadow policy reads is kept of them."""

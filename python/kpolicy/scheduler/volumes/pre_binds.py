@@ -33,7 +33,7 @@ from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.engine_thread import EngineThread
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 
 # What the judgement of a waiting pod rests on.
 _READ: Final = frozenset(
@@ -47,7 +47,7 @@ class VolumeWriterPort(Protocol):
 
 
 class NominationsPort(Protocol):
-    async def tell(self, pod: QueuedPod, node: str) -> None: ...
+    async def tell(self, pod: Attempt, node: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class PreBinds:
         if resource in _READ and self._waiting:
             self._news.set()
 
-    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
         """None: the pod may be bound. Otherwise how its reservation ends."""
         await self._nominations.tell(pod, decision.node)
         awaited = []
@@ -143,7 +143,7 @@ class PreBinds:
             self._waiting.remove(waiting)
 
 
-def _patch(pod: QueuedPod, node: str, work: VolumeWork) -> VolumePatch:
+def _patch(pod: Attempt, node: str, work: VolumeWork) -> VolumePatch:
     claim = ObjectVersion(work.claim, work.claim_uid, work.claim_version)
     if not work.volume:
         return SelectNode(pod.namespace, claim, node)
@@ -175,7 +175,7 @@ class Nominations:
         self._fence = fence
         self._window = asyncio.Semaphore(limits.NOMINATIONS_IN_FLIGHT_MAX)
 
-    async def tell(self, pod: QueuedPod, node: str) -> None:
+    async def tell(self, pod: Attempt, node: str) -> None:
         """Returns once it is written or given up, and in any case before long."""
         async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
             if self._fence():

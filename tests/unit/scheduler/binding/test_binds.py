@@ -29,16 +29,14 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.engine import Decision, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds
-from kpolicy.scheduler.binding.reservations import BindEnd, Unsent, bind_end
+from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
 from kpolicy.scheduler.loop.decide import Basis, Placement
 from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
 from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.runtimes import feed_of, runtime_of
 from tests.unit.scheduler.small_engine import SmallEngine, decided
 
 LOST = Unknown(TimedOut(5.0), 1)
@@ -91,6 +89,9 @@ class ScriptedBinder:
         self.doubts.append(may_send)
         return await self.bind(binding, traceparent)
 
+    def is_by_extender(self, uid: str) -> bool:
+        return False
+
 
 class ScriptedPreBinder:
     """Lets pods wait until each is given its end."""
@@ -98,7 +99,7 @@ class ScriptedPreBinder:
     def __init__(self) -> None:
         self.ends: dict[str, asyncio.Future[BindEnd | None]] = {}
 
-    async def pre_bind(self, pod: QueuedPod, decision: Decision) -> BindEnd | None:
+    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
         self.ends[pod.uid] = asyncio.get_running_loop().create_future()
         return await self.ends[pod.uid]
 
@@ -130,6 +131,7 @@ class CountingEngine(SmallEngine):
 @dataclass
 class Rig:
     binds: Binds
+    reservations: Reservations
     binder: ScriptedBinder
     pre_binder: ScriptedPreBinder
     engine: CountingEngine
@@ -145,7 +147,7 @@ class Rig:
             self.queue.changed(Pending(uid, name=uid), self.clock.monotonic_ns())
         for pod in self.queue.pop_batch(1000, self.clock.monotonic_ns()):
             decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", volumes=volumes)
-            placement = Placement(pod, decision, 0, rescued=False)
+            placement = Placement(pod, decision, 0)
             basis = Basis("sha256:1", "77", 0, 0)
             self.binds.start(placement, basis, self.reporter.decided(placement, basis), self.group)
 
@@ -166,41 +168,40 @@ class Rig:
 @asynccontextmanager
 async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     reporter = Reporter(
-        clock,
-        events,  # type: ignore[arg-type]
-        Silent(),  # type: ignore[arg-type]
-        SchedulerMetrics(),
-        Traces(),
-        "run",
+        runtime,
+        queue,
+        events=events,  # type: ignore[arg-type]
+        status=Silent(),  # type: ignore[arg-type]
+        run_id="run",
+        policies=tuple,
     )
-    unsent = Unsent()
-    sink = EngineSink(
-        thread, queue, clock, on_work=lambda: None, on_left=lambda uid: None, unsent=unsent
-    )
+    reservations = Reservations(window, feed.signals.work_came)
+    sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
     binder = ScriptedBinder(*outcomes)
     binder.answer.set()
     pre_binder = ScriptedPreBinder()
-    binds = Binds(
-        binder,
-        thread,
-        queue,
-        sink,
-        reporter,
-        pre_binder=pre_binder,
-        clock=clock,
-        on_work=lambda: None,
-        in_flight_max=window,
-        unsent=unsent,
-    )
+    binds = Binds(runtime, feed, reservations, reporter, binder=binder, pre_binder=pre_binder)
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
-        yield Rig(binds, binder, pre_binder, engine, queue, clock, events, group, reporter, sink)
+        yield Rig(
+            binds,
+            reservations,
+            binder,
+            pre_binder,
+            engine,
+            queue,
+            clock,
+            events,
+            group,
+            reporter,
+            sink,
+        )
         assert await binds.drain(5)
-        assert binds.under_way == 0
+        assert reservations.under_way == 0
         settling.cancel()
-    thread.stop()
+    runtime.engine.stop()
 
 
 async def test_a_bind_carries_what_the_decision_rests_on() -> None:
@@ -226,20 +227,20 @@ async def test_a_bind_carries_what_the_decision_rests_on() -> None:
 async def test_the_window_bounds_what_is_under_way_and_room_what_is_assumed() -> None:
     async with rig(window=4) as one:
         one.binder.answer.clear()
-        before = one.binds.room
+        before = one.reservations.room
         one.start("p0", "p1", "p2")
         await one.rest()
-        assert not one.binds.is_full()
+        assert not one.reservations.is_full()
         one.start(*(f"p{number}" for number in range(3, 30)))
         await one.rest()
-        assert (one.binder.highest, one.binds.in_flight) == (4, 4)
-        assert one.binds.is_full()
-        assert one.binds.room == before - 30
+        assert (one.binder.highest, one.reservations.in_flight) == (4, 4)
+        assert one.reservations.is_full()
+        assert one.reservations.room == before - 30
         one.binder.answer.set()
         await one.rest()
         assert one.binder.highest == 4
-        assert not one.binds.is_full()
-        assert one.binds.room == before
+        assert not one.reservations.is_full()
+        assert one.reservations.room == before
         assert one.settled() == {f"p{number}": 0 for number in range(30)}
 
 
@@ -293,17 +294,21 @@ async def test_an_unknown_outcome_keeps_the_reservation_until_somebody_knows() -
 
 async def test_binds_in_doubt_hold_up_no_other_pod() -> None:
     async with rig(LOST, LOST, window=2) as one:
-        room = one.binds.room
+        room = one.reservations.room
         one.start("a", "b")
         await one.rest()
-        assert (one.binds.in_doubt, one.binds.in_flight, one.binds.room) == (2, 0, room)
+        assert (one.reservations.in_doubt, one.reservations.in_flight, one.reservations.room) == (
+            2,
+            0,
+            room,
+        )
         one.start("c", "d", "e")
         await one.rest()
         assert one.settled() == dict.fromkeys("cde", 0)
         await one.clock.advance(1)
         await one.rest()
         assert one.settled() == dict.fromkeys("abcde", 0)
-        assert one.binds.in_doubt == 0
+        assert one.reservations.in_doubt == 0
 
 
 VOLUME = VolumeWork("data", "u", "1", "", "", "", to_write=True, to_mark=False, seconds_max=600)
@@ -311,11 +316,11 @@ VOLUME = VolumeWork("data", "u", "1", "", "", "", to_write=True, to_mark=False, 
 
 async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
     async with rig(window=2) as one:
-        room = one.binds.room
+        room = one.reservations.room
         waiting = [f"w{number}" for number in range(300)]
         one.start(*waiting, volumes=[VOLUME])
         await one.rest()
-        assert (one.binds.awaiting_volumes, one.binds.room) == (300, room)
+        assert (one.reservations.awaiting_volumes, one.reservations.room) == (300, room)
         one.start("plain")
         await one.rest()
         assert one.settled() == {"plain": 0}
@@ -324,11 +329,11 @@ async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
         for uid in waiting:
             one.pre_binder.ends[uid].set_result(None)
         await one.rest()
-        assert (one.binder.highest, one.binds.room) == (2, room - len(waiting))
+        assert (one.binder.highest, one.reservations.room) == (2, room - len(waiting))
         one.binder.answer.set()
         await one.rest()
         assert one.binder.highest == 2
-        assert (one.binds.awaiting_volumes, one.binds.room) == (0, room)
+        assert (one.reservations.awaiting_volumes, one.reservations.room) == (0, room)
         assert one.settled() == dict.fromkeys([*waiting, "plain"], 0)
 
 
@@ -350,14 +355,14 @@ async def test_a_pod_that_waits_for_its_volumes_can_be_withdrawn() -> None:
     async with rig() as one:
         one.start("a", volumes=[VOLUME])
         await one.rest()
-        assert one.binds.withdraw("a")
+        assert one.reservations.withdraw("a")
         await one.rest()
         assert one.pre_binder.ends["a"].cancelled()
         assert one.settled() == {"a": Outcome.FAILED}
-        assert (one.binds.awaiting_volumes, one.binds.under_way) == (0, 0)
+        assert (one.reservations.awaiting_volumes, one.reservations.under_way) == (0, 0)
         assert one.binder.bindings == []
         assert one.queue.statistics().backoff == 1
-        assert not one.binds.withdraw("a")
+        assert not one.reservations.withdraw("a")
 
 
 async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_sent() -> None:
@@ -369,8 +374,8 @@ async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_
         await one.rest()
         one.pre_binder.ends["a"].set_result(None)
         await one.rest()
-        assert not one.binds.withdraw("sent")
-        assert one.binds.withdraw("a")
+        assert not one.reservations.withdraw("sent")
+        assert one.reservations.withdraw("a")
         one.binder.answer.set()
         await one.rest()
         assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
@@ -436,7 +441,7 @@ async def test_the_way_out_does_not_wait_for_volumes() -> None:
         one.start("a", volumes=[VOLUME])
         await one.rest()
         assert await one.binds.drain(5)
-        assert one.binds.under_way == 1
+        assert one.reservations.under_way == 1
         one.pre_binder.ends["a"].set_result(None)
         await one.rest()
 

@@ -14,6 +14,7 @@ from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
+from kpolicy.scheduler.runtime import Tasks
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import connection
 
@@ -25,6 +26,8 @@ async def watching(control_plane: ControlPlane) -> AsyncIterator[ConfigMapWatche
         ApiClient(connection(control_plane.url), clock) as client,
         asyncio.TaskGroup() as group,
     ):
-        watches = ConfigMapWatches(client, clock, Random(1), group, heartbeats=Heartbeats(clock))
+        watches = ConfigMapWatches(
+            client, clock, Random(1), Tasks(group, Heartbeats(clock)), patience=None
+        )
         yield watches
         watches.keep(())

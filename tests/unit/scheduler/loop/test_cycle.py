@@ -12,18 +12,17 @@ import pytest
 
 from kpolicy.clock import ManualClock
 from kpolicy.cluster.writes.pod_status import ConditionReason
-from kpolicy.engine import Scheduled, Verdict
+from kpolicy.engine import Engine, Scheduled, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
 from kpolicy.scheduler.loop.decide import Basis, Placement, take
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.pod_try import PodTry
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import Signals
 from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
 from tests.unit.scheduler.pods import SECOND, Pending
+from tests.unit.scheduler.runtimes import feed_of, runtime_of
 from tests.unit.scheduler.small_engine import decided
 
 # --- what follows from decisions -----------------------------------------------------------------
@@ -80,7 +79,7 @@ def _verdict(fails: bool) -> Verdict:
 
 
 class Unbounded:
-    """In the place of `Binds`: keeps what is started; room is what a test says."""
+    """In the place of `Binds` and `Reservations`: keeps what is started; the test sets the room."""
 
     def __init__(self) -> None:
         self.started: list[str] = []
@@ -104,10 +103,11 @@ class Writer:
     failed_scheduling = set = forget = scheduled
 
 
-class PlacingEngine:
+class PlacingEngine(Engine):
     """Places everyone but those it is told to fail; each pod takes `pod_ns`."""
 
     def __init__(self) -> None:
+        super().__init__(0)
         self.failing: set[str] = set()
         self.batches: list[int] = []
         self.pod_ns = 0
@@ -127,6 +127,7 @@ class PlacingEngine:
 @dataclass
 class Rig:
     cycle: Cycle
+    signals: Signals
     engine: PlacingEngine
     queue: Queue
     binds: Unbounded
@@ -147,23 +148,29 @@ class Rig:
 async def rig() -> AsyncIterator[Rig]:
     clock, queue, binds = ManualClock(), Queue(), Unbounded()
     engine = PlacingEngine()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)  # type: ignore[arg-type]
-    metrics = SchedulerMetrics()
+    runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     reporter = Reporter(
-        clock,
-        Writer(),  # type: ignore[arg-type]
-        Writer(),  # type: ignore[arg-type]
-        metrics,
-        Traces(),
+        runtime,
+        queue,
+        events=Writer(),  # type: ignore[arg-type]
+        status=Writer(),  # type: ignore[arg-type]
+        run_id="run",
+        policies=tuple,
     )
-    consequences = Consequences(binds, Unbounded(), reporter)  # type: ignore[arg-type]
-    cycle = Cycle(thread, queue, consequences, metrics, clock=clock)
+    consequences = Consequences(
+        runtime,
+        binds,  # type: ignore[arg-type]
+        reporter,
+        binds=binds,  # type: ignore[arg-type]
+        preemptions=Unbounded(),  # type: ignore[arg-type]
+    )
+    cycle = Cycle(runtime, feed, consequences, extended=None)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(cycle.run(group))
-        yield Rig(cycle, engine, queue, binds, clock)
+        yield Rig(cycle, feed.signals, engine, queue, binds, clock)
         cycle.stop()
         await asyncio.wait_for(running, 5)
-    thread.stop()
+    runtime.engine.stop()
 
 
 async def test_a_burst_is_decided_in_batches_of_one_call_each() -> None:
@@ -236,7 +243,7 @@ async def test_it_rests_until_a_backoff_ends() -> None:
 
 async def test_it_decides_nothing_while_a_program_is_put_in_force() -> None:
     async with rig() as one:
-        async with one.cycle.between:
+        async with one.signals.deciding:
             one.add("a")
             await one.rest()
             assert one.engine.batches == []

@@ -12,11 +12,22 @@ import pytest
 
 from kpolicy.clock import ManualClock
 from kpolicy.engine import Wake
+from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.engine_sink import EngineSink
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import QueueFeed, Signals
 from kpolicy.testing import pod
+from tests.unit.scheduler.runtimes import runtime_of
 from tests.unit.scheduler.small_engine import SmallEngine, applied
+
+
+class CountedSignals(Signals):
+    """Counts how often work came."""
+
+    times = 0
+
+    def work_came(self) -> None:
+        object.__setattr__(self, "times", self.times + 1)
 
 
 class Rig:
@@ -24,20 +35,20 @@ class Rig:
         clock = ManualClock()
         self.engine, self.queue = SmallEngine(), Queue()
         self.left: list[str] = []
-        self.pokes = 0
-        self.calls: list[str] = []
-        self.thread = EngineThread(
-            self.engine,
-            clock,
-            lambda call, seconds: self.calls.append(call),
-        )
-        self.sink = EngineSink(
-            self.thread, self.queue, clock, on_work=self.poked, on_left=self.left.append
-        )
-        self.sink.serve(frozenset(profiles))
+        self.runtime = runtime_of(self.engine, clock)
+        self.signals = CountedSignals()
+        self.feed = QueueFeed(self.queue, clock, self.signals, on_left=self.left.append)
+        reservations = Reservations(1, self.signals.work_came)
+        self.sink = EngineSink(self.runtime, self.feed, reservations, on_heard=self._heard)
+        self.heard: list[str] = []
+        self.feed.serve(frozenset(profiles))
 
-    def poked(self) -> None:
-        self.pokes += 1
+    def _heard(self, resource: str) -> None:
+        self.heard.append(resource)
+
+    @property
+    def pokes(self) -> int:
+        return self.signals.times
 
 
 @contextmanager
@@ -46,7 +57,7 @@ def rig_of(*profiles: str) -> Iterator[Rig]:
     try:
         yield rig
     finally:
-        rig.thread.stop()
+        rig.runtime.engine.stop()
 
 
 @pytest.fixture
@@ -82,7 +93,7 @@ async def test_a_list_fills_the_queue_and_what_it_does_not_name_is_gone(rig: Rig
     await rig.sink.list_page("pods", page(stored("b")))
     await rig.sink.list_end("pods", "10")
     assert (len(rig.queue), sorted(rig.left)) == (1, ["uid-a", "uid-c"])
-    assert rig.calls.count("list_page") == 3
+    assert rig.runtime.metrics.engine_call_seconds.count(("list_page",)) == 3
 
 
 async def test_only_pods_of_served_profiles_come_into_the_queue() -> None:
@@ -109,7 +120,7 @@ async def test_wakes_move_parked_pods_and_say_why(rig: Rig) -> None:
     rig.queue.pop_batch(1, 0)
     rig.queue.parked("uid-a", ["Fit"], 0)
     pokes = rig.pokes
-    await rig.sink.take_wakes([Wake("uid-a", "NodeAdd")])
+    await rig.feed.take_wakes([Wake("uid-a", "NodeAdd")])
     assert rig.queue.statistics().incoming["backoff", "NodeAdd"] == 1
     assert rig.pokes == pokes + 1
 

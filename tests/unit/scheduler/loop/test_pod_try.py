@@ -252,12 +252,14 @@ async def test_what_extenders_took_is_in_the_trace_and_their_lines_name_the_pod(
 
 
 async def test_waiting_for_volumes_is_a_step_and_its_failure_is_that_steps() -> None:
-    pod_try = PodTry(queued(), "run-1", TraceContext(1, 2, 3, sampled=True), decided_ns=1_100)
+    pod_try = PodTry(
+        queued().attempt(), "run-1", TraceContext(1, 2, 3, sampled=True), decided_ns=1_100
+    )
     pod_try.volumes_ns, pod_try.ended_ns = (1_200, 1_300), 1_300
     decision = decided(Verdict.PLACED, "u", "p", "n", filter_ns=60, score_ns=40)
-    placement = Placement(pod_try.pod, decision, 0, rescued=False)
+    placement = Placement(pod_try.pod, decision, 0)
     basis = Basis("sha256:1", "7", 1_000, 0)
-    attempt = pod_try.attempt(placement, basis, "error", "claims are not bound")
+    attempt = pod_try.record(placement, basis, "error", "claims are not bound")
     edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}
     assert edges == {
         "filter": (1_000, 1_060, ""),
@@ -265,7 +267,7 @@ async def test_waiting_for_volumes_is_a_step_and_its_failure_is_that_steps() -> 
         "volumes": (1_200, 1_300, "claims are not bound"),
     }
     pod_try.bind_started_ns, pod_try.ended_ns = 1_350, 1_500
-    attempt = pod_try.attempt(placement, basis, "scheduled", "")
+    attempt = pod_try.record(placement, basis, "scheduled", "")
     edges = {step.name: (step.started_ns, step.ended_ns, step.failure) for step in attempt.steps}
     assert edges["volumes"] == (1_200, 1_300, "")
     assert edges["bind queue"] == (1_300, 1_350, "")
@@ -289,7 +291,9 @@ def test_an_attempt_is_slow_by_itself_and_not_by_those_before_it(
     what: dict[str, int], is_slow: bool
 ) -> None:
     """In a burst everybody stands in line; then nothing would be told apart."""
-    pod_try = PodTry(queued(), "run-1", TraceContext(1, 2, 3, sampled=False), decided_ns=0)
+    pod_try = PodTry(
+        queued().attempt(), "run-1", TraceContext(1, 2, 3, sampled=False), decided_ns=0
+    )
     extenders_ns, volumes_ns = what.get("extenders_ns", 1), what.get("volumes_ns", 1)
     at_ns = 1_000 + what.get("line_ns", 0)
     pod_try.asked.append(Step("filter for extenders", 0, at_ns))

@@ -231,11 +231,11 @@ def test_pods_parked_for_five_minutes_are_flushed_and_a_rescue_can_be_told() -> 
     assert statistics.flushed == 1
     assert statistics.incoming["active", PARKED_TIMEOUT] == 1
     (pod,) = queue.pop_batch(10, 300 * SECOND)
-    assert (pod.uid, pod.flushed) == ("old", True)
+    assert (pod.uid, pod.is_flushed) == ("old", True)
     queue.parked("old", ["Fit"], 300 * SECOND)
     queue.wake("old", NODE_ADDED, 400 * SECOND)
     (pod,) = queue.pop_batch(10, 400 * SECOND)
-    assert not pod.flushed, "this attempt is owed to an event"
+    assert not pod.is_flushed, "this attempt is owed to an event"
 
 
 def test_a_flush_is_bounded_and_goes_on_where_it_stopped() -> None:

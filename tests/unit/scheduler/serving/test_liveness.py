@@ -36,6 +36,7 @@ from tests.unit.cluster.lease_server import LOST, LeaseClient, LeaseServer
 from tests.unit.cluster.recording import RecordingSink, event, page
 from tests.unit.cluster.watch.test_informer import routes, watch_of
 from tests.unit.scheduler.loop.test_cycle import Unbounded
+from tests.unit.scheduler.runtimes import feed_of, runtime_of
 from tests.unit.scheduler.small_engine import SmallEngine
 from tests.unit.scheduler.world import free_port, on_port, running
 
@@ -57,14 +58,13 @@ TASKS = [
 
 
 @contextmanager
-def engine_thread(clock: ManualClock) -> Iterator[EngineThread]:
-    thread = EngineThread(SmallEngine(), clock, lambda call, seconds: None)
+def stopping(thread: EngineThread) -> Iterator[EngineThread]:
     yield thread
     thread.stop()
 
 
 def said(heartbeats: Heartbeats, clock: ManualClock) -> tuple[int, str]:
-    with engine_thread(clock) as thread:
+    with stopping(runtime_of(SmallEngine(), clock).engine) as thread:
         health = judge("livez", Liveness(thread, heartbeats), verbose=True)
     return health.status, health.text
 
@@ -168,17 +168,18 @@ async def test_an_informer_of_a_silent_watch_is_alive() -> None:
 
 
 async def test_a_cycle_that_waits_for_its_turn_for_ever_is_dead() -> None:
-    clock, queue = ManualClock(), Queue()
-    heartbeats = Heartbeats(clock)
-    with engine_thread(clock) as thread:
-        cycle = Cycle(thread, queue, Unbounded(), None, clock=clock)  # type: ignore[arg-type]
+    clock = ManualClock()
+    heartbeats, runtime = Heartbeats(clock), runtime_of(SmallEngine(), clock)
+    feed = feed_of(clock, Queue())
+    with stopping(runtime.engine):
+        cycle = Cycle(runtime, feed, Unbounded(), extended=None)  # type: ignore[arg-type]
         async with asyncio.TaskGroup() as group:
             runs = group.create_task(
                 cycle.run(group, heartbeats.of("cycle", limits.TASK_SILENT_S_MAX))
             )
             await clock.advance(HOUR_S)
             assert said(heartbeats, clock)[0] == 200, "there is nothing to do"
-            async with cycle.between:
+            async with feed.signals.deciding:
                 cycle.poke()
                 await clock.advance(limits.TASK_SILENT_S_MAX - 1)
                 assert said(heartbeats, clock)[0] == 200

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from kpolicy.clock import SystemClock
-from kpolicy.engine import Engine, Opinion, Refusal, Verdict
+from kpolicy.engine import Applied, Engine, Opinion, Refusal, Verdict
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.shadow.comparing import Result, Unasked, compared, without_extenders
-from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowedEngine
+from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
-from tests.unit.scheduler.small_engine import decided
+from tests.unit.scheduler.small_engine import applied, decided
 from tests.unit.scheduler.world import connection, free_port, on_port
 
 WAIT_S = 30.0
@@ -93,7 +93,7 @@ class Pair:
         self.shadow = Shadow(lambda: Engine(99), SystemClock(), lambda: None)
         self.shadow.start()
         assert self.shadow.load(shadow, unasked or Unasked()).result(WAIT_S).refusals == ()
-        self.both = ShadowedEngine(self.engine, self.shadow)
+        self.witness = ShadowFeed(self.shadow)
         self.feed("nodes", "Node", [node("a", pods=4), node("b", pods=4)])
         self.compared = 0
         self.uids = [f"p{number}" for number in range(pods)]
@@ -101,12 +101,19 @@ class Pair:
 
     def feed(self, resource: str, kind: str, items: Sequence[dict[str, Any]]) -> None:
         listed = {"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}}
-        self.both.list_begin(resource)
-        self.both.list_page(resource, json.dumps(listed | {"items": list(items)}).encode(), 0)
-        self.both.list_end(resource, 0)
+        page = json.dumps(listed | {"items": list(items)}).encode()
+        self.call(self.engine.list_begin, resource)
+        self.call(self.engine.list_page, resource, page, 0)
+        self.call(self.engine.list_end, resource, 0)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """As `EngineThread` does."""
+        answer = function(*arguments)
+        self.witness(function.__name__, arguments, answer)
+        return answer
 
     def decide(self) -> dict[Result, int]:
-        scheduled = self.both.schedule(self.uids, 0)
+        scheduled = self.call(self.engine.schedule, self.uids, 0)
         told = [one for one in scheduled.decisions if one.verdict in (PLACED, PARKED)]
         self.compared += len(told)
         until(lambda: sum(self.shadow.statistics().results.values()) >= self.compared)
@@ -151,7 +158,7 @@ def test_a_node_that_the_shadow_rejects_is_told_and_taken_on_all_the_same() -> N
 def test_a_reservation_that_ends_ends_for_the_shadow_too() -> None:
     pair = Pair(program("node.name == 'a'"), program("node.name == 'a'"), pods=4)
     assert pair.decide() == {Result.SAME: 4}
-    pair.both.settle([(uid, 1) for uid in pair.uids], 0)
+    pair.call(pair.engine.settle, [(uid, 1) for uid in pair.uids], 0)
     assert pair.decide() == {Result.SAME: 8}, "the binds failed: they are decided again"
     pair.shadow.stop()
 
@@ -232,10 +239,11 @@ async def test_a_shadow_with_extenders_says_that_it_asks_nobody() -> None:
 # --- it never holds anything up ------------------------------------------------------------------
 
 
-class StuckEngine:
+class StuckEngine(Engine):
     """Takes for ever, until it is let go."""
 
     def __init__(self) -> None:
+        super().__init__(0)
         self.gate = threading.Event()
 
     def load(self, program: bytes) -> list[Refusal]:
@@ -247,11 +255,12 @@ class StuckEngine:
     def stale(self) -> list[str]:
         return []
 
-    def list_end(self, resource: str, now_ns: int) -> None:
-        pass
+    def list_end(self, resource: str, now_ns: int) -> Applied:
+        return applied()
 
-    def watch(self, resource: str, lines: bytes, now_ns: int) -> None:
+    def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
         self.gate.wait(WAIT_S)
+        return applied()
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         return [[] for _ in uids]

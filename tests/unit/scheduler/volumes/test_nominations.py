@@ -9,7 +9,7 @@ import pytest
 from kpolicy.clock import ManualClock
 from kpolicy.scheduler.limits import NOMINATION_S_MAX, NOMINATIONS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.volumes.pre_binds import Nominations
 from tests.unit.scheduler.pods import Pending
 
@@ -28,7 +28,7 @@ class SlowStatus:
         await self.answered.wait()
 
 
-def queued(uid: str) -> QueuedPod:
+def queued(uid: str) -> Attempt:
     queue = Queue()
     queue.changed(Pending(uid, name=uid), 0)
     (pod,) = queue.pop_batch(1, 0)

@@ -22,11 +22,11 @@ from kpolicy.cluster.writes.volume_writer import (
 )
 from kpolicy.engine import Outcome, Verdict, VolumeProgress, VolumeState, VolumeWork
 from kpolicy.scheduler.binding.reservations import BindEnd
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queued_pod import QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.volumes.pre_binds import PreBinds
 from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.runtimes import runtime_of
 from tests.unit.scheduler.small_engine import SmallEngine, decided
 
 TAKES = VolumeWork("data", "u-data", "5", "pv", "u-pv", "7", True, True, 600)
@@ -53,7 +53,7 @@ class ScriptedNominations:
         self.held = asyncio.Event()
         self.held.set()
 
-    async def tell(self, pod: QueuedPod, node: str) -> None:
+    async def tell(self, pod: Attempt, node: str) -> None:
         self.told.append((pod.uid, node, len(self._writer.patches)))
         await self.held.wait()
 
@@ -85,7 +85,7 @@ class Rig:
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
     clock, engine, writer = ManualClock(), SmallEngine(), ScriptedWriter()
-    thread = EngineThread(engine, clock, lambda call, seconds: None)
+    thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
     pre_binds = PreBinds(writer, nominations, thread, clock)
     running = asyncio.create_task(pre_binds.run())
