@@ -1,7 +1,4 @@
-"""Findings for programs: JSON, SARIF 2.1.0 and JUnit.
-
-Owns these documents. Assumes placed diagnostics. Must not know how people see them.
-"""
+"""Findings for programs: JSON, SARIF 2.1.0 and JUnit."""
 
 from __future__ import annotations
 
@@ -25,36 +22,41 @@ _HELP: Final = "https://kpolicy.dev/rules/{}"
 
 
 def json_array(findings: Findings) -> str:
-    return json.dumps([_finding(one, findings) for one in findings.diagnostics], indent=2) + "\n"
+    return (
+        json.dumps([_finding(finding, findings) for finding in findings.diagnostics], indent=2)
+        + "\n"
+    )
 
 
 def json_lines(findings: Findings) -> str:
-    return "".join(json.dumps(_finding(one, findings)) + "\n" for one in findings.diagnostics)
+    return "".join(
+        json.dumps(_finding(finding, findings)) + "\n" for finding in findings.diagnostics
+    )
 
 
-def _finding(one: Diagnostic, findings: Findings) -> dict[str, Any]:
-    place = place_of(one)
+def _finding(finding: Diagnostic, findings: Findings) -> dict[str, Any]:
+    place = place_of(finding)
     return {
-        "code": one.code,
-        "level": one.severity.value,
-        "message": one.message,
-        "hint": one.hint,
+        "code": finding.code,
+        "level": finding.severity.value,
+        "message": finding.message,
+        "hint": finding.hint,
         "file": place.file,
         "line": place.line,
         "column": place.column,
         "endLine": place.end_line,
         "endColumn": place.end_column,
-        "field": one.field,
-        "fix": _fix(one, findings),
+        "field": finding.field,
+        "fix": _fix(finding, findings),
     }
 
 
-def _fix(one: Diagnostic, findings: Findings) -> dict[str, Any] | None:
-    text = findings.texts.get(place_of(one).file)
-    if one.fix is None or text is None:
+def _fix(finding: Diagnostic, findings: Findings) -> dict[str, Any] | None:
+    text = findings.texts.get(place_of(finding).file)
+    if finding.fix is None or text is None:
         return None
-    edits = [{**_lines_of(text.place(edit.span)), "text": edit.text} for edit in one.fix.edits]
-    return {"safe": one.fix.is_safe, "edits": edits}
+    edits = [{**_lines_of(text.place(edit.span)), "text": edit.text} for edit in finding.fix.edits]
+    return {"safe": finding.fix.is_safe, "edits": edits}
 
 
 def _lines_of(place: Place) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def _lines_of(place: Place) -> dict[str, Any]:
 
 
 def sarif(findings: Findings) -> str:
-    used = sorted({one.code for one in findings.diagnostics})
+    used = sorted({finding.code for finding in findings.diagnostics})
     run = {
         "tool": {
             "driver": {
@@ -77,7 +79,7 @@ def sarif(findings: Findings) -> str:
             }
         },
         "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(one, used, findings) for one in findings.diagnostics],
+        "results": [_sarif_result(finding, used, findings) for finding in findings.diagnostics],
     }
     return (
         json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
@@ -95,30 +97,30 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     }
 
 
-def _sarif_result(one: Diagnostic, used: list[str], findings: Findings) -> dict[str, Any]:
-    place = place_of(one)
+def _sarif_result(finding: Diagnostic, used: list[str], findings: Findings) -> dict[str, Any]:
+    place = place_of(finding)
     text = findings.texts.get(place.file)
     line = text.line(place.line).strip() if text is not None else ""
     # GitHub tells findings apart by this, so that moving a line does not make a new one.
-    fingerprint = sha256(f"{one.code}:{place.file}:{line}".encode()).hexdigest()[:16]
+    fingerprint = sha256(f"{finding.code}:{place.file}:{line}".encode()).hexdigest()[:16]
     artifact = {"uri": place.file.replace("\\", "/")}
     location = {"artifactLocation": artifact, "region": _region(place)}
     fixes: dict[str, Any] = {}
-    if one.fix is not None and text is not None and one.fix.is_safe:
+    if finding.fix is not None and text is not None and finding.fix.is_safe:
         replacements = [
             {
                 "deletedRegion": _region(text.place(edit.span)),
                 "insertedContent": {"text": edit.text},
             }
-            for edit in one.fix.edits
+            for edit in finding.fix.edits
         ]
         change = {"artifactLocation": artifact, "replacements": replacements}
         fixes = {"fixes": [{"artifactChanges": [change]}]}
     return {
-        "ruleId": one.code,
-        "ruleIndex": used.index(one.code),
-        "level": _SARIF_LEVELS[one.severity],
-        "message": {"text": one.message + (f"\nhint: {one.hint}" if one.hint else "")},
+        "ruleId": finding.code,
+        "ruleIndex": used.index(finding.code),
+        "level": _SARIF_LEVELS[finding.severity],
+        "message": {"text": finding.message + (f"\nhint: {finding.hint}" if finding.hint else "")},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
         **fixes,
@@ -136,13 +138,13 @@ def _region(place: Place) -> dict[str, int]:
 
 def junit(findings: Findings) -> str:
     """A case per file; it fails on errors, and tells warnings as output."""
-    files = sorted({*findings.texts, *(place_of(one).file for one in findings.diagnostics)})
+    files = sorted({*findings.texts, *(place_of(finding).file for finding in findings.diagnostics)})
     failed = 0
     cases = []
     for file in files:
-        own = [one for one in findings.diagnostics if place_of(one).file == file]
-        errors = [one for one in own if one.severity is Severity.ERROR]
-        others = [one for one in own if one.severity is not Severity.ERROR]
+        own = [finding for finding in findings.diagnostics if place_of(finding).file == file]
+        errors = [finding for finding in own if finding.severity is Severity.ERROR]
+        others = [finding for finding in own if finding.severity is not Severity.ERROR]
         failed += bool(errors)
         body = _failure(errors) + _output(others)
         cases.append(
@@ -165,10 +167,12 @@ def _output(others: list[Diagnostic]) -> str:
 
 
 def _lines(listed: list[Diagnostic]) -> str:
-    return "\n".join(
-        f"{place_of(one).line}:{place_of(one).column}: {one.severity}[{one.code}] {one.message}"
-        for one in listed
-    )
+    lines = []
+    for finding in listed:
+        place = place_of(finding)
+        where = f"{place.line}:{place.column}"
+        lines.append(f"{where}: {finding.severity}[{finding.code}] {finding.message}")
+    return "\n".join(lines)
 
 
 # By the name of the format.

@@ -30,7 +30,7 @@ class Findings:
         return Findings(tuple(diagnostics), texts)
 
     def count(self, severity: Severity) -> int:
-        return sum(1 for one in self.diagnostics if one.severity is severity)
+        return sum(1 for finding in self.diagnostics if finding.severity is severity)
 
 
 def place_of(diagnostic: Diagnostic) -> Place:
@@ -49,7 +49,7 @@ def summary(findings: Findings) -> str:
 
 
 def _fixable(findings: Findings) -> str:
-    fixes = [one.fix for one in findings.diagnostics if one.fix is not None]
+    fixes = [finding.fix for finding in findings.diagnostics if finding.fix is not None]
     unsafe = sum(not fix.is_safe for fix in fixes)
     if not fixes:
         return ""
@@ -110,29 +110,29 @@ def full(findings: Findings, *, is_color: bool = False) -> str:
 
 def concise(findings: Findings) -> str:
     lines = []
-    for one in findings.diagnostics:
-        place = place_of(one)
+    for finding in findings.diagnostics:
+        place = place_of(finding)
         where = f"{place.file}:{place.line}:{place.column}: " if place.file else ""
-        lines.append(f"{where}{one.severity}[{one.code}] {one.message}\n")
+        lines.append(f"{where}{finding.severity}[{finding.code}] {finding.message}\n")
     return "".join(lines)
 
 
 def github(findings: Findings) -> str:
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
     lines = []
-    for one in findings.diagnostics:
-        place = place_of(one)
+    for finding in findings.diagnostics:
+        place = place_of(finding)
         properties = {
             "file": place.file,
             "line": place.line,
             "col": place.column,
             "endLine": place.end_line,
             "endColumn": place.end_column,
-            "title": one.code,
+            "title": finding.code,
         }
         listed = ",".join(f"{key}={_escaped(str(value))}" for key, value in properties.items())
-        text = one.message + (f" ({one.hint})" if one.hint else "")
-        lines.append(f"::{words[one.severity]} {listed}::{_escaped(text, is_message=True)}\n")
+        text = finding.message + (f" ({finding.hint})" if finding.hint else "")
+        lines.append(f"::{words[finding.severity]} {listed}::{_escaped(text, is_message=True)}\n")
     return "".join(lines)
 
 
@@ -229,6 +229,6 @@ def _width(line: str, columns: int) -> int:
     beyond = max(0, columns - len(line))
     wide = {"W": 2, "F": 2}
     return beyond + sum(
-        0 if unicodedata.combining(one) else wide.get(unicodedata.east_asian_width(one), 1)
-        for one in line[:columns]
+        0 if unicodedata.combining(letter) else wide.get(unicodedata.east_asian_width(letter), 1)
+        for letter in line[:columns]
     )

@@ -1,6 +1,6 @@
-"""Results of tests for people and for annotations: text and github.
+"""Results of policy tests as text, and as JSON, JUnit and annotations of GitHub.
 
-Owns these layouts. Assumes results. Colour never carries meaning.
+Colour never carries meaning.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from kpolicy.cli.findings_text import Findings, concise, full
 from kpolicy.cli.findings_text import github as annotated
 from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.offline.reports.columns import columns
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.coverage import PolicyCoverage
@@ -32,20 +33,25 @@ _GREEN: Final = "\x1b[32m"
 
 def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
     """All of a run, with the summary in the last line."""
-    said = full(Findings(run.said(), run.texts), is_color=is_color)
+    findings = full(Findings(run.said(), run.texts), is_color=is_color)
     lines: list[str] = []
     file = ""
     for suite in run.suites:
         if suite.file != file:
-            lines += [""] * bool(lines) + [suite.file]
+            lines += [*([""] if lines else []), suite.file]
             file = suite.file
-        lines += _suite(suite, run, is_color=is_color)
-    # What is not covered says nothing where tests were left out.
-    for one in () if run.left_out else run.coverage:
-        lines += ["", *_coverage(one)]
+        for test in suite.tests:
+            lines += _test(test, run, is_color=is_color)
+    for policy in _coverage_shown(run):
+        lines += ["", *_coverage(policy)]
     lines += _cross_checked(run)
     shown = "\n".join([*lines, "", summary(run), ""])
-    return said + re.sub("\n{3,}", "\n\n", shown)
+    return findings + re.sub("\n{3,}", "\n\n", shown)
+
+
+def _coverage_shown(run: PolicyTestRun) -> tuple[PolicyCoverage, ...]:
+    """None if tests were left out, because they would cover more."""
+    return () if run.left_out else run.coverage
 
 
 def _cross_checked(run: PolicyTestRun) -> Iterator[str]:
@@ -60,87 +66,76 @@ def _cross_checked(run: PolicyTestRun) -> Iterator[str]:
 
 
 def summary(run: PolicyTestRun) -> str:
-    parts = [f"{run.failed} failed"] if run.failed else []
-    parts.append(f"{run.passed} passed")
-    if run.left_out:
-        parts.append(f"{run.left_out} not run")
-    line = ", ".join(parts)
-    below = [one for one in run.coverage if one.is_below]
-    if below:
+    counts = ((run.failed, "failed"), (run.passed, "passed"), (run.left_out, "not run"))
+    line = ", ".join(f"{count} {what}" for count, what in counts if count or what == "passed")
+    if any(policy.is_below for policy in run.coverage):
         line += "; coverage below threshold"
-    errors = sum(1 for one in run.said() if one.severity is Severity.ERROR)
+    errors = len(_errors(run))
     if errors:
         line += f"; {errors} {'error' if errors == 1 else 'errors'} in tests or policies"
     return line
 
 
-def _suite(suite: SuiteResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[str]:
-    for test in suite.tests:
-        word = "ok" if test.has_passed else "FAIL"
-        shown = f"{word:<4}"
-        if is_color:
-            shown = f"{_GREEN if test.has_passed else _RED}{shown}{_RESET}"
-        duration = f"{test.seconds * 1000:,.1f} ms"
-        pods, said = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
-        yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{said}"
-        yield from _why(test, run)
+def _errors(run: PolicyTestRun) -> list[Diagnostic]:
+    return [finding for finding in run.said() if finding.severity is Severity.ERROR]
 
 
-def _why(test: TestResult, run: PolicyTestRun) -> Iterator[str]:
-    indent = " " * 8
-    for line in full(Findings(test.diagnostics, run.texts), is_color=False).splitlines():
-        yield f"{indent}{line}".rstrip()
+def _test(test: TestResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[str]:
+    word = f"{'ok' if test.has_passed else 'FAIL':<4}"
+    if is_color:
+        word = f"{_GREEN if test.has_passed else _RED}{word}{_RESET}"
+    duration = f"{test.seconds * 1000:,.1f} ms"
+    pods, after = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
+    yield f"  {word}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
+    lines = full(Findings(test.diagnostics, run.texts)).splitlines()
     for mismatch in test.mismatches:
-        yield from (f"{indent}{line}" for line in _difference(mismatch))
+        lines += _mismatch(mismatch)
+    yield from (f"{' ' * 8}{line}".rstrip() for line in lines)
     if test.details:
-        yield ""
-        yield from (f"{indent}| {line}".rstrip() for line in test.details)
-        yield ""
+        yield from ("", *(f"{' ' * 8}| {line}".rstrip() for line in test.details), "")
 
 
-def _difference(one: Mismatch) -> Iterator[str]:
-    expected = f"{'wished' if one.is_soft else 'expected'} {one.what}"
-    yield f"{expected}  {one.expected}"
-    yield f"{'got':<{len(expected)}}  {one.got}"
-    if one.hint:
-        yield f"{'':<{len(expected)}}  hint: {one.hint}"
+def _mismatch(mismatch: Mismatch) -> Iterator[str]:
+    expected = f"{'wished' if mismatch.is_soft else 'expected'} {mismatch.what}"
+    yield f"{expected}  {mismatch.expected}"
+    yield f"{'got':<{len(expected)}}  {mismatch.got}"
+    if mismatch.hint:
+        yield f"{'':<{len(expected)}}  hint: {mismatch.hint}"
 
 
-def _coverage(one: PolicyCoverage) -> Iterator[str]:
-    below = f"  below {one.minimum:g} %" if one.is_below else ""
-    yield (
-        f"coverage  {one.file}  {one.rules_seen}/{one.rules} rules, "
-        f"{one.branches_seen}/{one.branches} branches ({one.percentage:.1f} %){below}"
+def _coverage(policy: PolicyCoverage) -> list[str]:
+    below = f"  below {policy.minimum:g} %" if policy.is_below else ""
+    head = (
+        f"coverage  {policy.file}  {policy.rules_seen}/{policy.rules} rules, "
+        f"{policy.branches_seen}/{policy.branches} branches ({policy.percentage:.1f} %){below}"
     )
     rows = [
-        (f"{item.place.file}:{item.place.line}:{item.place.column}", item.label, item.told())
-        for item in one.uncovered()
+        (f"{item.place.file}:{item.place.line}:{item.place.column}", item.label, item.problem())
+        for item in policy.uncovered()
     ]
-    widths = [max((len(row[index]) for row in rows), default=0) for index in (0, 1)]
-    for where, label, told in rows:
-        yield f"  {where:<{widths[0]}}  {label:<{widths[1]}}  {told}"
+    return [head, *columns(rows, indent="  ")]
 
 
 def github(run: PolicyTestRun) -> str:
     """An annotation for every failure, finding, and part that no test has seen."""
-    said: list[Diagnostic] = [*run.said()]
+    findings: list[Diagnostic] = [*run.said()]
     for _, test in run.tests():
-        said += test.diagnostics
-        said += [
+        findings += test.diagnostics
+        findings += [
             Diagnostic(
                 "test",
-                Severity.WARNING if one.is_soft else Severity.ERROR,
-                f"{test.name}: expected {one.what} {one.expected}, got {one.got}",
-                place=one.place or test.place,
+                Severity.WARNING if mismatch.is_soft else Severity.ERROR,
+                f"{test.name}: expected {mismatch.what} {mismatch.expected}, got {mismatch.got}",
+                place=mismatch.place or test.place,
             )
-            for one in test.mismatches
+            for mismatch in test.mismatches
         ]
-    for one in () if run.left_out else run.coverage:
-        said += one.diagnostics()
-    return annotated(Findings(tuple(said), {}))
+    for policy in _coverage_shown(run):
+        findings += policy.diagnostics()
+    return annotated(Findings(tuple(findings), {}))
 
 
-# What XML 1.0 cannot hold, also escaped.
+# Characters that XML 1.0 cannot hold, not even escaped.
 _CONTROL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOCUMENTS: Final = '<testcase classname="kpolicy.test" name="documents">'
 
@@ -152,27 +147,27 @@ def json_document(run: PolicyTestRun) -> str:
 def junit(run: PolicyTestRun) -> str:
     """A suite per document, a case per test; what is wrong with a document is an error."""
     cases = sum(len(suite.tests) for suite in run.suites)
-    said = [one for one in run.said() if one.severity is Severity.ERROR]
+    errors = _errors(run)
     head = (
-        f'<testsuites name="kpolicy test" tests="{cases + bool(said)}" failures="{run.failed}" '
-        f'errors="{int(bool(said))}">'
+        f'<testsuites name="kpolicy test" tests="{cases + bool(errors)}" failures="{run.failed}" '
+        f'errors="{int(bool(errors))}">'
     )
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
     for suite in run.suites:
         lines += _junit_suite(suite)
-    if said:
-        told = concise(Findings(tuple(said), {}))
-        message = quoteattr(f"{said[0].code}: {said[0].message}")
+    if errors:
+        message = quoteattr(f"{errors[0].code}: {errors[0].message}")
+        listed = escape(concise(Findings(tuple(errors), {})))
         lines += [
             '  <testsuite name="documents" tests="1" failures="0" errors="1">',
-            f"    {_DOCUMENTS}<error message={message}>{escape(told)}</error></testcase>",
+            f"    {_DOCUMENTS}<error message={message}>{listed}</error></testcase>",
             "  </testsuite>",
         ]
     return _CONTROL.sub("\ufffd", "\n".join([*lines, "</testsuites>"]) + "\n")
 
 
 def _junit_suite(suite: SuiteResult) -> list[str]:
-    failed = sum(1 for test in suite.tests if not test.has_passed)
+    failed = sum(not test.has_passed for test in suite.tests)
     seconds = sum(test.seconds for test in suite.tests)
     name = quoteattr(f"{suite.file}: {suite.name}")
     counts = f'tests="{len(suite.tests)}" failures="{failed}" errors="0"'
@@ -193,14 +188,14 @@ def _case(suite: SuiteResult, test: TestResult) -> str:
 def _failure(test: TestResult) -> str:
     if test.has_passed:
         return ""
-    said = [f"{one.code}: {one.message}" for one in test.diagnostics]
-    said += [
-        f"{one.what}: expected {one.expected}, got {one.got}"
-        + (f" (hint: {one.hint})" if one.hint else "")
-        for one in test.mismatches
+    reasons = [f"{finding.code}: {finding.message}" for finding in test.diagnostics]
+    reasons += [
+        f"{mismatch.what}: expected {mismatch.expected}, got {mismatch.got}"
+        + (f" (hint: {mismatch.hint})" if mismatch.hint else "")
+        for mismatch in test.mismatches
     ]
-    told = "\n".join([*said, *([""] if test.details else []), *test.details])
-    return f"<failure message={quoteattr(said[0])}>{escape(told)}</failure>"
+    lines = "\n".join([*reasons, *([""] if test.details else []), *test.details])
+    return f"<failure message={quoteattr(reasons[0])}>{escape(lines)}</failure>"
 
 
 # Formats for programs, by name.

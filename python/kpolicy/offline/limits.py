@@ -1,7 +1,4 @@
-"""Every bound of `offline/`, named, with the reason for its size (B10).
-
-Owns numbers only. Must not know who obeys them.
-"""
+"""Every bound of `offline/`, with the reason for its size (B10)."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class _Coverage(_Reported):
                 f"{covered.file}: {covered.percentage:.1f} % covered, below {covered.minimum:g} %"
             )
             lines += [
-                f"  {item.place.line}:{item.place.column} {item.label}: {item.told()}"
+                f"  {item.place.line}:{item.place.column} {item.label}: {item.problem()}"
                 for item in covered.uncovered()
             ]
         if lines:

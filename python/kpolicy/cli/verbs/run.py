@@ -1,7 +1,6 @@
-"""`kpolicy run`: the live scheduler as a process.
+"""`kpolicy run`: the live scheduler as a process, with its signals and its exit code.
 
-Owns its order of start, signals, the exit status, and the one line for what the user can mend.
-Assumes it is the only thing in its process. Everything else is `kpolicy.scheduler.process`.
+Nothing else runs in this process.
 """
 
 from __future__ import annotations

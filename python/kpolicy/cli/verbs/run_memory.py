@@ -1,7 +1,7 @@
-"""How the C library hands memory to a scheduler, which lives for months.
+"""Two settings of glibc's memory allocator, for a process that lives for months.
 
-Owns two settings of glibc, which other C libraries do not have; what the environment says of them
-goes first. Assumes that no other thread has begun. Must not know what the memory is for.
+The environment has precedence. Other C libraries do not have these settings. Call `settle` before
+any thread starts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A workload's world as the JSON that the engine reads, in pieces, or as a Kubernetes List.
+"""The cluster of a workload as JSON texts that the engine reads, or as a Kubernetes List.
 
-Owns how many there are of what, and where: ten zones, two disks and four instance types in turn,
-existing pods on the nodes in turn, 50 apps. Made from text templates: 100,000 nodes take about a
-second. Pure: the same numbers give the same bytes.
+Zones, disks, instance types and nodes are used in turn. Objects are filled into text templates:
+100,000 nodes take about a second. The same numbers give the same bytes.
 """
 
 from __future__ import annotations
@@ -213,7 +212,11 @@ def bound_volume() -> str:
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": STORAGE_CLASS,
             "csi": {"driver": "csi.example.com", "volumeHandle": name},
-            "claimRef": {"namespace": NAMESPACE, "name": claim, "uid": _claim_uid()},
+            "claimRef": {
+                "namespace": NAMESPACE,
+                "name": claim,
+                "uid": "00000000-0000-4000-8004-@uid@",
+            },
             "nodeAffinity": {"required": {"nodeSelectorTerms": in_zone}},
         },
         "status": {"phase": "Bound"},
@@ -224,7 +227,7 @@ def bound_volume() -> str:
         "metadata": {
             "name": claim,
             "namespace": NAMESPACE,
-            "uid": _claim_uid(),
+            "uid": "00000000-0000-4000-8004-@uid@",
             "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
         },
         "spec": {
@@ -249,10 +252,6 @@ def fixed_objects() -> list[str]:
     }
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     return [json.dumps(namespace), json.dumps(storage_class)]
-
-
-def _claim_uid() -> str:
-    return "00000000-0000-4000-8004-@uid@"
 
 
 def _pod(name: str, uid: str, app: str, *, on_node: bool) -> Json:

@@ -1,9 +1,9 @@
 """How fast the engine decides: one workload, one size, one program.
 
-Owns what is timed. The clock runs only during `schedule`, which decides and assumes pods one after
-the other; making the world, reading it and looking at the answers are outside. The time of a single
-decision is the engine's own stamps (filter and score) and an equal share of what else its call took
-(assume, preemption, the crossing): all of `seconds` is in some decision. Must not print.
+The clock runs only during `schedule`, which decides and assumes pods one after the other. The time
+of a single decision is the engine's own stamps (filter and score) and an equal share of the rest of
+its call (assume, preemption, crossing into Rust), so that all of `seconds` belongs to some
+decision.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The workloads: what the pods of each ask for, and what must be there for it.
+"""The workloads: what their pods request, and what the cluster must have for them.
 
-Owns their shapes. Pods are of 50 apps in turn; what is not said is as in `basic`. Must not know how
-many there are, nor how they become text.
+Pods are of 50 apps in turn. A workload differs from `basic` only in what it states.
 """
 
 from __future__ import annotations

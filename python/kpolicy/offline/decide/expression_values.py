@@ -1,8 +1,7 @@
-"""Values of expressions in JSON, as people and programs read and write them.
+"""Values of expressions in JSON: the engine's exact form, the plain form, and CEL's notation.
 
-Owns the plain form (what JSON has, next to the name of a type), when it does not tell all, and how
-a variable is read. Assumes the exact form of `docs/internals/expressions.md` from the engine. Must
-not evaluate.
+The exact form is described in docs/internals/expressions.md. The plain form has only JSON's own
+types.
 """
 
 from __future__ import annotations

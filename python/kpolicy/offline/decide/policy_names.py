@@ -1,8 +1,4 @@
-"""What a policy lets its expressions name, for expressions that are asked about by hand.
-
-Owns finding the policy that is meant among those that were given, and the rule, with its text.
-Assumes that they have been examined. Must not evaluate.
-"""
+"""What a policy lets its expressions name, for expressions that a user writes by hand."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What every part of an expression gave, as a tree in the order of the text.
-
-Owns turning the engine's trace (outcomes by node of the IR) into parts of the text, and of the
-texts of variables that it uses. Assumes that these are given. Must not evaluate.
-"""
+"""The value of every part of an expression, as a tree in the order of the text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Coverage: which rules, and which parts of their expressions, tests have seen both ways.
+"""Coverage: which rules, and which parts of their expressions, the tests have seen both ways.
 
-Owns what counts and what is missing. A predicate must have been seen passing and rejecting, a
-priority scoring; operands of `&&` and `||`, conditions of `?:` and match conditions must have been
-true and false. Only rules written in the policies under test count. Must not know how tests ran.
+A predicate must have been seen passing and rejecting, a priority scoring. Operands of `&&` and
+`||`, conditions of `?:` and match conditions must have been true and false. Only rules written in
+the policies under test count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TRUE: Final = "true"
 FALSE: Final = "false"
 SCORED: Final = "scored"
 _BOTH: Final = (TRUE, FALSE)
-# As the engine tells them.
+# Bits as the engine reports them.
 _TRUE_BIT, _FALSE_BIT, _ERROR_BIT, _OTHER_BIT = 1, 2, 4, 8
 
 
@@ -38,14 +38,11 @@ class Item:
     def missing(self) -> tuple[str, ...]:
         return tuple(side for side in self.wanted if side not in self.seen)
 
-    def told(self) -> str:
+    def problem(self) -> str:
         """`never true`, or an empty text."""
-        missing = self.missing
-        if not missing:
-            return ""
-        if missing == _BOTH:
+        if self.missing == _BOTH:
             return "never reached"
-        return f"never {missing[0]}"
+        return f"never {self.missing[0]}" if self.missing else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +91,13 @@ class PolicyCoverage:
         """A KP503 for all that no test has seen."""
         for item in self.uncovered():
             what = "rule" if item.is_rule else "condition"
-            message = f"in the tests, the {what} `{item.label}` is {item.told()}"
+            message = f"in the tests, the {what} `{item.label}` is {item.problem()}"
             yield remark("KP503", message).at(item.place)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the engine has told of one program, added up."""
+    """What the engine reported of one program, added up."""
 
     bits: dict[tuple[str, bool, str, int], list[int]] = field(default_factory=dict)
 
@@ -127,44 +124,38 @@ def items(rules: Iterable[RuleParts], tally: Tally) -> Iterator[tuple[str, Item]
     """Items with the file each is in; the same item may come several times."""
     for rule in rules:
         for index, condition in enumerate(rule.conditions):
-            yield from _conditions(rule, condition, index, tally)
-        expression = rule.expression
-        if expression is None:
+            seen = _sides(tally.of(rule, index, condition.root))
+            item = Item(condition.place, _quoted(condition.text), False, _BOTH, seen)
+            yield condition.place.file, item
+            yield from _decisions(rule, condition, index, tally)
+        if rule.expression is None:
             continue
-        root = tally.of(rule, -1, expression.root)
-        if rule.is_predicate:
-            yield rule.file, Item(rule.place, rule.name, True, _BOTH, _sides(root))
-        else:
-            scored = root & (_TRUE_BIT | _FALSE_BIT | _OTHER_BIT)
-            seen = frozenset({SCORED} if scored else ())
-            yield rule.file, Item(rule.place, rule.name, True, (SCORED,), seen)
-        for part in expression.decisions:
-            if part.node != expression.root:
-                sides = _sides(tally.of(rule, -1, part.node))
-                yield part.place.file, Item(part.place, _quoted(part.text), False, _BOTH, sides)
+        bits = tally.of(rule, -1, rule.expression.root)
+        wanted: tuple[str, ...] = _BOTH
+        seen = _sides(bits)
+        if not rule.is_predicate:
+            is_scored = bits & (_TRUE_BIT | _FALSE_BIT | _OTHER_BIT)
+            wanted, seen = (SCORED,), frozenset({SCORED} if is_scored else ())
+        yield rule.file, Item(rule.place, rule.name, True, wanted, seen)
+        yield from _decisions(rule, rule.expression, -1, tally)
 
 
-def _conditions(
-    rule: RuleParts, condition: ExpressionParts, index: int, tally: Tally
+def _decisions(
+    rule: RuleParts, expression: ExpressionParts, index: int, tally: Tally
 ) -> Iterator[tuple[str, Item]]:
-    root = _sides(tally.of(rule, index, condition.root))
-    yield condition.place.file, Item(condition.place, _quoted(condition.text), False, _BOTH, root)
-    for part in condition.decisions:
-        if part.node != condition.root:
+    for part in expression.decisions:
+        if part.node != expression.root:
             sides = _sides(tally.of(rule, index, part.node))
             yield part.place.file, Item(part.place, _quoted(part.text), False, _BOTH, sides)
 
 
 def _sides(bits: int) -> frozenset[str]:
-    named = ((TRUE, _TRUE_BIT), (FALSE, _FALSE_BIT))
-    return frozenset(side for side, bit in named if bits & bit)
+    return frozenset(side for side, bit in ((TRUE, _TRUE_BIT), (FALSE, _FALSE_BIT)) if bits & bit)
 
 
 def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    if len(line) <= QUOTED_CHARACTERS_MAX:
-        return line
-    return line[: QUOTED_CHARACTERS_MAX - 1] + "…"
+    line, most = " ".join(text.split()), QUOTED_CHARACTERS_MAX
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def of_files(
@@ -183,23 +174,21 @@ def of_files(
 
 
 def merged(
-    listed: Iterable[PolicyCoverage], minimum: float | None = None
+    found: Iterable[PolicyCoverage], minimum: float | None = None
 ) -> tuple[PolicyCoverage, ...]:
-    """Files that several documents test: what one of them sees is seen. The highest minimum
-    counts; `minimum`, where given, counts instead of all."""
+    """Joins the coverage of files that several documents test. The highest minimum counts, or
+    `minimum` instead of all if there is one."""
     by_file: dict[str, list[PolicyCoverage]] = {}
-    for one in listed:
-        by_file.setdefault(one.file, []).append(one)
-    united = []
-    for file, several in sorted(by_file.items()):
-        asked = [one.minimum for one in several if one.minimum is not None]
-        highest = max(asked) if asked else None
-        [one] = of_files(
-            ((file, item) for one in several for item in one.items),
-            minimum=highest if minimum is None else minimum,
-            counts_branches=any(one.counts_branches for one in several),
+    for policy in found:
+        by_file.setdefault(policy.file, []).append(policy)
+    united: list[PolicyCoverage] = []
+    for file, policies in sorted(by_file.items()):
+        minima = [policy.minimum for policy in policies if policy.minimum is not None]
+        united += of_files(
+            ((file, item) for policy in policies for item in policy.items),
+            minimum=max(minima, default=None) if minimum is None else minimum,
+            counts_branches=any(policy.counts_branches for policy in policies),
         )
-        united.append(one)
     return tuple(united)
 
 

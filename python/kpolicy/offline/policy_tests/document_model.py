@@ -1,7 +1,4 @@
-"""Points in time as RFC 3339 has them.
-
-Owns which are taken, and nanoseconds since 1970. Pure.
-"""
+"""The models of PolicyTest, apiVersion kpolicy.dev/v1alpha1, as `kpolicy schema` prints them."""
 
 from __future__ import annotations
 

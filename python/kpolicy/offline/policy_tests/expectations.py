@@ -1,8 +1,4 @@
-"""Expectations against an observation.
-
-Owns what each field of `expect` means. Assumes names that exist. Must not know how a mismatch is
-shown, nor the engine.
-"""
+"""Compares the fields of `expect` with what the engine decided."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.policy_tests.document_model import (
-    OF_REPLAYS,
     ErrorExpectation,
     Expectation,
     NumberRange,
@@ -33,6 +28,7 @@ from kpolicy.offline.policy_tests.matching import (
 from kpolicy.offline.policy_tests.observe import PARK, PLACE, Observation, RuleError
 from kpolicy.offline.policy_tests.results import Mismatch, Rewrite
 from kpolicy.offline.policy_tests.rule_names import RuleNames
+from kpolicy.offline.snapshots.pod_lookup import full_key
 from kpolicy.policy.yaml.nodes import Path, Plain, dotted
 
 _NONE: Final = "none"
@@ -41,23 +37,12 @@ _PASSES: Final = "pass"
 
 def asserts(expect: Expectation) -> bool:
     """Whether anything at all is expected."""
-    plain = (
-        expect.decision,
-        expect.node,
-        expect.best,
-        expect.message,
-        expect.preemption,
-        expect.errors,
-        expect.audited,
-        expect.wakes_on,
-        *(getattr(expect, name) for name in OF_REPLAYS),
-    )
-    if any(value is not None for value in plain) or expect.filters:
-        return True
-    return any(
+    scores = (
         score.total is not None or score.raw or score.weighted or score.model_extra
         for score in expect.scores.values()
     )
+    others = (getattr(expect, name) for name in type(expect).model_fields if name != "scores")
+    return any(value is not None and value != {} for value in others) or any(scores)
 
 
 def compare(
@@ -103,15 +88,8 @@ def _decision(expect: Expectation, got: Observation, at: Path) -> Iterator[Misma
 
 def _text(expected: str | TextPattern, got: str, at: Path, field: Path) -> Iterator[Mismatch]:
     if not text_fits(expected, got):
-        rewrite = got if isinstance(expected, str) else None
-        yield _mismatch(
-            at,
-            field,
-            text_shown(expected),
-            got or _NONE,
-            hint=text_hint(expected, got),
-            rewrite=rewrite,
-        )
+        rewrite, hint = got if isinstance(expected, str) else None, text_hint(expected, got)
+        yield _mismatch(at, field, text_shown(expected), got or _NONE, hint=hint, rewrite=rewrite)
 
 
 def _filter(
@@ -129,7 +107,9 @@ def _filter(
             yield _mismatch(at, field, _PASSES, _rejected(node), rewrite=rewrite)
         return
     if first is None:
-        by = f" by {_all_of(wanted.rejected_by)}" if wanted.rejected_by else ""
+        rules_wanted = wanted.rejected_by or ""
+        names = rules_wanted if isinstance(rules_wanted, str) else names_shown(rules_wanted)
+        by = f" by {names}" if names else ""
         yield _mismatch(at, field, f"rejected{by}", "it passes", rewrite=_PASSES)
         return
     yield from _rejected_by(wanted, node, at, field)
@@ -143,26 +123,15 @@ def _filter(
 def _rejected_by(
     wanted: Rejection, node: Mapping[str, Any], at: Path, field: Path
 ) -> Iterator[Mismatch]:
-    field = (*field, "rejectedBy")
+    field, by = (*field, "rejectedBy"), wanted.rejected_by
     first = node["filter"]["plugin"]
-    if isinstance(wanted.rejected_by, str) and wanted.rejected_by != first:
-        every = _rejecting(node)
-        hint = "it rejects too, but later" if wanted.rejected_by in every else ""
-        yield _mismatch(at, field, wanted.rejected_by, _rejected(node), hint=hint, rewrite=first)
-    if isinstance(wanted.rejected_by, list):
-        every = _rejecting(node)
-        if sorted(wanted.rejected_by) != sorted(every):
-            want = names_shown(sorted(wanted.rejected_by))
-            yield _mismatch(at, field, want, names_shown(sorted(every)), rewrite=list(every))
-
-
-def _all_of(rules: str | Sequence[str] | None) -> str:
-    return rules if isinstance(rules, str) else names_shown(rules or ())
-
-
-def _rejecting(node: Mapping[str, Any]) -> list[str]:
-    every = [status["plugin"] for status in node.get("allFilters", ())]
-    return every or [node["filter"]["plugin"]]
+    every = [status["plugin"] for status in node.get("allFilters", ())] or [first]
+    if isinstance(by, str) and by != first:
+        hint = "it rejects too, but later" if by in every else ""
+        yield _mismatch(at, field, by, _rejected(node), hint=hint, rewrite=first)
+    if isinstance(by, list) and sorted(by) != sorted(every):
+        want, have = names_shown(sorted(by)), names_shown(sorted(every))
+        yield _mismatch(at, field, want, have, rewrite=list(every))
 
 
 def _rejected(node: Mapping[str, Any]) -> str:
@@ -211,32 +180,22 @@ def _preemption(expect: Expectation, got: Observation, at: Path) -> Iterator[Mis
         field: Path = ("preemption", "node")
         yield _mismatch(at, field, name_shown(wanted.node), got.nominated or _NONE, rewrite=rewrite)
     victims = sorted(got.victims)
-    if wanted.victims is not None and sorted(map(_full, wanted.victims)) != victims:
-        want = names_shown(sorted(map(_full, wanted.victims)))
+    if wanted.victims is not None and sorted(map(full_key, wanted.victims)) != victims:
+        want = names_shown(sorted(map(full_key, wanted.victims)))
         field = ("preemption", "victims")
         yield _mismatch(at, field, want, names_shown(victims), rewrite=list(victims))
 
 
 def _wakes(wanted: Sequence[str] | None, got: Observation, at: Path) -> Iterator[Mismatch]:
-    """Each that is written must wake the pod; what else does is not compared, unless none is."""
+    """Each listed event must wake the pod; others may too. An empty list means that none may."""
     if wanted is None:
         return
     woken = words(got.explained.get("waitsFor", ()))
     missing = [word for word in wanted if word not in woken]
     if missing or (not wanted and woken):
         hint = "" if woken or got.decision == PARK else "a pod that is placed waits for nothing"
-        yield _mismatch(
-            at,
-            ("wakesOn",),
-            names_shown(wanted),
-            names_shown(woken),
-            hint=hint,
-            rewrite=list(woken),
-        )
-
-
-def _full(name: str) -> str:
-    return name if "/" in name else f"default/{name}"
+        want, have = names_shown(wanted), names_shown(woken)
+        yield _mismatch(at, ("wakesOn",), want, have, hint=hint, rewrite=list(woken))
 
 
 def _errors(
@@ -247,11 +206,11 @@ def _errors(
     have = "; ".join(map(str, got)) or _NONE
     if not wanted and got:
         yield _mismatch(at, ("errors",), _NONE, have)
-    for index, one in enumerate(wanted):
-        if not any(_same_error(one, error) for error in got):
-            parts = {"on": one.node, "with code": one.code, "containing": one.contains}
-            told = " ".join(f"{word} {value}" for word, value in parts.items() if value)
-            yield _mismatch(at, ("errors", index), f"an error of {one.rule} {told}".strip(), have)
+    for index, error in enumerate(wanted):
+        if not any(_same_error(error, seen) for seen in got):
+            parts = {"on": error.node, "with code": error.code, "containing": error.contains}
+            more = "".join(f" {word} {value}" for word, value in parts.items() if value)
+            yield _mismatch(at, ("errors", index), f"an error of {error.rule}{more}", have)
 
 
 def _same_error(wanted: ErrorExpectation, error: RuleError) -> bool:

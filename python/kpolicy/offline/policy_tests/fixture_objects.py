@@ -1,7 +1,7 @@
-"""API objects from the few words of a test.
+"""API objects from the short forms of a test, with defaults for what is not written; and JSON
+Patch.
 
-Owns the defaults: what a node or a pod has that nobody wrote. Assumes forms whose fixtures exist.
-Pure; no two results share a mutable part. Must not know expectations.
+No two results share a mutable part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""One value against what is expected of it.
-
-Owns when a text, a number or a name fits, and how what was expected is said. Must not know where
-the value comes from.
-"""
+"""When a text, a number, a name or a wake-up event matches what a test expects of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What running tests gives, as values.
-
-Owns `Mismatch`, `TestResult`, `SuiteResult` and `PolicyTestRun`. Assumes places that are known.
-Must not know how a result came about or is shown.
-"""
+"""The results of policy tests as values, their JSON, and the edits of `--update`."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ class Mismatch:
     hint: str = ""
     place: Place | None = None
     rewrite: Rewrite | None = None
-    # Told, and no failure.
+    # A soft mismatch is reported and is no failure.
     is_soft: bool = False
 
 
@@ -71,8 +67,8 @@ class TestResult:
 
     @property
     def has_passed(self) -> bool:
-        has_failed = any(not one.is_soft for one in self.mismatches)
-        return not has_failed and not has_errors(self.diagnostics)
+        is_failed = any(not mismatch.is_soft for mismatch in self.mismatches)
+        return not is_failed and not has_errors(self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +113,16 @@ class PolicyTestRun:
 
     @property
     def passed(self) -> int:
-        return sum(1 for _, test in self.tests() if test.has_passed)
+        return sum(test.has_passed for _, test in self.tests())
 
     @property
     def failed(self) -> int:
-        return sum(1 for _, test in self.tests() if not test.has_passed)
+        return sum(not test.has_passed for _, test in self.tests())
 
     def said(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of documents and policies, each once."""
-        listed = [*self.diagnostics, *(one for suite in self.suites for one in suite.diagnostics)]
-        return tuple(dict.fromkeys(listed))
+        of_suites = (finding for suite in self.suites for finding in suite.diagnostics)
+        return tuple(dict.fromkeys((*self.diagnostics, *of_suites)))
 
     @property
     def cross_checked(self) -> CrossChecked | None:
@@ -143,7 +139,7 @@ class PolicyTestRun:
         return (
             not self.failed
             and not has_errors(self.said())
-            and not any(one.is_below for one in self.coverage)
+            and not any(policy.is_below for policy in self.coverage)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -160,9 +156,12 @@ def run_json(run: PolicyTestRun) -> _Json:
         "failed": run.failed,
         "leftOut": run.left_out,
         "fine": run.is_fine,
-        "findings": [_diagnostic(one) for one in run.said()],
-        "suites": [_suite(one) for one in run.suites],
-        "coverage": [_coverage(one) for one in run.coverage],
+        "findings": [_finding(finding) for finding in run.said()],
+        "suites": [
+            {"file": suite.file, "name": suite.name, "tests": [_test(test) for test in suite.tests]}
+            for suite in run.suites
+        ],
+        "coverage": [_coverage(policy) for policy in run.coverage],
         **_cross_checked(run.cross_checked),
     }
 
@@ -173,11 +172,6 @@ def _cross_checked(checked: CrossChecked | None) -> _Json:
     return {"crossCheck": {"compared": checked.compared, "known": list(checked.known)}}
 
 
-def _suite(suite: SuiteResult) -> _Json:
-    tests = [_test(one) for one in suite.tests]
-    return {"file": suite.file, "name": suite.name, "tests": tests}
-
-
 def _test(test: TestResult) -> _Json:
     return {
         "name": test.name,
@@ -186,40 +180,51 @@ def _test(test: TestResult) -> _Json:
         "seconds": round(test.seconds, 6),
         "pods": test.pods,
         **({"summary": test.summary} if test.summary else {}),
-        "mismatches": [_mismatch(one) for one in test.mismatches],
-        "findings": [_diagnostic(one) for one in test.diagnostics],
+        "mismatches": [_mismatch(mismatch) for mismatch in test.mismatches],
+        "findings": [_finding(finding) for finding in test.diagnostics],
     }
 
 
-def _mismatch(one: Mismatch) -> _Json:
-    told: _Json = {"what": one.what, "expected": one.expected, "got": one.got, "hint": one.hint}
-    if one.is_soft:
-        told["soft"] = True
-    return {**told, **(_place(one.place) if one.place is not None else {})}
-
-
-def _diagnostic(one: Diagnostic) -> _Json:
-    told = {"code": one.code, "level": one.severity.value, "message": one.message, "hint": one.hint}
-    return {**told, **(_place(one.place) if one.place is not None else {})}
-
-
-def _coverage(one: PolicyCoverage) -> _Json:
+def _mismatch(mismatch: Mismatch) -> _Json:
     return {
-        "file": one.file,
-        "rules": one.rules,
-        "rulesSeen": one.rules_seen,
-        "branches": one.branches,
-        "branchesSeen": one.branches_seen,
-        "percentage": round(one.percentage, 2),
-        "minimum": one.minimum,
+        "what": mismatch.what,
+        "expected": mismatch.expected,
+        "got": mismatch.got,
+        "hint": mismatch.hint,
+        **({"soft": True} if mismatch.is_soft else {}),
+        **_place(mismatch.place),
+    }
+
+
+def _finding(finding: Diagnostic) -> _Json:
+    return {
+        "code": finding.code,
+        "level": finding.severity.value,
+        "message": finding.message,
+        "hint": finding.hint,
+        **_place(finding.place),
+    }
+
+
+def _coverage(policy: PolicyCoverage) -> _Json:
+    return {
+        "file": policy.file,
+        "rules": policy.rules,
+        "rulesSeen": policy.rules_seen,
+        "branches": policy.branches,
+        "branchesSeen": policy.branches_seen,
+        "percentage": round(policy.percentage, 2),
+        "minimum": policy.minimum,
         "uncovered": [
             {**_place(item.place), "label": item.label, "missing": list(item.missing)}
-            for item in one.uncovered()
+            for item in policy.uncovered()
         ],
     }
 
 
-def _place(place: Place) -> _Json:
+def _place(place: Place | None) -> _Json:
+    if place is None:
+        return {}
     return {
         "file": place.file,
         "line": place.line,
@@ -234,20 +239,20 @@ _PLAIN: Final = re.compile(r"[A-Za-z_/](?:[-A-Za-z0-9_./]*[A-Za-z0-9_])?\Z")
 
 
 def rewrites(suites: Iterable[SuiteResult]) -> dict[str, list[Rewrite]]:
-    """What can be written, by file."""
+    """The edits that `--update` can make, by file."""
     found: dict[str, list[Rewrite]] = {}
     for suite in suites:
-        for test in suite.tests:
-            for one in test.mismatches:
-                if one.rewrite is not None and one.rewrite.span is not None:
-                    found.setdefault(suite.file, []).append(one.rewrite)
+        edits = (mismatch.rewrite for test in suite.tests for mismatch in test.mismatches)
+        for edit in edits:
+            if edit is not None and edit.span is not None:
+                found.setdefault(suite.file, []).append(edit)
     return found
 
 
-def updated(text: str, listed: Iterable[Rewrite]) -> tuple[str, int]:
-    """The text with these values, and how many were written. Of values that lie in each other, the
-    outer one is written."""
-    spans = [(one.span, one.value) for one in listed if one.span is not None]
+def updated(text: str, edits: Iterable[Rewrite]) -> tuple[str, int]:
+    """The text after these edits, and their number. An edit inside another one is not made.
+    Comments and layout stay."""
+    spans = [(edit.span, edit.value) for edit in edits if edit.span is not None]
     written = 0
     begin = len(text) + 1
     for span, value in sorted(spans, key=lambda item: (-item[0].end, item[0].start)):

@@ -1,13 +1,11 @@
-"""The names that a test may use: rules of a profile, with what a program says of each.
-
-Owns looking them up. Assumes a program. Must not know tests.
-"""
+"""The rules of a profile, and the names in a test that are no rule of it (KP501)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.policy_tests.document_model import Expectation, Rejection, Test
@@ -15,6 +13,8 @@ from kpolicy.offline.policy_tests.suites import Suite, steps_of
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path
+
+_SCORE_FIELDS: Final = ("total", "raw", "weighted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class RuleNames:
     audits: frozenset[str]
 
     def reason(self, rule: str) -> str:
-        """A built-in has no reason of its own but its name."""
+        """The reason of a built-in is its name."""
         return self.filters.get(rule, "")
 
     def weight(self, rule: str) -> int:
@@ -38,10 +38,10 @@ def rule_names(program: Program) -> dict[str, RuleNames]:
     document = json.loads(program.bytes)
     return {
         profile["schedulerName"]: RuleNames(
-            {one["name"]: one.get("reason", one["name"]) for one in profile["filters"]},
-            {one["name"]: one["weight"] for one in profile["scores"]},
+            {rule["name"]: rule.get("reason", rule["name"]) for rule in profile["filters"]},
+            {rule["name"]: rule["weight"] for rule in profile["scores"]},
             frozenset(
-                one["name"] for one in profile["filters"] if one.get("enforcement") == "audit"
+                rule["name"] for rule in profile["filters"] if rule.get("enforcement") == "audit"
             ),
         )
         for profile in document["profiles"]
@@ -49,55 +49,35 @@ def rule_names(program: Program) -> dict[str, RuleNames]:
 
 
 def unknown_names(suite: Suite, index: int, test: Test, rules: RuleNames) -> Iterator[Diagnostic]:
-    """Each name that is no rule of the profile, where it stands."""
+    """Reports each name that is no rule of the profile."""
     for at, step in steps_of(test):
         path: Path = ("tests", index, *at, "expect")
-        yield from _filters(suite, path, step.expect, rules)
-        yield from _scores(suite, path, step.expect, rules)
-        every = {*rules.filters, *rules.scores}
-        for number, error in enumerate(step.expect.errors or ()):
-            here = (*path, "errors", number, "rule")
-            yield from _unknown(suite, here, error.rule, every, "rule")
-        for number, name in enumerate(step.expect.audited or ()):
-            here = (*path, "audited", number)
-            yield from _unknown(suite, here, name, rules.audits, "audited predicate")
+        for field, name, what, known in _names(step.expect, rules):
+            if name not in known:
+                message = f"the profile has no {what} `{name}`"
+                hint = did_you_mean(name, known)
+                is_key = what == "priority"
+                yield suite.remark("KP501", message, (*path, *field), hint=hint, at_key=is_key)
 
 
-def _filters(
-    suite: Suite, path: Path, expect: Expectation, rules: RuleNames
-) -> Iterator[Diagnostic]:
-    for node, wanted in expect.filters.items():
-        if not isinstance(wanted, Rejection) or wanted.rejected_by is None:
-            continue
-        here = (*path, "filters", node, "rejectedBy")
-        listed = wanted.rejected_by
-        if isinstance(listed, str):
-            yield from _unknown(suite, here, listed, rules.filters, "predicate")
-            continue
-        for number, name in enumerate(listed):
-            yield from _unknown(suite, (*here, number), name, rules.filters, "predicate")
-
-
-def _scores(
-    suite: Suite, path: Path, expect: Expectation, rules: RuleNames
-) -> Iterator[Diagnostic]:
-    for node, wanted in expect.scores.items():
-        here = (*path, "scores", node)
-        fields = ("total", "raw", "weighted")
-        for name in wanted.model_extra or {}:
-            known = (*rules.scores, *fields)
-            yield from _unknown(suite, (*here, name), name, known, "priority", at_key=True)
-        for kind, numbers in (("raw", wanted.raw), ("weighted", wanted.weighted)):
+def _names(
+    expect: Expectation, rules: RuleNames
+) -> Iterator[tuple[Path, str, str, Collection[str]]]:
+    """Names of rules, with their paths, what they name, and the names that exist."""
+    for node, rejection in expect.filters.items():
+        by = rejection.rejected_by if isinstance(rejection, Rejection) else None
+        here: Path = ("filters", node, "rejectedBy")
+        if isinstance(by, str):
+            yield here, by, "predicate", rules.filters
+        for number, name in enumerate(by if isinstance(by, list) else ()):
+            yield (*here, number), name, "predicate", rules.filters
+    for node, scores in expect.scores.items():
+        for name in scores.model_extra or {}:
+            yield ("scores", node, name), name, "priority", (*rules.scores, *_SCORE_FIELDS)
+        for kind, numbers in (("raw", scores.raw), ("weighted", scores.weighted)):
             for name in numbers:
-                yield from _unknown(
-                    suite, (*here, kind, name), name, rules.scores, "priority", at_key=True
-                )
-
-
-def _unknown(
-    suite: Suite, path: Path, name: str, known: Iterable[str], what: str, *, at_key: bool = False
-) -> Iterator[Diagnostic]:
-    if name not in known:
-        message = f"the profile has no {what} `{name}`"
-        hint = did_you_mean(name, known)
-        yield suite.remark("KP501", message, path, hint=hint, at_key=at_key)
+                yield ("scores", node, kind, name), name, "priority", rules.scores
+    for number, error in enumerate(expect.errors or ()):
+        yield ("errors", number, "rule"), error.rule, "rule", {*rules.filters, *rules.scores}
+    for number, name in enumerate(expect.audited or ()):
+        yield ("audited", number), name, "audited predicate", rules.audits

@@ -1,5 +1,1 @@
-"""Redaction: a cluster's objects with their names replaced, deciding as they did.
-
-Owns what is kept, replaced and dropped of each kind. Pure: the key is an argument. Must not know
-files, the engine or a cluster.
-"""
+"""Redaction: the objects of a cluster with their names replaced, so that the same is decided."""

@@ -1,7 +1,6 @@
-"""Rules for fields: what becomes of a value, and how rules are put together.
+"""What redaction does with a field: small rules, and how they are combined.
 
-Owns the small rules. A field that no rule names is dropped, and so is a value of another form than
-its rule expects. Must not know the kinds of objects.
+A field without a rule is dropped. So is a value that has another form than its rule expects.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What is kept of a pod.
+"""Which fields redaction keeps or replaces in pods and in other kinds of objects.
 
-Owns the rules for its fields, which are those that the engine reads. Must not know other kinds.
+The rules cover the fields that the engine reads. Annotations are dropped, except for the few that a
+rule reads.
 """
 
 from __future__ import annotations

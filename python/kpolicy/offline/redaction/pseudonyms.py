@@ -1,7 +1,7 @@
-"""Words and what stands for them: keyed, the same for the same word wherever it stands.
+"""Words and their replacements: keyed hashes, the same for the same word everywhere.
 
-Owns the hash, its form, and the words and label keys whose values stay. One hash for every role: a
-node's name is also a label's value and a volume's topology. Must not know the fields of objects.
+All kinds of names share one hash, because a node's name is also a label's value and a volume's
+topology.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`redact`: a whole cluster without its names.
 
-Owns the first look over all objects, which finds what single ones cannot tell: label keys whose
-values are compared as numbers, and claims whose names are made of a pod's and a volume's. Assumes
-that the objects can be walked twice. Must not know where they come from or go.
+A first pass over all objects finds what single objects cannot tell: labels whose values are
+compared as numbers, and claims whose names are made from a pod's and a volume's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A simulation as text: where each pod goes, what keeps the rest, how full the nodes are.
-
-Owns the layout for people. Must not compute what is not in the summary.
-"""
+"""Simulations, differences between policies and benchmarks as text."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Final
 from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.decide.diff import Diff, Difference, Judged, Outscored, Rejection, Scored
 from kpolicy.offline.decide.simulate import SimulatedPod, Summary
-from kpolicy.offline.reports.columns import amount, columns, counted, listed, percent
+from kpolicy.offline.reports.columns import amount, columns, counted, largest_first, listed, percent
 
 _REASONS_SHOWN: Final = 10
 _VICTIMS_SHOWN: Final = 3
@@ -57,7 +54,7 @@ def simulation_text(summary: Summary) -> list[str]:
 def _reasons(summary: Summary) -> list[str]:
     if not summary.by_reason:
         return []
-    ordered = sorted(summary.by_reason.items(), key=lambda item: (-item[1], item[0]))
+    ordered = largest_first(summary.by_reason)
     rows = [[f"{count:,}", why] for why, count in ordered[:_REASONS_SHOWN]]
     lines = ["", "what keeps pods pending", *columns(rows, right=(0,), indent="  ")]
     if len(ordered) > _REASONS_SHOWN:

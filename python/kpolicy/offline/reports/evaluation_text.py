@@ -1,7 +1,4 @@
-"""The value of an expression, and of its parts, for people.
-
-Owns the layout. Assumes `Evaluated`. Must not evaluate.
-"""
+"""The value of an expression, and of its parts, as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""An explanation as text: the verdict, nodes by reason, scores by rule, what preemption could do.
-
-Owns the layout of one line of `explain --output json` for people. Must not decide anything.
+"""An explanation as text: the verdict, nodes by reason, scores by rule, and what preemption
+could do.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kpolicy.offline.reports.columns import columns, counted, listed
+from kpolicy.offline.reports.columns import columns, counted, largest_first, listed
 
 Explanation = Mapping[str, Any]
 TOP: Final = 5
@@ -21,7 +20,7 @@ def verdict(explained: Explanation) -> str:
     """The one line that says it."""
     pod, nodes = explained["pod"], explained.get("nodes", [])
     if "preEnqueue" in explained:
-        return f"{pod}: not tried: {_told(explained['preEnqueue'])}"
+        return f"{pod}: not tried: {_reasons(explained['preEnqueue'])}"
     if "selected" not in explained:
         if not nodes:
             return f"{pod}: fits nowhere: there are no nodes"
@@ -38,7 +37,7 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     nodes = explained.get("nodes", [])
     lines = [verdict(explained)]
     if "preFilter" in explained:
-        lines += ["", f"  before any node: {_told(explained['preFilter'])}"]
+        lines += ["", f"  before any node: {_reasons(explained['preFilter'])}"]
     else:
         lines += _rejections(nodes)
     lines += _scores(explained, top)
@@ -50,44 +49,42 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
 
 
 def _waits_for(waits: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What any of the rejecting rules waits for, each once, with the rules that do."""
+    """The events that would wake the pod, each with the rules that wait for it."""
     rules: dict[str, list[str]] = {}
-    for one in waits:
-        for words in one["words"]:
-            rules.setdefault(words, []).append(one["plugin"])
-    if not rules:
-        return []
+    for rule in waits:
+        for words in rule["words"]:
+            rules.setdefault(words, []).append(rule["plugin"])
     rows = [[words, ", ".join(filter(None, by))] for words, by in rules.items()]
-    return ["", "  tried again when", *columns(rows, indent="    ")]
+    return ["", "  tried again when", *columns(rows, indent="    ")] if rows else []
 
 
-def _told(status: Mapping[str, Any]) -> str:
+def _reasons(status: Mapping[str, Any]) -> str:
     return f"{', '.join(status['reasons'])} ({status['plugin']})"
 
 
 def _rejections(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """By the first rule that rejects, as kube-scheduler counts; then what else stands against."""
+    """By the first rule that rejects, as kube-scheduler counts; then by all other rules."""
     names: dict[str, list[str]] = defaultdict(list)
     further: dict[str, int] = defaultdict(int)
     for node in nodes:
         if "filter" not in node:
             continue
-        names[_told(node["filter"])].append(node["name"])
+        names[_reasons(node["filter"])].append(node["name"])
         for status in node.get("allFilters", ()):
             if status["plugin"] != node["filter"]["plugin"]:
-                further[_told(status)] += 1
-    if not names:
-        return []
-    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = [[f"{len(on):,}", why, listed(on, _NAMES_SHOWN)] for why, on in ordered]
-    lines = ["", "  rejected nodes, by the first rule that rejects"]
-    lines += columns(rows, right=(0,), indent="    ")
+                further[_reasons(status)] += 1
+    lines = _nodes_by_reason("  rejected nodes, by the first rule that rejects", names)
     if further:
-        also = sorted(further.items(), key=lambda item: (-item[1], item[0]))
-        lines += ["  and would be rejected as well by"]
-        rows = [[f"{count:,}", why] for why, count in also]
+        rows = [[f"{count:,}", why] for why, count in largest_first(further)]
+        lines.append("  and would be rejected as well by")
         lines += columns(rows, right=(0,), indent="    ")
     return lines
+
+
+def _nodes_by_reason(title: str, names: Mapping[str, Sequence[str]]) -> list[str]:
+    counts = largest_first({why: len(nodes) for why, nodes in names.items()})
+    rows = [[f"{count:,}", why, listed(names[why], _NAMES_SHOWN)] for why, count in counts]
+    return ["", title, *columns(rows, right=(0,), indent="    ")] if rows else []
 
 
 def _scored(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -122,11 +119,7 @@ def _errors(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
         for error in node.get("errors", ()):
             why = f"rule {error['rule']} could not be evaluated: {error['message']}"
             names[f"{why} ({error['code']})"].append(node["name"])
-    if not names:
-        return []
-    ordered = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = [[f"{len(on):,}", why, listed(on, _NAMES_SHOWN)] for why, on in ordered]
-    return ["", "  scored 0, by the rule that erred", *columns(rows, right=(0,), indent="    ")]
+    return _nodes_by_reason("  scored 0, by the rule that erred", names)
 
 
 def _part(node: Mapping[str, Any], rule: str) -> str:

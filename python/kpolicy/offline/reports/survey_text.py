@@ -1,6 +1,6 @@
-"""A survey as text, and as the JSON that `kpolicy snapshot info --output json` prints.
+"""What is in a snapshot, as text and as JSON.
 
-Owns both layouts. Must not count.
+Texts from a recorded file are made printable, one line each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from kpolicy.offline.reports.columns import amount, bytes_of, columns, counted, percent
+from kpolicy.offline.reports.columns import (
+    amount,
+    bytes_of,
+    columns,
+    counted,
+    largest_first,
+    percent,
+)
 from kpolicy.offline.snapshot_file.header import Header, header_json
 from kpolicy.offline.snapshots.inventory import State
 from kpolicy.offline.snapshots.snapshot import Recorded
@@ -87,9 +94,7 @@ def _pending(survey: Survey) -> list[str]:
 
 
 def _tally(counts: Counter[str]) -> str:
-    """The largest first."""
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count:,} {name}" for name, count in ordered) or "none"
+    return ", ".join(f"{count:,} {name}" for name, count in largest_first(counts)) or "none"
 
 
 def recordings_json(recordings: Sequence[Recorded]) -> dict[str, Any]:

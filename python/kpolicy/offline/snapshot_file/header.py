@@ -1,7 +1,6 @@
-"""The header of a recorded snapshot: what was recorded, when, of what, and by which kpolicy.
+"""The header of a recorded snapshot: what was recorded, when, and by which kpolicy.
 
-Owns the header's JSON form. Fields that this version does not know are passed over; a field of
-another type than it should have makes no header. Must not know files or compression.
+Unknown fields are ignored. A field of a wrong type makes the header invalid.
 """
 
 from __future__ import annotations

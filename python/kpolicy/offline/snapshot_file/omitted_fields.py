@@ -1,7 +1,7 @@
-"""What is never written into a snapshot, whoever writes it.
+"""Fields that are never written into a snapshot.
 
-Owns the list: fields that no rule and no fact reads and that are large, or where people put what
-should not travel (variables, arguments, commands, probes' headers). Must not know files.
+No rule and no fact reads them. They are large, or may hold secrets (variables, arguments, commands,
+headers of probes).
 """
 
 from __future__ import annotations

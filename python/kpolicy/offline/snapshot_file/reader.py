@@ -1,7 +1,6 @@
-"""A recorded snapshot read: everything is checked before anything is used.
+"""Reads a recorded snapshot. Checks the whole file before any of it is used.
 
-Owns what each kind of damage is called. Never unpacks more than the header says, nor more than
-`FILE_BYTES_MAX`. Assumes that it is given the whole file. Must not look into the objects.
+Never unpacks more than the header says, nor more than `FILE_BYTES_MAX`.
 """
 
 from __future__ import annotations

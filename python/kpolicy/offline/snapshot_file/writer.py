@@ -1,7 +1,7 @@
-"""A recorded snapshot written: the same objects and origin give the same bytes.
+"""Writes a recorded snapshot: the same objects and origin give the same bytes.
 
-Owns the canonical text of an object and the frame around all of them. Time comes in with the
-origin. Must not know where objects come from.
+Objects wait in a temporary file, so that memory holds only an index. The file is replaced in one
+step.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Final, NamedTuple, Self
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from kpolicy.offline.snapshot_file.header import (
     FORMAT_VERSION,
@@ -33,27 +32,34 @@ from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
 # Beyond this level a file takes much longer to write and is hardly smaller.
 _LEVEL: Final = 9
 NOT_WRITTEN: Final = "NotWritten"
+_BUFFER_BYTES: Final = 1 << 20
 
 
-class Writer:
-    """Collects objects in any order, then writes them. A context."""
+class _Entry(NamedTuple):
+    """Where the text of an object is. Entries sort in the order of the format."""
+
+    kind: str
+    key: str
+    uid: str
+    at: int
+    length: int
+
+
+class Writer(AbstractContextManager["Writer"]):
+    """Collects objects in any order, then writes them. If an object is added twice, the last one
+    counts, as in the engine."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._spool = Spool(folder)
+        # The file has no name. It is gone when it is closed, or when the process ends.
+        self._file = tempfile.TemporaryFile(buffering=_BUFFER_BYTES, dir=folder)  # noqa: SIM115
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._size = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._spool.close()
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def add(self, item: Mapping[str, Any]) -> Problem | None:
-        """What no rule reads and what has no name is left out, and told."""
+        """Returns why the object is left out: no rule reads it, or it has no name."""
         kind, name = str(item.get("kind") or "(no kind)"), name_of(item)
         if not is_read(item):
             return Problem(OTHER_KIND, "", f"{kind} {name}", "no rule reads it; left out")
@@ -65,37 +71,48 @@ class Writer:
             ).encode()
         except (ValueError, TypeError, RecursionError) as error:
             return Problem(NOT_WRITTEN, "", f"{kind} {name}", f"not JSON ({error}); left out")
-        self._spool.add(item, text)
+        key, uid = key_of(item), uid_of(item)
+        identity = (kind, uid if kind == "Pod" else key)
+        self._file.write(text)
+        self._entries[identity] = _Entry(kind, key, uid, self._size, len(text))
+        self._size += len(text)
         return None
 
     def discard(self, kind: str) -> None:
-        """Forget what was added of a kind."""
-        self._spool.discard(kind)
+        """Forgets all objects of a kind, when its list begins again."""
+        self._entries = {
+            identity: entry for identity, entry in self._entries.items() if entry.kind != kind
+        }
 
     def write(self, stream: BinaryIO, origin: Origin) -> Header:
         import zstandard  # noqa: PLC0415  only a recorded snapshot needs it
 
         digest, size = hashlib.sha256(), 0
-        for text in self._spool.texts():
-            digest.update(text)
-            digest.update(b"\n")
-            size += len(text) + 1
-        content = Content(size, digest.hexdigest(), dict(sorted(self._spool.counts().items())))
-        header = Header(origin, content)
+        for line in self._lines():
+            digest.update(line)
+            size += len(line)
+        counts = Counter(entry.kind for entry in self._entries.values())
+        header = Header(origin, Content(size, digest.hexdigest(), dict(sorted(counts.items()))))
         encoded = encode(header)
         prefix = PREFIX.pack(FORMAT_VERSION, len(encoded), hashlib.sha256(encoded).digest())
         stream.write(MAGIC + prefix + encoded)
         packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
         with packer.stream_writer(stream, size=size, closefd=False) as packed:
-            for text in self._spool.texts():
-                packed.write(text + b"\n")
+            for line in self._lines():
+                packed.write(line)
         return header
+
+    def _lines(self) -> Iterator[bytes]:
+        for entry in sorted(self._entries.values()):
+            self._file.seek(entry.at)
+            yield self._file.read(entry.length) + b"\n"
+        self._file.seek(self._size)
 
 
 def write_snapshot(
     path: str | Path, items: Iterable[Mapping[str, Any]], origin: Origin | None = None
 ) -> list[Problem]:
-    """Write API objects as a recorded snapshot; what could not be written is told.
+    """Write API objects as a recorded snapshot; return what could not be written.
 
     Raises `OSError` when the file cannot be written."""
     target = Path(path)
@@ -106,63 +123,15 @@ def write_snapshot(
     return problems
 
 
-_BUFFER_BYTES: Final = 1 << 20
-
-
-class _Entry(NamedTuple):
-    kind: str
-    key: str
-    uid: str
-    at: int
-    length: int
-
-
-class Spool:
-    """Its file has no name and is gone once it is closed, or we are."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._file = tempfile.TemporaryFile(  # noqa: SIM115  closed by ours
-            buffering=_BUFFER_BYTES, dir=folder
-        )
-        self._entries: dict[tuple[str, str], _Entry] = {}
-        self._size = 0
-
-    def close(self) -> None:
-        self._file.close()
-
-    def add(self, item: Mapping[str, Any], text: bytes) -> None:
-        """`text` is the object's, without a line end."""
-        kind, key, uid = str(item["kind"]), key_of(item), uid_of(item)
-        self._file.write(text)
-        identity = (kind, uid if kind == "Pod" else key)
-        self._entries[identity] = _Entry(kind, key, uid, self._size, len(text))
-        self._size += len(text)
-
-    def discard(self, kind: str) -> None:
-        """Forget all of a kind: its list begins again."""
-        self._entries = {
-            identity: entry for identity, entry in self._entries.items() if entry.kind != kind
-        }
-
-    def counts(self) -> Counter[str]:
-        return Counter(entry.kind for entry in self._entries.values())
-
-    def texts(self) -> Iterator[bytes]:
-        for entry in sorted(self._entries.values()):
-            self._file.seek(entry.at)
-            yield self._file.read(entry.length)
-        self._file.seek(self._size)
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Takes the place of `path` at the end; after an error what was there before still is. What is
-    no file (a pipe, /dev/null) is written as it is. Raises `OSError`."""
+    """A stream that replaces `path` at the end, unless an error is raised. Writes directly to
+    what is no file (a pipe, /dev/null). Raises `OSError`."""
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream
         return
-    # Its rights are the owner's alone from the first moment on.
+    # Only the owner may read it, from the start.
     descriptor, name = tempfile.mkstemp(".kpsnap.tmp", f".{path.name}.", path.absolute().parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

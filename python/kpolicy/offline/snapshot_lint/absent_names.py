@@ -1,8 +1,7 @@
 """KP312: names in expressions that nothing in the recorded cluster has.
 
-Owns where expressions name labels, taints, resources and namespaces, by literals only. A name is
-told once an expression. A value of a label is told only where one nearly like it exists: a policy
-may well speak of what is not there today. Must not know verdicts.
+Only literals are checked, each once per expression. The value of a label is reported only if a
+similar value exists: a policy may well name what is not there today.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.offline.snapshots.object_kinds import mapping_at
 from kpolicy.policy.cel.tree import (
     Call,
     Conditional,
@@ -59,14 +59,20 @@ _RESOURCE_MAPS: Final = frozenset({"node.status.allocatable[]", "node.status.cap
 _RESOURCES: Final = frozenset(
     {"free", "allocatable", "capacity", "requested", "request", "limit", "utilization", "sum"}
 )
-# Every node has these, whether or not a snapshot lists them.
+# The message about a name of this kind, and who could have it.
+_MESSAGES: Final = {
+    "taint": ("no node in the snapshot has the taint", "node"),
+    "resource": ("no node and no pod in the snapshot has the resource", ""),
+    "namespace name": ("the snapshot has no namespace", ""),
+}
+# Every node has these, even if a snapshot does not list them.
 _ALWAYS: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 _SELECTOR_KEY: Final = re.compile(r"(?:^|,)\s*!?\s*([A-Za-z0-9][A-Za-z0-9._/-]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`kind` of thing, of which `name` is wanted; a label's `value` if one is."""
+    """A name in an expression. `value` is that of a label, or empty."""
 
     kind: str
     name: str
@@ -75,70 +81,53 @@ class Named:
 
 
 def absent(policy: WrittenPolicy, names: Names) -> Iterator[tuple[WrittenExpression, Named]]:
-    """What nothing has, each name once an expression."""
-    for one in policy.all():
-        seen: set[tuple[str, str, str]] = set()
-        for named in _named(one.tree):
-            key = (named.kind, named.name, named.value)
-            if key not in seen and _is_absent(named, names):
-                yield one, named
-            seen.add(key)
+    """Names that nothing has, each once per expression."""
+    for expression in policy.all():
+        distinct: dict[tuple[str, str, str], Named] = {}
+        for named in _named(expression.tree):
+            distinct.setdefault((named.kind, named.name, named.value), named)
+        yield from ((expression, at) for at in distinct.values() if _is_absent(at, names))
 
 
-def told(policy: WrittenPolicy, at: WrittenExpression, named: Named, names: Names) -> Diagnostic:
-    """The finding, with what is nearest to the name."""
+def absent_name(
+    policy: WrittenPolicy, at: WrittenExpression, named: Named, names: Names
+) -> Diagnostic:
+    """The finding, with a hint at the most similar name."""
     if named.value:
-        values = _labelled(named.kind, names).values[named.name]
-        near = nearest(named.value, values)
+        known, owner = names.labels(named.kind).values[named.name], named.kind
         message = f"no {named.kind} in the snapshot has `{named.name}: {named.value}`"
-        hint = f"{_count(values[near], named.kind)} `{near}`"
-        return policy.say(at, "KP312", message, named.span, hint)
-    message, known, owner = {
-        "taint": ("no node in the snapshot has the taint", names.taints, "node"),
-        "resource": ("no node and no pod in the snapshot has the resource", names.resources, ""),
-        "namespace name": ("the snapshot has no namespace", names.namespace_names, ""),
-    }.get(
-        named.kind,
-        (
-            f"no {named.kind} in the snapshot has the label",
-            _labelled(named.kind, names).keys,
-            named.kind,
-        ),
-    )
-    near = nearest(named.name, known)
+    else:
+        start, owner = _MESSAGES.get(named.kind, ("", named.kind))
+        known = names.known(named.kind)
+        start = start or f"no {named.kind} in the snapshot has the label"
+        message = f"{start} `{named.name}`"
+    near = nearest(named.value or named.name, known)
     hint = f"did you mean `{near}`?" if near else ""
     if near and owner:
-        hint = f"{_count(known[near], owner)} `{near}`"
-    return policy.say(at, "KP312", f"{message} `{named.name}`", named.span, hint)
-
-
-def _count(number: int, owner: str) -> str:
-    return f"1 {owner} has" if number == 1 else f"{number:,} {owner}s have"
+        count = known[near]
+        have = f"1 {owner} has" if count == 1 else f"{count:,} {owner}s have"
+        hint = f"{have} `{near}`"
+    return policy.say(at, "KP312", message, named.span, hint)
 
 
 def labelled(name: str, names: Names) -> tuple[str, Labelled] | None:
-    """Whose labels a fact reads, and all of those."""
+    """The kind of object whose labels a fact reads, and the labels of all objects of this kind."""
     kind = _LABELS.get(name)
-    return None if kind is None else (kind, _labelled(kind, names))
-
-
-def _labelled(kind: str, names: Names) -> Labelled:
-    return {"node": names.nodes, "pod": names.pods}.get(kind, names.namespaces)
+    return None if kind is None else (kind, names.labels(kind))
 
 
 def _is_absent(named: Named, names: Names) -> bool:
-    if named.kind == "taint":
-        return bool(names.nodes.total) and named.name not in names.taints
+    if named.value:
+        values = names.labels(named.kind).values.get(named.name) or Counter()
+        return named.value not in values and bool(nearest(named.value, values))
+    is_known = named.name in names.known(named.kind)
     if named.kind == "resource":
-        is_known = named.name in names.resources or named.name in _ALWAYS
+        is_known = is_known or named.name in _ALWAYS
+    if named.kind in ("taint", "resource"):
         return bool(names.nodes.total) and not is_known
     if named.kind == "namespace name":
-        return bool(names.namespace_names) and named.name not in names.namespace_names
-    held = _labelled(named.kind, names)
-    if not named.value:
-        return bool(held.total) and named.name not in held.keys
-    values = held.values.get(named.name) or Counter()
-    return named.value not in values and bool(nearest(named.value, values))
+        return bool(names.namespace_names) and not is_known
+    return bool(names.labels(named.kind).total) and not is_known
 
 
 def _named(tree: Tree) -> Iterator[Named]:
@@ -158,10 +147,10 @@ def _named(tree: Tree) -> Iterator[Named]:
             case Call("selector_string" | "selector_map", (held,)):
                 yield from _of_selector(held)
             case Call("optional_index" | "index_map", (holder, key)):
-                kind = _of_map(holder)
+                kind = _ofmapping_at(holder)
                 yield from _texts(kind, (key,)) if kind else ()
             case Field(operand=holder) | Has(operand=holder) | OptionalField(operand=holder):
-                kind = _of_map(holder)
+                kind = _ofmapping_at(holder)
                 yield from (Named(kind, part.name, part.span),) if kind else ()
 
 
@@ -181,13 +170,13 @@ def _of_read(read: Read) -> Iterator[Named]:
         yield from _texts("resource", strings[-1:])
 
 
-def _of_map(holder: Tree) -> str:
+def _ofmapping_at(holder: Tree) -> str:
     """Whose labels it holds, as in `node.metadata.?labels.?zone`; empty if it holds none."""
     match holder:
         case Conditional(yes=yes):
-            return _of_map(yes)
+            return _ofmapping_at(yes)
         case Call("optional_of_any", (value,)):
-            return _of_map(value)
+            return _ofmapping_at(value)
         case Fact(name=name):
             return _LABELS.get(f"{name}[]", "")
     return ""
@@ -260,47 +249,54 @@ class Names:
     # Namespace objects, and those that pods are in.
     namespace_names: Counter[str] = field(default_factory=Counter)
     taints: Counter[str] = field(default_factory=Counter)
-    # Of nodes, or asked for by pods.
+    # Of nodes, or requested by pods.
     resources: Counter[str] = field(default_factory=Counter)
+
+    def labels(self, kind: str) -> Labelled:
+        return {"node": self.nodes, "pod": self.pods}.get(kind, self.namespaces)
+
+    def known(self, kind: str) -> Counter[str]:
+        """All names of a kind. Any other kind than these is an object, whose labels are meant."""
+        others = {
+            "taint": self.taints,
+            "resource": self.resources,
+            "namespace name": self.namespace_names,
+        }
+        return others[kind] if kind in others else self.labels(kind).keys
 
 
 def names_of(items: Iterable[tuple[str, Json]]) -> Names:
     names = Names()
     for _, item in items:
         kind = item.get("kind")
-        metadata = _map(item, "metadata")
+        metadata = mapping_at(item, "metadata")
         if kind == "Node":
-            names.nodes.take(_map(metadata, "labels"))
+            names.nodes.take(mapping_at(metadata, "labels"))
             names.taints.update(_taints(item))
             for part in ("allocatable", "capacity"):
-                names.resources.update(_map(_map(item, "status"), part).keys())
+                names.resources.update(mapping_at(mapping_at(item, "status"), part).keys())
         elif kind == "Pod":
-            names.pods.take(_map(metadata, "labels"))
+            names.pods.take(mapping_at(metadata, "labels"))
             names.namespace_names[str(metadata.get("namespace") or "default")] += 1
             names.resources.update(_requested(item))
         elif kind == "Namespace":
-            names.namespaces.take(_map(metadata, "labels"))
+            names.namespaces.take(mapping_at(metadata, "labels"))
             names.namespace_names[str(metadata.get("name"))] += 1
     return names
 
 
-def _map(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = holder.get(name)
-    return part if isinstance(part, dict) else {}
-
-
 def _list(holder: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
     part = holder.get(name)
-    yield from (one for one in part if isinstance(one, dict)) if isinstance(part, list) else ()
+    yield from (item for item in part if isinstance(item, dict)) if isinstance(part, list) else ()
 
 
 def _taints(node: Json) -> Iterator[str]:
-    for taint in _list(_map(node, "spec"), "taints"):
+    for taint in _list(mapping_at(node, "spec"), "taints"):
         yield str(taint.get("key"))
 
 
 def _requested(pod: Json) -> Iterator[str]:
     for containers in ("containers", "initContainers"):
-        for container in _list(_map(pod, "spec"), containers):
+        for container in _list(mapping_at(pod, "spec"), containers):
             for part in ("requests", "limits"):
-                yield from _map(_map(container, "resources"), part)
+                yield from mapping_at(mapping_at(container, "resources"), part)

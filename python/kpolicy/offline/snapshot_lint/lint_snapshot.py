@@ -1,7 +1,7 @@
-"""`lint`: findings of the texts, and those that a recorded cluster adds.
+"""`lint` with a snapshot: the findings of the texts, and those that a recorded cluster adds.
 
-Owns which finding gives way to which: a name that nothing has explains the lookup that errs, and
-the rule that never differs. Must not know how names are counted or rules are asked.
+A name that nothing has (KP312) replaces the findings that follow from it: the lookup that errs, and
+the rule that never differs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kpolicy.offline.snapshot_lint.absent_names import (
     Named,
     Names,
     absent,
+    absent_name,
     labelled,
     names_of,
-    told,
 )
 from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot
@@ -75,7 +75,7 @@ class _Against:
             for policy in self._written
             for at, named in absent(policy, self._names)
         ]
-        more = [told(policy, at, named, self._names) for policy, at, named in missing]
+        more = [absent_name(policy, at, named, self._names) for policy, at, named in missing]
         more += of_other_versions(self._recordings)
         more += self._beyond_budget()
         explained = {(policy.policy.name, at.path) for policy, at, _ in missing}

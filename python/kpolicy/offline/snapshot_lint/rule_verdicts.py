@@ -1,7 +1,6 @@
-"""What rules say of a recorded cluster: which never differ, and how large scores get.
+"""What rules decide on a recorded cluster: which rules never differ, and how large scores get.
 
-Owns the choice of the pods that are asked about, and the programs that ask one rule beside another
-without either hiding the other. The engine answers. Must not know texts.
+The engine is asked with programs of these rules alone, so that no rule hides another.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a snapshot holds, object by object, in the few words that figures need.
+"""The objects of a snapshot in the few values that figures need.
 
-Owns the entries, that what is there twice counts once, as in the engine, and the kinds that are
-left out. Assumes objects as an API server gives them; what has another form has been named by the
-engine and counts by its name alone. Must not decide.
+An object that is there twice counts once, as in the engine. An object of a wrong form counts by its
+name alone; the engine reports it.
 """
 
 from __future__ import annotations

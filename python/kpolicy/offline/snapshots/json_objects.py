@@ -1,7 +1,7 @@
-"""Objects in JSON text, one at a time, also where the text is cut short.
+"""Reads objects from JSON text one at a time, also if the text is cut short.
 
-Owns the walk: documents one after another, lists of any nesting, an item without a kind taking its
-list's. Holds one object at a time, never a whole list. Must not judge objects.
+Reads documents one after another and nested lists. An item without a kind takes the kind of its
+list. Memory holds one object, never a whole list.
 """
 
 from __future__ import annotations

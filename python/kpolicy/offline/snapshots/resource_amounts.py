@@ -1,8 +1,6 @@
-"""What a pod asks of a node, and what a node has.
+"""Kubernetes quantities as exact numbers, what a pod requests, and what a node has.
 
-Owns the sum over containers: init containers run one at a time before the others, those that
-restart (sidecars) stay, overhead is added, pod-level requests replace. Assumes API objects as
-dicts. Must not know how the engine decides: this is for figures only.
+These sums are for figures. The engine has its own.
 """
 
 from __future__ import annotations

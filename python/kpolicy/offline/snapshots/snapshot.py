@@ -1,8 +1,6 @@
-"""A snapshot: a cluster's objects, read from files.
+"""A snapshot: the objects of a cluster read from files, and engines that hold them.
 
-Owns what every form of a snapshot argument becomes (JSON texts with the names of their files), what
-is wrong with them, and engines that hold them. Assumes that the engine names what it cannot read.
-Keeps texts and no object: whoever wants some walks them.
+Keeps the texts and parses objects again for each walk. The engine reports what it cannot read.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ class Recorded:
 class Snapshot:
     """`Snapshot.load(["cluster.json"]).engine()` is an engine with that cluster in it."""
 
-    __slots__ = ("_found", "_inventory", "_recordings", "_texts", "_unread")
+    __slots__ = ("_inventory", "_unread", "file_problems", "recordings", "texts")
 
     def __init__(
         self,
@@ -62,9 +60,11 @@ class Snapshot:
         problems: Iterable[Problem] = (),
         recordings: Iterable[Recorded] = (),
     ) -> None:
-        self._texts = tuple(texts)
-        self._recordings = tuple(recordings)
-        self._found = tuple(problems)
+        self.texts = tuple(texts)
+        # Of the files that `kpolicy snapshot record` or `redact` wrote.
+        self.recordings = tuple(recordings)
+        # Problems that are known without parsing objects.
+        self.file_problems = tuple(problems)
         self._unread: tuple[Problem, ...] | None = None
         self._inventory: Inventory | None = None
 
@@ -100,29 +100,15 @@ class Snapshot:
         return cls([Text(source, json.dumps(document).encode())])
 
     @property
-    def texts(self) -> tuple[Text, ...]:
-        return self._texts
-
-    @property
-    def recordings(self) -> tuple[Recorded, ...]:
-        """Of the files that `kpolicy snapshot record` or `redact` wrote."""
-        return self._recordings
-
-    @property
     def size_bytes(self) -> int:
-        return sum(len(text.body) for text in self._texts)
-
-    @property
-    def file_problems(self) -> tuple[Problem, ...]:
-        """Known without reading the objects."""
-        return self._found
+        return sum(len(text.body) for text in self.texts)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Of files first, then of objects."""
         if self._unread is None:
             self._read_into(Engine())
-        return self._found + (self._unread or ())
+        return self.file_problems + (self._unread or ())
 
     def engine(self, policy: Program | None = None, *, seed: int = 0) -> Engine:
         """An engine with these objects and this program in force; `None` is what kube-scheduler
@@ -133,7 +119,7 @@ class Snapshot:
 
     def objects(self) -> Iterator[tuple[str, Json]]:
         """Every object with its file, also of kinds that no rule reads; one at a time."""
-        for text in self._texts:
+        for text in self.texts:
             for item in objects(text.body):
                 if not isinstance(item, Broken):
                     yield text.source, item
@@ -146,12 +132,11 @@ class Snapshot:
         return self._inventory
 
     def _read_into(self, engine: Engine) -> None:
-        unread = [
-            _problem(text, one)
-            for text in self._texts
-            for one in engine.load_objects(text.body, "")
-        ]
-        self._unread = tuple(unread)
+        self._unread = tuple(
+            _problem(text, unread)
+            for text in self.texts
+            for unread in engine.load_objects(text.body, "")
+        )
 
 
 def loaded_engine(program: Program, seed: int = 0) -> Engine:
@@ -201,9 +186,8 @@ def _is_json(file: File) -> bool:
 
 
 def _problem(text: Text, unread: Unreadable) -> Problem:
-    if unread.code != _NOT_JSON:
-        return Problem(unread.code, text.source, unread.object, unread.message)
-    broken = next((one for one in objects(text.body) if isinstance(one, Broken)), None)
+    items = objects(text.body) if unread.code == _NOT_JSON else ()
+    broken = next((item for item in items if isinstance(item, Broken)), None)
     if broken is None:
         return Problem(unread.code, text.source, unread.object, unread.message)
     message = f"cut short or broken at line {broken.line}; what comes before is used"

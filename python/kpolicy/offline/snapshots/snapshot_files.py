@@ -1,7 +1,6 @@
-"""The files of a snapshot argument: found, read and unpacked.
+"""The files of a snapshot argument: finds, reads and unpacks them.
 
-Owns which files a folder gives, standard input as `-`, and gzip and recorded snapshots by their
-first bytes. Assumes paths given by the user. Must not know what objects are in the files.
+Gzip and recorded snapshots are recognized by their first bytes.
 """
 
 from __future__ import annotations

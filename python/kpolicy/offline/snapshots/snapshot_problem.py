@@ -1,7 +1,6 @@
-"""What is wrong with a snapshot, as values: a code, where, and what to do.
+"""What is wrong with a snapshot: a code, the place, and what to do.
 
-Owns `Problem` and its codes; those of single objects are the engine's. A problem costs what it
-names and nothing else. Must not know how it is shown.
+The engine has the codes for single objects.
 """
 
 from __future__ import annotations

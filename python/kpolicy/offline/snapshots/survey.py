@@ -1,7 +1,4 @@
-"""What is in a snapshot, counted: kinds, nodes, pods, resources.
-
-Owns `Survey`. Must not decide, nor know how it is shown.
-"""
+"""Counts what is in a snapshot, and how full its nodes are before and after pods are placed."""
 
 from __future__ import annotations
 

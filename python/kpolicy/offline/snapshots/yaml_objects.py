@@ -1,8 +1,7 @@
-"""YAML as `kubectl get -o yaml` prints it, turned into the JSON that the engine reads.
+"""Turns YAML, as `kubectl get -o yaml` prints it, into the JSON that the engine reads.
 
-Owns the reading of each document by itself, so that a broken one costs only itself, and the bounds
-on depth and aliases. Values are those of YAML 1.2's core schema. Builds with a stack of its own:
-depth never becomes recursion. Must not know Kubernetes.
+Reads each document by itself, so that a broken one costs only itself. Bounds depth and aliases, and
+needs no recursion. Values are those of YAML 1.2's core schema.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def coverage(tests: str, more: str = NODES, policy: str = POLICY) -> PolicyCover
 
 def missing(found: PolicyCoverage) -> dict[str, str]:
     return {
-        f"{item.place.line}:{item.place.column} {item.label}": item.told()
+        f"{item.place.line}:{item.place.column} {item.label}": item.problem()
         for item in found.uncovered()
     }
 
