@@ -148,8 +148,7 @@ class ApiClient:
         timeout_s: float,
         body_bytes_max: int,
     ) -> Response | Failure:
-        session = await self._sessions.ready(headers)
-        if isinstance(session, Unreachable):
+        if isinstance(session := await self._sessions.ready(headers), Unreachable):
             return session
         if body is not None and self.connection.proxy is None:
             return await self._write(
@@ -209,8 +208,7 @@ class ApiClient:
         """Open a watch. `timeout_s` limits the wait for the head; the caller limits the body."""
         headers: dict[str, str] = {}
         url = self._url(f"{path}?{urlencode(query)}")
-        session = await self._sessions.ready(headers)
-        if isinstance(session, Unreachable):
+        if isinstance(session := await self._sessions.ready(headers), Unreachable):
             yield session
             return
         response: aiohttp.ClientResponse | None = None

@@ -162,8 +162,7 @@ class Elector:
                 return self._fail(answer)
             elif not self._observe(answer):
                 return self._fail(_NOT_A_LEASE)
-        observed = self._observed
-        if observed is None:
+        if (observed := self._observed) is None:
             return await self._write("POST", None)
         if not observed.may_take(self._identity, self._clock.monotonic_ns()):
             self._fence_until_ns = 0  # we held it, and another holds it now
@@ -196,8 +195,7 @@ class Elector:
         return await self._client.request("GET", self._path(), timeout_s=timeout_s)
 
     def _observe(self, answer: Response) -> bool:
-        record = read_lease(answer.body)
-        if record is None:
+        if (record := read_lease(answer.body)) is None:
             return False
         now_ns = self._clock.monotonic_ns()
         before = self._observed

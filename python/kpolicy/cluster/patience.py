@@ -24,7 +24,14 @@ from kpolicy.cluster.limits import (
     START_PATIENCE_S,
     START_RETRY_S_MAX,
 )
-from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    TimedOut,
+    Unreachable,
+    requested_wait_s,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ class Patience:
                 if left_s <= 0:
                     return answer
                 self._log_wait(number, answer, left_s)
-                asked_s = (answer.retry_after_s or 0.0) if isinstance(answer, Status) else 0.0
+                asked_s = requested_wait_s(answer)
                 now_ns = self._clock.monotonic_ns()
                 wait = backoff.failed(now_ns, self._random.random(), asked_s)
                 backoff = wait.backoff

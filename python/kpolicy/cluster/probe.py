@@ -37,11 +37,9 @@ async def probe(
 
         return await (patience.ask(once) if patience is not None else once())
 
-    answer = await get("/version")
-    if not isinstance(answer, Response):
+    if not isinstance(answer := await get("/version"), Response):
         return explain_failure(client.connection, answer, "read /version")
-    version = _version(answer.body)
-    if version is None:
+    if (version := _version(answer.body)) is None:
         return problem(
             code.NOT_AN_API_SERVER,
             f"{client.connection.server} answers, but not as a Kubernetes API server",
@@ -49,8 +47,7 @@ async def probe(
         )
     for resource in needs:
         query = resource.query() | {"limit": "1"}
-        answer = await get(resource.path, query)
-        if not isinstance(answer, Response):
+        if not isinstance(answer := await get(resource.path, query), Response):
             return explain_failure(client.connection, answer, f"list {resource.name}")
     return version
 

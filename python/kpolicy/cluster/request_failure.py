@@ -91,6 +91,11 @@ def retry_after_seconds(header: str | None) -> float | None:
     return min(float(header.strip()[:9]), RETRY_AFTER_S_MAX)
 
 
+def requested_wait_s(failure: Failure) -> float:
+    """Return how long the server asked us to wait (Retry-After); 0 if it did not."""
+    return (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
+
+
 def explain_failure(connection: Connection, failure: Failure, what: str) -> ConnectionProblem:
     """Explain a failed request to a person; `what` is what was requested."""
     server, user = connection.server, connection.user or "anonymous"

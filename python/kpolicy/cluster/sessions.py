@@ -73,14 +73,12 @@ class Sessions:
     def _check_tls(self) -> None:
         """Read the certificates again each minute and after a failed handshake; retire the session
         if they changed."""
-        tls = self._connection.tls
-        if tls is None:
+        if (tls := self._connection.tls) is None:
             return
         now_ns = self._clock.monotonic_ns()
         if now_ns >= self._tls_check_ns:
             self._tls_check_ns = now_ns + round(TOKEN_FILE_REREAD_S * NANOSECONDS)
-            wrong = tls.refresh(self._connection.authorization.certificate)
-            if wrong is not None:
+            if (wrong := tls.refresh(self._connection.authorization.certificate)) is not None:
                 _log.warning("%s; the certificates read before stay in use", wrong)
         if tls.generation != self._generation:
             self._generation = tls.generation

@@ -46,7 +46,6 @@ KINDS_NAMED_MAX: Final = 20
 
 
 Progress = Callable[[int, int], None]
-_LIST: Final = "List"
 
 
 class Pages:
@@ -66,8 +65,7 @@ class Pages:
         self._objects = 0
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
-        page = _list_of(body, KINDS[resource])
-        if page is None:
+        if (page := _list_of(body, KINDS[resource])) is None:
             self.is_broken = True
             return PageRead("", "")
         version, kind = str(page.get("apiVersion") or ""), KINDS[resource]
@@ -100,7 +98,7 @@ def _list_of(body: bytes, kind: str) -> dict[str, Any] | None:
         page = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    is_list = isinstance(page, dict) and page.get("kind") == kind + _LIST
+    is_list = isinstance(page, dict) and page.get("kind") == f"{kind}List"
     if not is_list or not isinstance(page.get("metadata"), dict):
         return None
     items = page.get("items") or []

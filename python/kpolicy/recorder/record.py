@@ -21,7 +21,14 @@ from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS_MIN,
 )
 from kpolicy.cluster.probe import ServerVersion, probe
-from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, explain_failure
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    Unreachable,
+    explain_failure,
+    requested_wait_s,
+)
 from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.offline.snapshot_file.writer import Writer
@@ -70,8 +77,7 @@ async def record(
     progress: Progress | None = None,
 ) -> Recording | ConnectionProblem:
     """List everything in `wanted` into the writer."""
-    server = await probe(client)
-    if not isinstance(server, ServerVersion):
+    if not isinstance(server := await probe(client), ServerVersion):
         return server
     made = Recording(server.git_version)
     asked = {resource.name for resource in wanted}
@@ -122,8 +128,7 @@ async def _listed(
     """Return the version at which the kind was listed: `version`, if the server still has it."""
 
     async def pause(failure: Failure) -> None:
-        asked_s = failure.retry_after_s if isinstance(failure, Status) else None
-        await clock.sleep(asked_s or RETRY_S)
+        await clock.sleep(requested_wait_s(failure) or RETRY_S)
 
     page_objects = LIST_PAGE_OBJECTS
     for _ in range(LIST_TRIES_MAX):
@@ -139,7 +144,9 @@ async def _listed(
             exactly=version,
         )
         if pages.is_broken:
-            return _no_list(client, resource)
+            server = client.connection.server
+            text = f"{server} answers {resource.path} with something else than a list"
+            return problem(code.NOT_AN_API_SERVER, text, "is there a proxy in between?")
         if isinstance(outcome, Listed):
             return outcome.resource_version
         assert isinstance(outcome, Broken), "nothing was seen that a list could be older than"
@@ -149,20 +156,14 @@ async def _listed(
             and failure.code in _VERSION_REFUSED
             and (version or failure.code == 410)
         ):
-            version = ""
-            if outcome.paging:
-                page_objects = min(LIST_PAGE_OBJECTS_MAX, page_objects * PAGE_GROWTH)
-        elif _is_oversized(failure) and page_objects > LIST_PAGE_OBJECTS_MIN:
+            version, growth = "", PAGE_GROWTH if outcome.paging else 1
+            page_objects = min(LIST_PAGE_OBJECTS_MAX, page_objects * growth)
+        elif (
+            isinstance(failure, Unreachable)
+            and failure.cause is Cause.OVERSIZED
+            and page_objects > LIST_PAGE_OBJECTS_MIN
+        ):
             page_objects //= 2
         else:
             return explain_failure(client.connection, failure, f"list {resource.name}")
     return explain_failure(client.connection, failure, f"list {resource.name}")
-
-
-def _is_oversized(failure: Failure) -> bool:
-    return isinstance(failure, Unreachable) and failure.cause is Cause.OVERSIZED
-
-
-def _no_list(client: ApiClient, resource: Resource) -> ConnectionProblem:
-    message = f"{client.connection.server} answers {resource.path} with something else than a list"
-    return problem(code.NOT_AN_API_SERVER, message, "is there a proxy in between?")

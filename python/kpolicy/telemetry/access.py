@@ -68,8 +68,7 @@ class TokenFile:
         presented = bearer_token(authorization)
         if not presented:
             return Refusal(401, _NO_TOKEN)
-        token = self._token()
-        if isinstance(token, str):
+        if isinstance(token := self._token(), str):
             return Refusal(403, f"nobody can be let in: {token}\n")
         if hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), token):
             return None

@@ -32,8 +32,7 @@ class ServedCertificate:
 
     def load(self) -> str:
         """Read the files; return why they cannot be used, or an empty string."""
-        read = self._read()
-        if isinstance(read, str):
+        if isinstance(read := self._read(), str):
             return read
         if read == self._digest:
             return ""

@@ -51,23 +51,16 @@ def judge(
     group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
 ) -> Health:
     """Return `ok`, or a line for each check with `[+]` or `[-]` and the reason if it fails."""
-    failed = False
-    lines = []
+    lines, has_failed = [], False
     for check in checks:
-        if check.name in exclude:
-            lines.append(f"[+]{check.name} excluded: ok")
-            continue
-        reason = check.failing()
-        if reason:
-            failed = True
-            lines.append(f"[-]{check.name} failed: {reason}")
-        else:
-            lines.append(f"[+]{check.name} ok")
-    if failed:
-        return Health(FAILED, "\n".join([*lines, f"{group} check failed", ""]))
-    if verbose:
-        return Health(200, "\n".join([*lines, f"{group} check passed", ""]))
-    return Health(200, "ok")
+        is_excluded = check.name in exclude
+        reason = "" if is_excluded else check.failing()
+        has_failed |= bool(reason)
+        result = f"failed: {reason}" if reason else "excluded: ok" if is_excluded else "ok"
+        lines.append(f"[{'-' if reason else '+'}]{check.name} {result}")
+    if has_failed or verbose:
+        lines += [f"{group} check {'failed' if has_failed else 'passed'}", ""]
+    return Health(FAILED if has_failed else 200, "\n".join(lines) if lines[-1:] == [""] else "ok")
 
 
 _log = logging.getLogger(__name__)
@@ -113,7 +106,7 @@ class HttpServer:
         for name in ("healthz", "livez", "readyz"):
             group: Iterable[Check] = getattr(checks, name)
             application.router.add_get(f"/{name}", _health(name, group))
-            application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
+            application.router.add_get(f"/{name}/{{check}}", _health(name, group))
         application.router.add_get("/metrics", self._guarded(self._metrics))
         application.router.add_get("/configz", self._guarded(self._configz))
         for path, serve in (pages or {}).items():
@@ -186,35 +179,28 @@ def _page(serve: Serve) -> _Handler:
     return answer
 
 
-def _health(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
+def _health(name: str, checks: Iterable[Check]) -> _Handler:
+    """Serve all checks of a group, or the one that the path names."""
+
     async def answer(request: web.Request) -> web.Response:
-        health = judge(
-            name,
-            checks,
-            verbose="verbose" in request.query,
-            exclude=frozenset(request.query.getall("exclude", [])),
-        )
-        return web.Response(status=health.status, text=health.text)
-
-    return answer
-
-
-def _one_check(name: str, checks: Iterable[Check]) -> Callable[[web.Request], Any]:
-    async def answer(request: web.Request) -> web.Response:
-        asked = [check for check in checks if check.name == request.match_info["check"]]
-        if not asked:
+        check_name = request.match_info.get("check")
+        asked = [check for check in checks if check_name in {None, check.name}]
+        if check_name is not None and not asked:
             return web.Response(status=404, text=f"{name} has no such check\n")
-        health = judge(name, asked, verbose="verbose" in request.query)
+        exclude = request.query.getall("exclude", []) if check_name is None else ()
+        health = judge(name, asked, verbose="verbose" in request.query, exclude=exclude)
         return web.Response(status=health.status, text=health.text)
 
     return answer
+
+
+_WHY: Final = {
+    errno.EADDRINUSE: "port {port} of {address} is in use by another process",
+    errno.EACCES: "port {port} of {address} needs more rights than this process has",
+    errno.EADDRNOTAVAIL: "{address} is not an address of this machine",
+}
 
 
 def _why(error: OSError, address: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {address} is in use by another process"
-    if error.errno == errno.EACCES:
-        return f"port {port} of {address} needs more rights than this process has"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return f"{address} is not an address of this machine"
-    return f"cannot listen on {address} port {port}: {error.strerror or error}"
+    text = _WHY.get(error.errno or 0, "cannot listen on {address} port {port}: {cause}")
+    return text.format(address=address, port=port, cause=error.strerror or error)

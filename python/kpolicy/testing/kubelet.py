@@ -191,8 +191,7 @@ class Kubelet:
 
 
 def _run_seconds(pod: Object) -> float | None:
-    text = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)
-    if text is None:
+    if (text := (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)) is None:
         return None
     try:
         seconds = float(text)

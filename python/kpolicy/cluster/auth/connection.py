@@ -100,8 +100,7 @@ class TokenFileAuthorization:
     async def header(self) -> str | ConnectionProblem:
         if self._clock.monotonic_ns() < self._read_again_ns and self._header:
             return self._header
-        token = read_token(self._path)
-        if isinstance(token, ConnectionProblem):
+        if isinstance(token := read_token(self._path), ConnectionProblem):
             if not self._header:
                 return token
             _log.warning("%s; the token read before stays in use", token)

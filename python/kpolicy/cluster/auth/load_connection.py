@@ -43,8 +43,7 @@ async def load_connection(
     """Return the connection that these sources describe."""
     present = _present(kubeconfig, environ)
     if present:
-        chosen = choose_context(present, context)
-        if isinstance(chosen, ConnectionProblem):
+        if isinstance(chosen := choose_context(present, context), ConnectionProblem):
             return chosen
         connection = connection_of(chosen, environ, clock)
     elif kubeconfig or environ.get("KUBECONFIG"):
@@ -64,14 +63,11 @@ async def load_connection(
         )
     if isinstance(connection, ConnectionProblem):
         return connection
-    header = await connection.authorization.header()
-    if isinstance(header, ConnectionProblem):
+    if isinstance(header := await connection.authorization.header(), ConnectionProblem):
         return header
-    if (pair := connection.authorization.certificate) and connection.tls:
-        wrong = connection.tls.refresh(pair)
-        if wrong is not None:
-            return wrong
-    return connection
+    pair = connection.authorization.certificate
+    wrong = connection.tls.refresh(pair) if pair and connection.tls else None
+    return wrong or connection
 
 
 def _present(kubeconfig: Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -114,8 +110,7 @@ def _bracketed(host: str) -> str:
 def connection_of(
     chosen: ChosenContext, environ: Mapping[str, str], clock: Clock
 ) -> Connection | ConnectionProblem:
-    server = _server(chosen)
-    if isinstance(server, ConnectionProblem):
+    if isinstance(server := _server(chosen), ConnectionProblem):
         return server
     tls = _tls(chosen) if server.startswith("https:") else None
     if isinstance(tls, ConnectionProblem):
@@ -167,8 +162,7 @@ def _tls(chosen: ChosenContext) -> TlsMaterial | ConnectionProblem:
         ("client-certificate", chosen.user, chosen.user_folder),
         ("client-key", chosen.user, chosen.user_folder),
     ):
-        source = _bytes_or_path(section, key, folder)
-        if isinstance(source, ConnectionProblem):
+        if isinstance(source := _bytes_or_path(section, key, folder), ConnectionProblem):
             return source
         sources[key] = source
     if (sources["client-certificate"] is None) != (sources["client-key"] is None):
@@ -229,7 +223,6 @@ def _impersonation(user: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         headers.append(("Impersonate-User", str(name)))
     if uid := user.get("as-uid"):
         headers.append(("Impersonate-Uid", str(uid)))
-    groups = user.get("as-groups")
-    if isinstance(groups, list):
+    if isinstance(groups := user.get("as-groups"), list):
         headers += [("Impersonate-Group", str(group)) for group in groups]
     return tuple(headers)

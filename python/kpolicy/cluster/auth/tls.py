@@ -49,11 +49,9 @@ class TlsMaterial:
     def load(
         cls, source: TlsSource, certificate: CertificatePair | None = None
     ) -> TlsMaterial | ConnectionProblem:
-        read = _read_all(source, certificate)
-        if isinstance(read, ConnectionProblem):
+        if isinstance(read := _read_all(source, certificate), ConnectionProblem):
             return read
-        context = _context(read, verify=source.verify)
-        if isinstance(context, ConnectionProblem):
+        if isinstance(context := _context(read, verify=source.verify), ConnectionProblem):
             return context
         return cls(source, context, read)
 
@@ -72,13 +70,11 @@ class TlsMaterial:
 
     def refresh(self, certificate: CertificatePair | None = None) -> ConnectionProblem | None:
         """Read the sources again. If there is a problem, the context in use stays in use."""
-        read = _read_all(self._source, certificate)
-        if isinstance(read, ConnectionProblem):
+        if isinstance(read := _read_all(self._source, certificate), ConnectionProblem):
             return read
         if read == self._read:
             return None
-        context = _context(read, verify=self._source.verify)
-        if isinstance(context, ConnectionProblem):
+        if isinstance(context := _context(read, verify=self._source.verify), ConnectionProblem):
             return context
         self._context, self._read = context, read
         self._generation += 1

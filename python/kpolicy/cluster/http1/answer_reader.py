@@ -122,8 +122,7 @@ class AnswerReader:
         end = self._line_end(data, at, CHUNK_LINE_BYTES_MAX)
         if end < 0:
             return at
-        line = _CHUNK_LINE.fullmatch(data, at, end)
-        if line is None:
+        if (line := _CHUNK_LINE.fullmatch(data, at, end)) is None:
             raise ValueError("the size of a chunk is not a hexadecimal number")
         self._left = int(line[1], 16)
         self._measure(self._left)

@@ -51,14 +51,12 @@ class WriteConnections:
         timeout_s: float,
         body_bytes_max: int,
     ) -> AnswerReader | Failure:
-        request = self._request(verb, target, body, headers)
-        if request is None:
+        if (request := self._request(verb, target, body, headers)) is None:
             return Unreachable(Cause.CREDENTIALS, "a header holds a line end", sent=False)
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + timeout_s
         async with self._turns:
-            exchange = self._kept(loop.time())
-            if exchange is None:
+            if (exchange := self._kept(loop.time())) is None:
                 opened = await self._open(timeout_s, ends_at - loop.time())
                 if not isinstance(opened, Exchange):
                     return opened

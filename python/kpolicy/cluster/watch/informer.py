@@ -13,7 +13,7 @@ from random import Random
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
-from kpolicy.cluster.request_failure import Failure, Status
+from kpolicy.cluster.request_failure import Failure, requested_wait_s
 from kpolicy.cluster.watch.listing import Listed, read_list
 from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, newer_of
 from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch, listing_anew
@@ -157,9 +157,8 @@ class Informer:
 
     async def _pause(self, failure: Failure) -> None:
         """Wait before a page is requested again, as after any failure."""
-        at_least_s = (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
         wait = self._plan.backoff.failed(
-            self._clock.monotonic_ns(), self._random.random(), at_least_s
+            self._clock.monotonic_ns(), self._random.random(), requested_wait_s(failure)
         )
         self._plan = replace(self._plan, backoff=wait.backoff)
         self._note_error("list", failure, str(failure))

@@ -63,8 +63,7 @@ async def read_list(
     await sink.list_begin(resource.name)
     size = 0
     for number in range(LIST_PAGES_MAX):
-        page = await _page(client, resource.path, query, pause)
-        if not isinstance(page, bytes):
+        if not isinstance(page := await _page(client, resource.path, query, pause), bytes):
             return Broken(page, paging=number > 0)
         size += len(page)
         read = await sink.list_page(resource.name, page)

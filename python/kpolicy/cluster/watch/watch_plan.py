@@ -18,7 +18,13 @@ from kpolicy.cluster.limits import (
     WATCH_SILENCE_S,
 )
 from kpolicy.cluster.patience import Backoff
-from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    Unreachable,
+    requested_wait_s,
+)
 from kpolicy.cluster.watch.listing import Broken, Listed, Stale
 from kpolicy.cluster.watch.resource import newer_of
 from kpolicy.cluster.watch.watch_stream import End, Watched
@@ -159,7 +165,7 @@ def _too_large(plan: Plan) -> Plan:
 
 
 def _after_failure(plan: Plan, failure: Failure, monotonic_ns: int, chance: float) -> Plan:
-    at_least_s = (failure.retry_after_s or 0.0) if isinstance(failure, Status) else 0.0
+    at_least_s = requested_wait_s(failure)
     if isinstance(failure, Status) and failure.code in _REFUSED:
         plan = replace(plan, refusals=plan.refusals + 1)
         if plan.refusals > REFUSED_SOON_MAX:

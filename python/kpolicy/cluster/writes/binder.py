@@ -199,11 +199,9 @@ class Binder:
         for attempt in range(1, BIND_TRIES_MAX + 1):
             if not self._fence():
                 break
-            outcome = await self._send(binding, traceparent)
-            if isinstance(outcome, Unknown):
+            if isinstance(outcome := await self._send(binding, traceparent), Unknown):
                 doubt = _longer(doubt, outcome)
-                seen = await self._seen(binding)
-                if isinstance(seen, PodUnreadable):
+                if isinstance(seen := await self._seen(binding), PodUnreadable):
                     break
                 outcome = seen or Overloaded(BIND_RETRY_S, str(outcome.failure))
             if isinstance(outcome, _SETTLED):
@@ -229,8 +227,7 @@ class Binder:
         request settles both.
         """
         began_ns = self._clock.monotonic_ns()
-        seen = await self._seen(binding)
-        if isinstance(seen, PodUnreadable):
+        if isinstance(seen := await self._seen(binding), PodUnreadable):
             return doubt
         if seen is not None:
             return seen
@@ -238,8 +235,7 @@ class Binder:
             return Overloaded(BIND_RETRY_S, str(doubt.failure))
         if not (may_send and doubt.sends_left and self._fence()):
             return doubt
-        outcome = await self._send(binding, traceparent)
-        if isinstance(outcome, Unknown):
+        if isinstance(outcome := await self._send(binding, traceparent), Unknown):
             return replace(_longer(doubt, outcome), sends_left=doubt.sends_left - 1)
         return outcome if isinstance(outcome, _SETTLED) else doubt
 

@@ -174,8 +174,7 @@ class EventRecorder:
         key: Hashable = None
         if not occurrence.once:
             key = hash(occurrence)  # a hash, since notes may be long and thousands are remembered
-            series = self._memory.seen(key, now_ns, wall_ns)
-            if series is not None:
+            if (series := self._memory.seen(key, now_ns, wall_ns)) is not None:
                 if self._memory.worth_writing(series, now_ns):
                     self._offer_series(series, now_ns)
                 return

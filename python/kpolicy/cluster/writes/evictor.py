@@ -208,8 +208,7 @@ class Evictor:
         for attempt in range(1, EVICT_TRIES_MAX + 1):
             if not self._fence():
                 return EvictionFenced()
-            answer = await self._send(verb, path, body, content_type)
-            if isinstance(answer, Response):
+            if isinstance(answer := await self._send(verb, path, body, content_type), Response):
                 return answer
             if isinstance(answer, Status) and is_of_another(answer.code, answer.message):
                 return AlreadyGone()
@@ -232,8 +231,7 @@ class Evictor:
         while True:
             began_ns = self._clock.monotonic_ns()
             answer = await self._client.request("GET", path, timeout_s=EVICT_TIMEOUT_S)
-            seen = _seen(eviction, answer)
-            if isinstance(seen, Evicted | AlreadyGone):
+            if isinstance(seen := _seen(eviction, answer), Evicted | AlreadyGone):
                 return seen
             if seen is not None and began_ns >= until_ns:
                 return doubt.otherwise
@@ -241,8 +239,7 @@ class Evictor:
                 return EvictionFenced()
             if seen is not None and sends_left:
                 sends_left -= 1
-                sent = await self._send("DELETE", path, body, JSON)
-                if isinstance(sent, Response):
+                if isinstance(sent := await self._send("DELETE", path, body, JSON), Response):
                     return Evicted()
                 now_ns = self._clock.monotonic_ns()
                 until_ns = max(until_ns, in_doubt_until_ns(sent, now_ns))

@@ -240,8 +240,7 @@ class PodStatusWriter:
         """Queue again what could not be written yet, with a nomination that was changed
         meanwhile."""
         uid = patch.condition.uid
-        waiting = self._outbox.waiting(uid)
-        if isinstance(waiting, _Nomination):
+        if isinstance(waiting := self._outbox.waiting(uid), _Nomination):
             return self._outbox.offer(uid, _with_nomination(patch, waiting.node, last))
         return last == patch.requested and self._outbox.offer(uid, patch)
 

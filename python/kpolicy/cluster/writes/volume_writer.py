@@ -81,11 +81,9 @@ class BindVolume:
         return _json({"metadata": metadata, "spec": {"claimRef": reference}})
 
     def seen(self, document: dict[str, Any]) -> str | VolumePatch | None:
-        now = _seen(self.volume, document)
-        if now is None:
+        if (now := _seen(self.volume, document)) is None:
             return None
-        held = document.get("spec", {}).get("claimRef")
-        if held is None:
+        if (held := document.get("spec", {}).get("claimRef")) is None:
             is_free = document.get("status", {}).get("phase", "") in _FREE_PHASES
             return replace(self, volume=now) if is_free else None
         if (held.get("namespace"), held.get("name")) != (self.namespace, self.claim.name):
@@ -115,8 +113,7 @@ class SelectNode:
         return _json({"metadata": metadata})
 
     def seen(self, document: dict[str, Any]) -> str | VolumePatch | None:
-        now = _seen(self.claim, document)
-        if now is None:
+        if (now := _seen(self.claim, document)) is None:
             return None
         selected = (document["metadata"].get("annotations") or {}).get(SELECTED_NODE)
         if selected == self.node:
@@ -202,8 +199,7 @@ class VolumeWriter:
                 return NotWritten(message)
             if not (isinstance(answer, Status) and answer.code == _CONFLICT):
                 await self._clock.sleep(VOLUME_WRITE_RETRY_S * 2**attempt)
-            now = await self._read(patch)
-            if now is None:
+            if (now := await self._read(patch)) is None:
                 return NotWritten(message)
             if isinstance(now, str):
                 return Written(now)

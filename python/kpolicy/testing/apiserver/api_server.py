@@ -67,14 +67,11 @@ class Serving:
         }
 
     def handle(self, request: Request, reply: Reply) -> Answer | None:
-        user = self._user(request)
-        if user is None:
+        if (user := self._user(request)) is None:
             return refused(failures.unauthorized())
-        target = target_of(request.path)
-        if target is None:
+        if (target := target_of(request.path)) is None:
             return self._document(request)
-        verb = verb_of(request.method, target, request.query)
-        if verb is None:
+        if (verb := verb_of(request.method, target, request.query)) is None:
             return refused(failures.method_not_allowed())
         call = Call(user, verb, target, request.path)
         fault = None if self.faults is None else self.faults.on_request(call)
@@ -136,22 +133,19 @@ class Serving:
 
     async def _later(self, fault: RequestFault, call: Call, request: Request, reply: Reply) -> None:
         await self._clock.sleep(fault.delay_s)
-        answer = self._faulty(fault, call, request, reply)
-        if answer is not None:
+        if (answer := self._faulty(fault, call, request, reply)) is not None:
             reply.answer(answer)
 
     def _watch(self, call: Call, request: Request, reply: Reply) -> Answer | None:
         resource = call.target.resource
-        asked = watch_parameters(resource, request.query)
-        if isinstance(asked, Failure):
+        if isinstance(asked := watch_parameters(resource, request.query), Failure):
             return refused(asked)
         if asked.initial_events and (asked.revision or 0) > self._store.revision:
             return refused(failures.too_large_revision(asked.revision or 0, self._store.revision))
         include = None
         if wants_table(request.headers.get("accept", "")):
             include = request.query.get("includeObject", tables.INCLUDE_METADATA)
-        hub = self._hubs.get(resource)
-        if hub is None:
+        if (hub := self._hubs.get(resource)) is None:
             hub = self._hubs[resource] = Hub(resource, self._store, self._clock)
         faults = self.faults
         hub.open(

@@ -123,11 +123,9 @@ def parse(resource: Resource, labels: str, fields: str) -> Selector | Failure:
         return EVERYTHING
     if len(labels) > limits.SELECTOR_CHARACTERS_MAX or len(fields) > limits.SELECTOR_CHARACTERS_MAX:
         return bad_request("selector too long")
-    label_requirements = _parse_labels(labels)
-    if isinstance(label_requirements, Failure):
+    if isinstance(label_requirements := _parse_labels(labels), Failure):
         return label_requirements
-    field_requirements = _parse_fields(resource, fields)
-    if isinstance(field_requirements, Failure):
+    if isinstance(field_requirements := _parse_fields(resource, fields), Failure):
         return field_requirements
     return Selector(label_requirements, field_requirements)
 
@@ -136,8 +134,7 @@ def _parse_labels(text: str) -> tuple[Requirement, ...] | Failure:
     requirements: list[Requirement] = []
     at = 0
     while at < len(text):
-        found = _REQUIREMENT.match(text, at)
-        if found is None:
+        if (found := _REQUIREMENT.match(text, at)) is None:
             return bad_request(f"unable to parse requirement: found '{text[at:]}'")
         requirements.append(_requirement(found))
         at = found.end()
@@ -163,12 +160,10 @@ def _parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...]
     requirements: list[FieldRequirement] = []
     at = 0
     while at < len(text):
-        found = _FIELD.match(text, at)
-        if found is None:
+        if (found := _FIELD.match(text, at)) is None:
             return bad_request(f"invalid selector: '{text}'; can't understand '{text[at:]}'")
         label, operator, value = found[1].strip(), found[2], re.sub(r"\\(.)", r"\1", found[3])
-        path = resource.fields.get(label)
-        if path is None:
+        if (path := resource.fields.get(label)) is None:
             return bad_request(f"field label not supported: {label}")
         requirements.append(FieldRequirement(path, value, equal=operator != "!="))
         at = found.end()
@@ -219,16 +214,14 @@ def list_parameters(resource: Resource, query: Query) -> ListParameters | Failur
         why = not_allowed("sendInitialEvents", "sendInitialEvents is forbidden for list")
         return invalid_options(_LIST, why)
     match = query.get(_MATCH, "")
-    problem = _match_problem(match, revision)
-    if problem is not None:
+    if (problem := _match_problem(match, revision)) is not None:
         return problem
     limit = min(limit or 0, limits.LIST_LIMIT_MAX)
     token = query.get("continue", "")
     if token:
         if revision:
             return bad_request("specifying resource version is not allowed when using continue")
-        place = _continued(token)
-        if isinstance(place, Failure):
+        if isinstance(place := _continued(token), Failure):
             return place
         return ListParameters(selector, limit, place[0], exact=True, after=place[1])
     # Without a match, a page at a revision shows exactly that revision; a whole list may be newer.
@@ -249,8 +242,7 @@ def watch_parameters(resource: Resource, query: Query) -> WatchParameters | Fail
     initial = query.get("sendInitialEvents", "")
     bookmarks = _is_true(query.get("allowWatchBookmarks", ""))
     match = query.get("resourceVersionMatch", "")
-    problem = _initial_events_problem(initial, match)
-    if problem is not None:
+    if (problem := _initial_events_problem(initial, match)) is not None:
         return invalid_options(_LIST, problem)
     return WatchParameters(
         selector,
@@ -327,8 +319,7 @@ def _continued(token: str) -> tuple[int, tuple[str, str]] | Failure:
         text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (binascii.Error, ValueError):
         return wrong
-    value = decode(text)
-    if not isinstance(value, dict):
+    if not isinstance(value := decode(text), dict):
         return wrong
     revision, start = value.get("rv"), value.get("start")
     if not isinstance(revision, int) or not isinstance(start, str) or "/" not in start:

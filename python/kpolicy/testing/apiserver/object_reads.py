@@ -33,25 +33,20 @@ class Reads:
         asked = list_parameters(target.resource, {"resourceVersion": _revision(request)})
         if isinstance(asked, Failure):
             return refused(asked)
-        ahead = self._ahead(asked)
-        if ahead is not None:
+        if (ahead := self._ahead(asked)) is not None:
             return refused(ahead)
-        record = self._store.read(target.resource, target.namespace, target.name)
-        if record is None:
+        if (record := self._store.read(target.resource, target.namespace, target.name)) is None:
             return refused(failures.not_found(target.resource, target.name))
         if wants_table(request.headers.get("accept", "")):
             return self._table(target, request, [record], {"resourceVersion": str(record.revision)})
         return Answer(200, json_of(target.resource, record))
 
     def collection(self, target: Target, request: Request) -> Answer:
-        asked = list_parameters(target.resource, request.query)
-        if isinstance(asked, Failure):
+        if isinstance(asked := list_parameters(target.resource, request.query), Failure):
             return refused(asked)
-        failure = self._ahead(asked)
-        if failure is not None:
+        if (failure := self._ahead(asked)) is not None:
             return refused(failure)
-        records = self._matching(target, asked)
-        if isinstance(records, Failure):
+        if isinstance(records := self._matching(target, asked), Failure):
             return refused(records)
         revision = self._store.revision
         if asked.exact and asked.revision is not None:
@@ -75,8 +70,7 @@ class Reads:
     def _matching(self, target: Target, asked: ListParameters) -> list[Record] | Failure:
         resource, namespace = target.resource, target.namespace or None
         if asked.exact and asked.revision is not None and asked.revision < self._store.revision:
-            then = self._store.records_at(resource, asked.revision, namespace)
-            if then is None:
+            if (then := self._store.records_at(resource, asked.revision, namespace)) is None:
                 return _forgotten(asked)
             records = then
         else:

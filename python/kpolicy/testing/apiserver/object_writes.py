@@ -53,8 +53,7 @@ def check_binding(binding: Object, name: str) -> Failure | None:
     metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
     if not isinstance(metadata, Mapping) or not isinstance(target, Mapping):
         return failures.bad_request("metadata and target of a Binding must be objects")
-    problem = check_shape(BINDINGS, {"metadata": metadata})
-    if problem is not None:
+    if (problem := check_shape(BINDINGS, {"metadata": metadata})) is not None:
         return problem
     if metadata.get("name") != name:
         return failures.bad_request("name in URL does not match name in Binding object")
@@ -119,8 +118,7 @@ class Writes:
         self, target: Target, body: Json, *, dry_run: bool = False
     ) -> Record | Failure:
         resource, namespace = target.resource, target.namespace
-        problem = check_body(resource, body, namespace, "")
-        if problem is not None:
+        if (problem := check_body(resource, body, namespace, "")) is not None:
             return problem
         assert isinstance(body, Mapping)
         stored, form = _stored(resource), stored_form(resource, body)
@@ -154,8 +152,7 @@ class Writes:
         if isinstance(dry_run, Failure):
             return refused(dry_run)
         resource = target.resource
-        problem = check_body(resource, body, target.namespace, target.name)
-        if problem is not None:
+        if (problem := check_body(resource, body, target.namespace, target.name)) is not None:
             return refused(problem)
         assert isinstance(body, Mapping)
         metadata = body.get("metadata") or {}
@@ -193,8 +190,7 @@ class Writes:
             new = patches.patched(object_as(resource, held), kind, patch)
             if isinstance(new, Failure):
                 return new
-            problem = check_body(resource, new, target.namespace, target.name)
-            if problem is None:
+            if (problem := check_body(resource, new, target.namespace, target.name)) is None:
                 problem = _other_uid(target, held, new)
             return stored_form(resource, new) if problem is None else problem
 
@@ -204,12 +200,10 @@ class Writes:
         body = body_of(target.resource, request) if request.body else None
         if isinstance(body, Failure):
             return refused(body)
-        options = delete_options(body, request.query)
-        if isinstance(options, Failure):
+        if isinstance(options := delete_options(body, request.query), Failure):
             return refused(options)
         resource = target.resource
-        gone = self.delete_object(target, options)
-        if isinstance(gone, Failure):
+        if isinstance(gone := self.delete_object(target, options), Failure):
             return refused(gone)
         if resource is PODS or gone.object["metadata"].get("deletionTimestamp"):
             return Answer(200, json_of(resource, gone))
@@ -220,11 +214,9 @@ class Writes:
 
     def delete_object(self, target: Target, options: DeleteOptions) -> Record | Failure:
         resource, namespace, name = _stored(target.resource), target.namespace, target.name
-        held = self._store.read(resource, namespace, name)
-        if held is None:
+        if (held := self._store.read(resource, namespace, name)) is None:
             return failures.not_found(resource, name)
-        problem = _another(held, options)
-        if problem is not None:
+        if (problem := _another(held, options)) is not None:
             return problem
         if options.dry_run:
             return held
@@ -259,8 +251,7 @@ class Writes:
     def _bind(self, target: Target, body: Json, *, dry_run: bool) -> Answer:
         if not isinstance(body, Mapping):
             return refused(failures.bad_request("a Binding must be an object"))
-        problem = check_binding(body, target.name)
-        if problem is not None:
+        if (problem := check_binding(body, target.name)) is not None:
             return refused(problem)
         metadata = body.get("metadata") or {}
         binding = body
@@ -285,8 +276,7 @@ class Writes:
         resource = _stored(target.resource)
 
         def decide(held: Record) -> Object | Failure:
-            new = becomes(held)
-            if isinstance(new, Failure):
+            if isinstance(new := becomes(held), Failure):
                 return new
             revision = (new.get("metadata") or {}).get("resourceVersion")
             if revision and revision != str(held.revision):

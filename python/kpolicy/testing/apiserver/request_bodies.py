@@ -215,8 +215,7 @@ def body_of(resource: Resource, request: Request) -> Json | Failure:
         return failures.unsupported_media_type() if object_ is None else object_
     if kind and not kind.endswith("json"):
         return failures.unsupported_media_type()
-    value = decode(request.body)
-    if isinstance(value, ValueError):
+    if isinstance(value := decode(request.body), ValueError):
         return failures.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
             f"couldn't get version/kind; json parse error: {value}"
@@ -230,8 +229,7 @@ def patch_body(request: Request) -> Json | Failure:
         return failures.unsupported_patch_type()
     if kind == patches.APPLY_PATCH:
         return _from_yaml(request.body)
-    value = decode(request.body)
-    if isinstance(value, ValueError):
+    if isinstance(value := decode(request.body), ValueError):
         return failures.bad_request(f"error decoding patch: {value}")
     return value
 

@@ -67,8 +67,7 @@ class Watch:
         if not self._selects and self._include_object is None:
             self.send(line)
             return
-        event = self._event_for(change)
-        if event is not None:
+        if (event := self._event_for(change)) is not None:
             self.send(self.line(*event))
 
     def line(self, type_: ChangeType, record: Record) -> bytes:
@@ -191,8 +190,7 @@ class Hub:
             if parameters.initial_events and parameters.bookmarks:
                 watch.bookmark(watch.seen, {INITIAL_EVENTS_END: "true"})
             return True
-        changes = self._store.changes_since(self.resource, parameters.revision)
-        if changes is None:
+        if (changes := self._store.changes_since(self.resource, parameters.revision)) is None:
             watch.expired(self._store.oldest_revision(self.resource))
             return False
         for change in changes:

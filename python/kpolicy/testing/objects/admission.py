@@ -183,8 +183,7 @@ def check_body(resource: Resource, body: object, namespace: str, name: str) -> F
         return failures.bad_request(
             f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
         )
-    misshapen = check_shape(resource, body)
-    if misshapen is not None:
+    if (misshapen := check_shape(resource, body)) is not None:
         return misshapen
     metadata = body.get("metadata") or {}
     if namespace and (metadata.get("namespace") or namespace) != namespace:
@@ -216,8 +215,7 @@ def admit_create(
         for key, value in sent.items()
         if key not in _SYSTEM_METADATA and value is not None
     }
-    problem = _name_problem(resource, metadata)
-    if problem is not None:
+    if (problem := _name_problem(resource, metadata)) is not None:
         return problem
     if namespace:
         metadata["namespace"] = namespace

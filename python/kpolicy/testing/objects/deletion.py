@@ -57,8 +57,7 @@ def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -
     """Mark the object, and remove it if nothing holds it; return what is left, or its last
     state."""
     resource, namespace, name = held.resource, held.namespace, held.name
-    marked = _marked(held.object, options, now_ns, graceful=resource is PODS)
-    if marked is not None:
+    if (marked := _marked(held.object, options, now_ns, graceful=resource is PODS)) is not None:
         left = store.change(resource, namespace, name, lambda _: marked)
         metadata = marked["metadata"]
         if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):

@@ -120,8 +120,7 @@ def _too_long(field: str, value: str | None, bytes_max: int) -> list[Cause]:
 
 
 def _series_causes(event: Object) -> list[Cause]:
-    series = event.get("series")
-    if series is None:
+    if (series := event.get("series")) is None:
         return []
     causes: list[Cause] = []
     if (series.get("count") or 0) < 2:

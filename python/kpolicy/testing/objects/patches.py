@@ -93,8 +93,7 @@ def _merged_list(
 ) -> list[Any]:
     if field in PRIMITIVE_SETS:
         return held + [each for each in patch if each not in held]
-    key = _merge_key(field, held, patch)
-    if key is None:
+    if (key := _merge_key(field, held, patch)) is None:
         return list(patch)
     if any(each.get(_DIRECTIVE) == "replace" for each in patch):
         return [each for each in patch if _DIRECTIVE not in each]

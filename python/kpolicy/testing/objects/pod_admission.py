@@ -58,8 +58,7 @@ def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Fail
     if causes:
         return failures.invalid(PODS, name, causes)
     assert isinstance(spec, Mapping)
-    priority = _priority(name, spec, classes)
-    if isinstance(priority, Failure):
+    if isinstance(priority := _priority(name, spec, classes), Failure):
         return priority
     full = _defaulted({**spec, **priority})
     status: Object = {"phase": "Pending", "qosClass": _quality(full["containers"])}

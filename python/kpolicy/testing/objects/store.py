@@ -213,8 +213,7 @@ class Store:
         held = self._meant(resource, namespace, name, uid=uid, revision=revision)
         if isinstance(held, Failure):
             return held
-        decided = decide(held)
-        if isinstance(decided, Failure):
+        if isinstance(decided := decide(held), Failure):
             return decided
         if decided == held.object:  # a write that changes nothing makes no revision
             return held
@@ -235,8 +234,7 @@ class Store:
         return record
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Record | Failure:
-        held = self.read(resource, namespace, name)
-        if held is None:
+        if (held := self.read(resource, namespace, name)) is None:
             return failures.not_found(resource, name)
         record = self._record(resource, namespace, name, held.object)
         self._commit(self._shelf(resource), ChangeType.DELETED, record, held)
@@ -244,16 +242,14 @@ class Store:
 
     def remove_oldest(self, resource: Resource) -> None:
         """Remove the object that was created first."""
-        key = next(iter(self._shelf(resource).records), None)
-        if key is not None:
+        if (key := next(iter(self._shelf(resource).records), None)) is not None:
             self.remove(resource, *key)
 
     def _meant(
         self, resource: Resource, namespace: str, name: str, *, uid: str, revision: str
     ) -> Record | Failure:
         """Return the object, if it exists and is the expected one (uid, revision)."""
-        held = self.read(resource, namespace, name)
-        if held is None:
+        if (held := self.read(resource, namespace, name)) is None:
             return failures.not_found(resource, name)
         if uid and uid != held.uid:
             return failures.precondition_failed(
@@ -270,8 +266,7 @@ class Store:
         return held
 
     def _shelf(self, resource: Resource) -> _Shelf:
-        shelf = self._shelves.get(resource.storage)
-        if shelf is None:
+        if (shelf := self._shelves.get(resource.storage)) is None:
             shelf = self._shelves[resource.storage] = _Shelf(self._changes_max)
         return shelf
 

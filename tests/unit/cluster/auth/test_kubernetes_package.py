@@ -117,3 +117,20 @@ print((resident() - before) >> 20)
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
     assert int(run.stdout) > IMPORT_MIB_MIN
+
+
+def test_neither_a_compiled_policy_nor_a_pod_of_a_cluster_loads_it(tmp_path: Path) -> None:
+    for name in ("token", "ca.crt"):
+        (tmp_path / name).write_text("not a certificate")
+    script = f"""
+import asyncio, pathlib, sys
+import kpolicy
+from kpolicy.clock import SystemClock
+from kpolicy.cluster.auth.load_connection import load_connection
+kpolicy.compile_policy([])
+environ = {{"KUBERNETES_SERVICE_HOST": "10.0.0.1"}}
+found = load_connection(environ, SystemClock(), service_account=pathlib.Path({str(tmp_path)!r}))
+print(asyncio.run(found).code, "kubernetes" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    assert run.stdout.split() == ["KPC107", "False"]
