@@ -1,9 +1,8 @@
-"""Whether a task that never ends still goes round.
+"""Heartbeats of the long tasks, for liveness.
 
-Owns `Heartbeat`, which a task beats, and `Heartbeats`, all of one process by name. A task that
-works, sleeps or waits for the network beats at least as often as its bound says; one that waits for
-others rests, and says by what it is to be woken. Costs tasks no timer and no lock. Must not know
-what tasks do, nor what follows from a silent one.
+A task that works, sleeps or waits for the network beats at least as often as its bound says. A task
+that waits for others rests, and names the condition that wakes it. Beating costs no timer and no
+lock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""SchedulerConfiguration: the file that `kpolicy run --config` reads.
+"""`SchedulerConfiguration`: the file that `kpolicy run --config` reads.
 
-Owns the model of the document and what can be wrong with it, told as of policies: code, place,
-hint. A key is a flag's name in camelCase; what is not written is left to the default. Must not know
-flags, variables or which of them come first.
+A key is a flag's name in camelCase. Mistakes are diagnostics, as in policies: code, place, hint.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ class ReadConfigurations:
 def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
     """Every SchedulerConfiguration of the sources; other documents are passed over."""
     models: list[SchedulerConfiguration] = []
-    said: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     texts: list[SourceText] = []
     others: list[Source] = []
     for source in sources:
@@ -95,33 +93,37 @@ def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
             continue
         texts.append(read.text)
         if source not in others:
-            said += [placed(read.text, one) for one in read.diagnostics]
+            diagnostics += [placed(read.text, diagnostic) for diagnostic in read.diagnostics]
         for root in roots:
             model, _, findings = validated(SchedulerConfiguration, root)
-            found = [placed(read.text, one) for one in (*findings, *_contradictions(root))]
+            found = [
+                placed(read.text, diagnostic) for diagnostic in (*findings, *_contradictions(root))
+            ]
             # `lint --fix` mends policies only.
-            said += [replace(one, fix=None) for one in sorted(found, key=_position)]
+            diagnostics += [
+                replace(diagnostic, fix=None) for diagnostic in sorted(found, key=_position)
+            ]
             models += [model] if model is not None else []
-    return ReadConfigurations(tuple(models), tuple(said), tuple(texts), tuple(others))
+    return ReadConfigurations(tuple(models), tuple(diagnostics), tuple(texts), tuple(others))
 
 
 def read_configuration(source: Source) -> tuple[SchedulerConfiguration | None, list[Diagnostic]]:
     """The one of a file that is named as such."""
     read = read_configurations([source])
-    said = list(read.diagnostics)
+    diagnostics = list(read.diagnostics)
     if not read.texts:
         documents = read_documents(source)
-        said += [placed(documents.text, one) for one in documents.diagnostics]
+        diagnostics += [placed(documents.text, diagnostic) for diagnostic in documents.diagnostics]
         span = documents.roots[0].span if documents.roots else Span(0, 0)
         start = Span(span.start, min(span.start + 1, span.end))
         hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         missing = remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
-        said += [placed(documents.text, missing)] if not said else []
+        diagnostics += [placed(documents.text, missing)] if not diagnostics else []
     if len(read.configurations) > 1:
         first = Span(0, 1)
         message = f"{len(read.configurations)} documents of this kind are in one file"
-        said.append(placed(read.texts[0], remark("KP104", message, first, hint="keep one")))
-    return (read.configurations[0] if read.configurations else None), said
+        diagnostics.append(placed(read.texts[0], remark("KP104", message, first, hint="keep one")))
+    return (read.configurations[0] if read.configurations else None), diagnostics
 
 
 def _is_configuration(root: Node) -> bool:
@@ -132,8 +134,10 @@ def _is_configuration(root: Node) -> bool:
     )
 
 
-def _position(one: Diagnostic) -> tuple[int, int]:
-    return (one.place.line, one.place.column) if one.place is not None else (0, 0)
+def _position(diagnostic: Diagnostic) -> tuple[int, int]:
+    return (
+        (diagnostic.place.line, diagnostic.place.column) if diagnostic.place is not None else (0, 0)
+    )
 
 
 def _says_something(root: Node) -> bool:
@@ -141,13 +145,15 @@ def _says_something(root: Node) -> bool:
 
 
 def _contradictions(root: Node) -> list[Diagnostic]:
-    said = []
-    for one, other in (
+    diagnostics = []
+    for first, second_key in (
         ("policy", "policyConfigmap"),
         ("shadowPolicy", "shadowPolicyConfigmap"),
     ):
-        second = key_at(root, (other,))
-        if key_at(root, (one,)) is not None and second is not None:
-            message = f"`{one}` and `{other}` are given: policies come from one of them"
-            said.append(remark("KP115", message, second.span, hint="leave one out", field=other))
-    return said
+        second = key_at(root, (second_key,))
+        if key_at(root, (first,)) is not None and second is not None:
+            message = f"`{first}` and `{second_key}` are given: policies come from one of them"
+            diagnostics.append(
+                remark("KP115", message, second.span, hint="leave one out", field=second_key)
+            )
+    return diagnostics

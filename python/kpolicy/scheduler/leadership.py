@@ -1,8 +1,6 @@
-"""Whether we may act: leader election in a thread of its own, or always.
+"""Leader election, in a thread of its own: it must renew the lease while the main loop is stuck.
 
-Owns the lease thread and the wait for its turn. Assumes a connection of its own for the thread: it
-must renew while the main loop is stuck. What a loss does is the caller's: outside a test the
-process ends at once, without waiting for anything.
+The thread has its own connection. What follows from a lost lease is the caller's decision.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Every bound of `scheduler/`, named, with the reason for its size.
+"""Every bound of `scheduler/`, with the reason for its size. Names of times end in their unit.
 
-Owns numbers only; times end in their unit. Nothing in this package waits, retries, queues or loops
-without one of these (boundary B10).
+Nothing in this package waits, retries, queues or loops without one of these (boundary B10).
 """
 
 from __future__ import annotations

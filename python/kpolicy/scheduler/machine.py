@@ -1,7 +1,6 @@
-"""What a run has of the machine it is on: a name, chance, and a thread for the elector.
+"""What a run takes from its machine: host name, process id, random numbers, the elector's thread.
 
-Owns `Machine`: all that makes two runs differ which is neither the cluster nor the clock, in one
-place, so that a simulation can give it from a seed. Must not know what any of it is used for.
+They are in one place so that a simulation can provide them from a seed.
 """
 
 from __future__ import annotations

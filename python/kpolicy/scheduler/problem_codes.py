@@ -1,8 +1,4 @@
-"""Why the scheduler did not start, or stopped, as a value with a code and a hint.
-
-Owns `Problem` and the catalogue of its codes. Assumes that whoever started the scheduler reads the
-one line. Must not print or exit.
-"""
+"""`Problem`: why the scheduler did not start, or stopped, as a code, a message and a hint."""
 
 from __future__ import annotations
 

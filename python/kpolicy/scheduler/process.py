@@ -1,8 +1,7 @@
 """The scheduler as an object: start it, reload it, stop it.
 
-Owns the order of start and stop, and the rule that no part may die alone: all tasks are in one
-group, and the first that ends unexpectedly ends the run with its reason. Assumes one event loop.
-Must not exit the process, read arguments or print.
+All its tasks are in one group: the first that fails ends the run, and its reason is the answer. It
+does not exit the process, read arguments or print.
 """
 
 from __future__ import annotations

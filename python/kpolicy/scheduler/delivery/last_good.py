@@ -72,13 +72,13 @@ async def start(
         elif kept is not None:
             problem = await reloader.restore(kept.sources)
             if problem is None:
-                _told(wanted.problem, kept)
+                _log_restored(wanted.problem, kept)
                 return None
             _log.error("what was last good is not any more: %s", problem.message)
     return wanted.problem
 
 
-def _told(problem: Problem, kept: LastGood) -> None:
+def _log_restored(problem: Problem, kept: LastGood) -> None:
     fields = {"code": problem.code, "hint": problem.hint, "policy_hash": kept.hash}
     since = api_micro_time(kept.since_ns)
     text = "%s; THE LAST GOOD POLICY IS IN FORCE INSTEAD, which was put in force at %s"

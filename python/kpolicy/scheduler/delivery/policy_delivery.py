@@ -51,7 +51,7 @@ class Keeping:
 class Delivery:
     def __init__(
         self,
-        given: GivenPolicies,
+        policies: GivenPolicies,
         keeping: Keeping,
         reloader: Reloader,
         *,
@@ -64,7 +64,7 @@ class Delivery:
         self._watches = watches
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
-        self.source = self.source_of(given)
+        self.source = self.source_of(policies)
         status, client = keeping.status, reporting.client
         self._stores = (
             *((FolderStore(keeping.folder),) if keeping.folder is not None else ()),
@@ -72,10 +72,10 @@ class Delivery:
         )
 
         def about() -> Reference | None:
-            if not isinstance(given, ConfigMapName):
+            if not isinstance(policies, ConfigMapName):
                 return None
-            uid = watches.uid(given)
-            return Reference(given.namespace, given.name, uid, kind="ConfigMap")
+            uid = watches.uid(policies)
+            return Reference(policies.namespace, policies.name, uid, kind="ConfigMap")
 
         self.report = PolicyReport(
             reloader,
@@ -87,12 +87,12 @@ class Delivery:
         )
         reloader.subscribe(self._end_unneeded_watches)
 
-    def source_of(self, given: GivenPolicies) -> WithConfigMaps:
+    def source_of(self, policies: GivenPolicies) -> WithConfigMaps:
         """A source whose ConfigMaps are watched as long as we run."""
-        if isinstance(given, ConfigMapName):
-            self._needed.add(ConfigMapName(given.namespace, given.name))
-            given = ConfigMapSource(given, self._watches)
-        source = WithConfigMaps(given, self._watches, self._clock)
+        if isinstance(policies, ConfigMapName):
+            self._needed.add(ConfigMapName(policies.namespace, policies.name))
+            policies = ConfigMapSource(policies, self._watches)
+        source = WithConfigMaps(policies, self._watches, self._clock)
         self._followed.append(source)
         return source
 

@@ -73,10 +73,10 @@ class PolicyReport:
 
     def hear(self, last: Reloaded) -> None:
         """Of every reload. Those who do not lead only remember."""
-        for one in conditions(last, self._reloader.in_force):
-            if self._was.get(one.type) != one.is_true:
-                self._was[one.type] = one.is_true
-                self._since_ns[one.type] = last.at_ns
+        for condition in conditions(last, self._reloader.in_force):
+            if self._was.get(condition.type) != condition.is_true:
+                self._was[condition.type] = condition.is_true
+                self._since_ns[condition.type] = last.at_ns
         if self._is_begun and self._leads():
             self._tell(last)
             self._news.set()
@@ -117,19 +117,19 @@ class PolicyReport:
             return True
         kept = of_policy(now)
         problems = [await store.save(kept) for store in self._stores]
-        said = [str(problem) for problem in problems if problem is not None]
-        for text in said:
+        complaints = [str(problem) for problem in problems if problem is not None]
+        for text in complaints:
             self._complain(text)
-        if not said:
+        if not complaints:
             self._kept = now.hash
-        return not said
+        return not complaints
 
     async def _write_status(self) -> bool:
         if self._status is None or not self._leads():
             return True
         reloader = self._reloader
-        said = document(reloader.last, reloader.in_force, self._since_ns, self._by)
-        text = json.dumps(said, indent=2) + "\n"
+        status = document(reloader.last, reloader.in_force, self._since_ns, self._by)
+        text = json.dumps(status, indent=2) + "\n"
         failure = await self._status.apply({"data": {_KEY: text}})
         if failure is not None:
             self._complain(f"cannot write the {self._status.name.shown}: {failure}")
@@ -193,10 +193,12 @@ def notice(last: Reloaded, now: InForce | None) -> Notice | None:
         note = f"in force for {served}: generation {now.generation}, {now.hash}"
         return Notice("Normal", "PolicyAccepted", note)
     # Place and hint first: an event has room for few.
-    worst = [one for one in last.diagnostics if one.severity is Severity.ERROR]
-    said = [told(one) for one in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]] or [str(last.problem)]
-    if (more := len(worst) - len(said)) > 0:
-        said.append(f"and {more} more")
+    worst = [diagnostic for diagnostic in last.diagnostics if diagnostic.severity is Severity.ERROR]
+    texts = [with_hint(diagnostic) for diagnostic in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]] or [
+        str(last.problem)
+    ]
+    if (more := len(worst) - len(texts)) > 0:
+        texts.append(f"and {more} more")
     stays = "nothing is in force"
     if now is not None:
         what = "the last good policy" if now.is_last_good else "the policy before"
@@ -204,10 +206,10 @@ def notice(last: Reloaded, now: InForce | None) -> Notice | None:
     reason = "PolicyUnreadable" if last.result == "unreadable" else "PolicyRejected"
     if now is not None and now.is_last_good:
         reason = "LastGoodPolicyUsed"
-    return Notice("Warning", reason, "; ".join([*said, stays]))
+    return Notice("Warning", reason, "; ".join([*texts, stays]))
 
 
-def told(diagnostic: Diagnostic) -> str:
+def with_hint(diagnostic: Diagnostic) -> str:
     return one_line(diagnostic) + (f" ({diagnostic.hint})" if diagnostic.hint else "")
 
 
@@ -220,13 +222,13 @@ def document(
         "active": in_force(now),
         "conditions": [
             {
-                "type": one.type,
-                "status": "True" if one.is_true else "False",
-                "reason": one.reason,
-                "message": one.message,
-                "lastTransitionTime": api_micro_time(since_ns.get(one.type, last.at_ns)),
+                "type": condition.type,
+                "status": "True" if condition.is_true else "False",
+                "reason": condition.reason,
+                "message": condition.message,
+                "lastTransitionTime": api_micro_time(since_ns.get(condition.type, last.at_ns)),
             }
-            for one in conditions(last, now)
+            for condition in conditions(last, now)
         ],
         "diagnostics": diagnostics(last.diagnostics),
     }
@@ -260,12 +262,12 @@ def refused(last: Reloaded | None) -> dict[str, Any] | None:
     }
 
 
-def diagnostics(said: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    return [_diagnostic(one) for one in said[: limits.DIAGNOSTICS_TOLD_MAX]]
+def diagnostics(found: Sequence[Diagnostic]) -> list[dict[str, Any]]:
+    return [_diagnostic(diagnostic) for diagnostic in found[: limits.DIAGNOSTICS_TOLD_MAX]]
 
 
-def _diagnostic(one: Diagnostic) -> dict[str, Any]:
-    place = one.place
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    place = diagnostic.place
     where = (
         {}
         if place is None
@@ -275,8 +277,15 @@ def _diagnostic(one: Diagnostic) -> dict[str, Any]:
             "column": place.column,
         }
     )
-    shown = {"code": one.code, "severity": one.severity.value, "message": one.message, **where}
-    return shown | {k: v for k, v in (("fieldRef", one.field), ("hint", one.hint)) if v}
+    shown = {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        **where,
+    }
+    return shown | {
+        k: v for k, v in (("fieldRef", diagnostic.field), ("hint", diagnostic.hint)) if v
+    }
 
 
 def _source(source: Source) -> dict[str, Any]:
@@ -286,8 +295,8 @@ def _source(source: Source) -> dict[str, Any]:
     return {"name": source.name, "bytes": len(raw), "sha256": digest}
 
 
-def _counted(said: Sequence[Diagnostic]) -> str:
-    warnings = sum(one.severity is Severity.WARNING for one in said)
+def _counted(found: Sequence[Diagnostic]) -> str:
+    warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in found)
     if not warnings:
         return "no findings"
-    return f"{warnings} warning{'' if warnings == 1 else 's'}, first: {one_line(said[0])}"
+    return f"{warnings} warning{'' if warnings == 1 else 's'}, first: {one_line(found[0])}"

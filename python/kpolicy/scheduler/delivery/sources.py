@@ -231,7 +231,7 @@ class ConfigMapSource:
 def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
     """A source for each key, so that what is wrong is found by the lines of its own text."""
     shown = held.name.shown
-    keys = [key] if key else sorted(one for one in held.data if one.endswith(_POLICY_SUFFIXES))
+    keys = [key] if key else sorted(name for name in held.data if name.endswith(_POLICY_SUFFIXES))
     if key and key not in held.data:
         has = ", ".join(sorted(held.data)) or "none"
         return _carries_none(f"the {shown} has no key `{key}`", f"it has: {has}")
@@ -239,7 +239,7 @@ def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
         hint = "end the name of a key in .yaml, .yml, .json or .cfg, or name it as NS/NAME#KEY"
         return _carries_none(f"the {shown} carries no policy", hint)
     place = f"configmap/{held.name.namespace}/{held.name.name}"
-    return tuple(Source(f"{place}/{one}", held.data[one], is_named=bool(key)) for one in keys)
+    return tuple(Source(f"{place}/{name}", held.data[name], is_named=bool(key)) for name in keys)
 
 
 def _carries_none(message: str, hint: str) -> Problem:
@@ -264,7 +264,7 @@ class WithConfigMaps:
             return sources
         # What is not there is left for the compiler to tell.
         wanted = await asyncio.to_thread(wanted_config_maps, sources)
-        names = [ConfigMapName(one.namespace, one.name) for one in wanted]
+        names = [ConfigMapName(wanted_map.namespace, wanted_map.name) for wanted_map in wanted]
         found: list[Source] = []
         for name in names:
             held = await self._watches.held(name)

@@ -1,7 +1,7 @@
-"""What extenders say of one pod: which nodes they keep, and how they score them.
+"""Asks extenders about one pod: which nodes they keep, and how they score them.
 
-Owns the order (those that may not fail first, each seeing what the ones before it kept; scores by
-all at once) and what a failure means. Assumes a pod and nodes as bytes. Must not know the engine.
+Extenders that may not fail come first, and each sees the nodes that those before it kept. All of
+them score at once.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ async def _filtered(
                 _log.info("extender %s is left out: %s", client.name, answer.message)
                 continue
             return _Kept(error=answer.message)
-        kept, said = answer
-        refused.update((node.node, node) for node in said)
+        kept, more_refused = answer
+        refused.update((node.node, node) for node in more_refused)
     # Who was refused by one and named as kept by a later one is kept: the last word counts.
     left = set(kept)
     return _Kept(kept, tuple(node for name, node in refused.items() if name not in left))

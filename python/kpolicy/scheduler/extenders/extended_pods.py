@@ -1,7 +1,6 @@
-"""Pods about which extenders are asked: which of a batch these are, and some of them at a time.
+"""Decides the pods that extenders are interested in, a few at a time.
 
-Owns their order while they wait, and the tries of each. A choice and a new program exclude each
-other, so that one decision follows one program. Must not know what is asked: `two_steps` does.
+No choice is made while a new program is put in force, so that one decision follows one program.
 """
 
 from __future__ import annotations
@@ -79,10 +78,10 @@ class ExtendedPods:
             )
         kept = set()
         for pod, names in zip(candidates, requested, strict=True):
-            one = _Pod(pod, frozenset(names))
-            if _interested(extenders, one):
+            waiting = _Pod(pod, frozenset(names))
+            if _interested(extenders, waiting):
                 kept.add(pod.uid)
-                entry = (-pod.priority, pod.timestamp_ns, next(self._tickets), one)
+                entry = (-pod.priority, pod.timestamp_ns, next(self._tickets), waiting)
                 heapq.heappush(self._waiting, entry)
         self._signals.to_ask_extenders.set()
         return [pod for pod in batch if pod.uid not in kept]
@@ -97,34 +96,34 @@ class ExtendedPods:
                 and self._asking < limits.EXTENDED_PODS_MAX
                 and self._consequences.room > 0
             ):
-                *_, one = heapq.heappop(self._waiting)
-                if self._queue.is_under_way(one.pod):
+                *_, waiting = heapq.heappop(self._waiting)
+                if self._queue.is_under_way(waiting.pod):
                     self._asking += 1
-                    group.create_task(self._decide(one, group), name="extenders")
+                    group.create_task(self._decide(waiting, group), name="extenders")
             pulse.rest(work.is_set)
             await work.wait()
 
     # --- one pod ---------------------------------------------------------------------------------
 
-    async def _decide(self, one: _Pod, group: asyncio.TaskGroup) -> None:
-        pod_try = self._consequences.begin(one.pod)
+    async def _decide(self, waiting: _Pod, group: asyncio.TaskGroup) -> None:
+        pod_try = self._consequences.begin(waiting.pod)
         about(pod_try)
         try:
             for _ in range(limits.EXTENDED_TRIES_MAX):
-                if await self._try(one, pod_try, group):
+                if await self._try(waiting, pod_try, group):
                     return
             await self._fail(pod_try, group, "the cluster changed while extenders were asked")
         finally:
             self._asking -= 1
             self._signals.work_came()
 
-    async def _try(self, one: _Pod, pod_try: PodTry, group: asyncio.TaskGroup) -> bool:
+    async def _try(self, waiting: _Pod, pod_try: PodTry, group: asyncio.TaskGroup) -> bool:
         """False: what was asked about is out of date."""
         extenders = self.in_force.now
-        clients = _interested(extenders, one)
+        clients = _interested(extenders, waiting)
         answers = await self._two_steps.ask(pod_try, clients)
         if answers is None:
-            self._queue.gone(one.pod.uid)
+            self._queue.gone(waiting.pod.uid)
             return True
         if answers.asked.error:
             await self._fail(pod_try, group, answers.asked.error)
@@ -133,11 +132,11 @@ class ExtendedPods:
             if self.in_force.now is not extenders:
                 return False
             basis = await self._two_steps.basis()
-            decision = await self._two_steps.choose(one.pod.uid, answers, basis)
+            decision = await self._two_steps.choose(waiting.pod.uid, answers, basis)
             if decision.verdict == Verdict.STALE:
                 return False
             if decision.verdict == Verdict.PLACED:
-                self._binds.expect(one.pod.uid, clients)
+                self._binds.expect(waiting.pod.uid, clients)
             self._act(pod_try, group, decision, basis)
         return True
 
@@ -151,9 +150,9 @@ class ExtendedPods:
         self._consequences.act(taken, basis, group, pod_try)
 
 
-def _interested(extenders: Extenders, one: _Pod) -> list[ExtenderClient]:
-    own = extenders.by_profile.get(one.pod.profile, ())
-    return [client for client in own if client.is_interested(one.requested)]
+def _interested(extenders: Extenders, waiting: _Pod) -> list[ExtenderClient]:
+    own = extenders.by_profile.get(waiting.pod.profile, ())
+    return [client for client in own if client.is_interested(waiting.requested)]
 
 
 def _failed(pod: Attempt, message: str) -> Decision:

@@ -1,8 +1,6 @@
-"""Binds that an extender makes in our stead.
+"""Binds pods through extenders that have a bind verb, and all others through the binder.
 
-Owns which pods these are, and the rule that only the API server's word counts: what an extender
-says it bound is read before it is believed. Other pods go to the binder as ever. The local fence is
-asked before an extender is.
+An extender's word is not enough: the pod is read back from the API server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The extender protocol as bytes: `k8s.io/kube-scheduler/extender/v1`.
+"""The extender protocol, `k8s.io/kube-scheduler/extender/v1`, as bytes.
 
-Owns what is sent and how answers are read. Pure; objects of the API are bytes that it passes on.
-Fields have Go's names as they are; answers are read as Go reads them: names in any case, null for
-what is left out, and what follows the first value ignored. An answer that cannot be read is a text.
+Answers are read as Go reads them: field names in any case, null for what is left out, and anything
+after the first JSON value ignored. An answer that cannot be read is an `Unreadable`, no exception.
 """
 
 from __future__ import annotations

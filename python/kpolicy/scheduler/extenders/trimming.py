@@ -1,7 +1,6 @@
-"""What extenders leave of the candidates for a preemption, each seeing what those before it left.
+"""Asks extenders which preemption candidates they accept; each sees what those before it left.
 
-Owns the order and what a failure means, in kube-scheduler's words. Assumes candidates that the
-engine found; it judges again what comes of this. Must not choose among them.
+The engine found the candidates, checks the result and chooses. Messages are kube-scheduler's.
 """
 
 from __future__ import annotations

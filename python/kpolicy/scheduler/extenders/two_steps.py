@@ -1,8 +1,7 @@
-"""One pod about which extenders are asked: the engine filters, they are asked, the engine chooses.
+"""Decides one pod with extenders: the engine filters, the extenders answer, the engine chooses.
 
-Owns the calls of the two steps and what is carried from the first to the second. Others are decided
-meanwhile: the choice judges again, and says that it is out of date where nothing is left of what
-was asked about. Must not know the queue's order, nor act.
+Other pods are decided meanwhile, so the choice checks the nodes again. It is STALE when none of
+those that the extenders were asked about is feasible any more.
 """
 
 from __future__ import annotations

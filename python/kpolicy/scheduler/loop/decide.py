@@ -1,7 +1,6 @@
-"""What follows from decisions: in the queue now, and in the cluster next.
+"""Reads the engine's verdicts: moves each pod of a batch in the queue, and lists what must follow.
 
-Owns the reading of verdicts. Pure but for the queue it is given: no clock, no I/O. First everything
-is decided, then `cycle` acts on what is returned here.
+There is no clock and no I/O here; `consequences` acts on the result.
 """
 
 from __future__ import annotations

@@ -136,9 +136,9 @@ class Informers:
         """How long ago bytes last came, by resource."""
         now_ns = self._clock.monotonic_ns()
         return {
-            (one.resource,): (now_ns - one.last_event_monotonic_ns) / NANOSECONDS
-            for one in self.statistics()
-            if one.synced
+            (now.resource,): (now_ns - now.last_event_monotonic_ns) / NANOSECONDS
+            for now in self.statistics()
+            if now.synced
         }
 
     def _start(self, resource: Resource) -> Informer:

@@ -1,9 +1,8 @@
 """The scheduling queue: which pod is tried next, and when.
 
-Owns the lanes active, backoff, parked and gated, the order in them (PrioritySort: higher priority,
-then who waits longer) and the counts of who entered where. Pods are keyed by uid, so that a pod
-deleted and made anew under its name is another pod. Assumes one caller at a time. Must not know the
-clock (time is an argument), the engine, or the API; who is woken by what is the engine's to say.
+Pods wait in the lanes active, backoff, parked and gated, in the order of PrioritySort: higher
+priority first, then the longer wait. They are keyed by uid. The queue has no clock: time is an
+argument; the engine says which event wakes which pod.
 """
 
 from __future__ import annotations

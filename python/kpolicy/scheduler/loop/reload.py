@@ -251,7 +251,7 @@ def _log_outcome(reloaded: Reloaded, now: InForce) -> None:
 
 
 def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
-    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR]
     count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
     first = f", first: {one_line(errors[0])}" if errors else ""
     return Problem(

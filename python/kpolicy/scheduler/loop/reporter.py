@@ -1,7 +1,6 @@
-"""What the world is told of an attempt: condition, event, metrics, trace, log.
+"""Reports the outcome of each attempt: condition, event, metrics, trace and log.
 
-Owns the order and the wording. Assumes writers that never make their caller wait. Must not decide:
-everything told here has happened.
+Its writers never make the caller wait. Everything that is reported has happened already.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is listed and watched for each resource that the engine reads.
-
-The engine names resources by their plural in API paths.
-"""
+"""The API paths and selectors of the resources that the engine reads, by their plural names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Making room for one pod: what is to be done, and what it came to.
+"""The plan of one preemption, and what became of it.
 
-Owns the plan that a decision asks for, and its end. Pure. Order as kube-scheduler's: the claim to
-the node stands first, lower claims give way, all victims but the last go side by side, the last one
-last; the first that cannot go ends it, so that never more go than must.
+The order is kube-scheduler's: the nomination is written first, lower nominations are cleared, all
+victims but the last are evicted together, and the last one at the end. The first victim that cannot
+be evicted ends the preemption, so that no more pods go than must.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Compared:
         return {
             **{name: getattr(self, name) for name in ("nodes", "pods", "queued", "passes")},
             "differences": len(self.differences),
-            "listed": [asdict(one) for one in listed],
+            "listed": [asdict(difference) for difference in listed],
             **({"failure": self.failure} if self.failure else {}),
         }
 
@@ -109,7 +109,7 @@ class Comparer:
             found = set(compared.differences)
             await self._clock.sleep(limits.COMPARE_AGAIN_S)
             again = await self._pass()
-            lasting = tuple(one for one in again.differences if one in found)
+            lasting = tuple(difference for difference in again.differences if difference in found)
             compared = Compared(again.nodes, again.pods, again.queued, 2, lasting, again.failure)
         self._tell(compared)
         return compared
@@ -140,19 +140,19 @@ class Comparer:
         self._numbers.runs += 1
         self._numbers.ended_ns = self._clock.now_ns()
         self._numbers.differences = Counter(
-            (one.what, one.side.value) for one in compared.differences
+            (difference.what, difference.side.value) for difference in compared.differences
         )
-        for one in compared.differences[: limits.DIFFERENCES_LOGGED_MAX]:
+        for difference in compared.differences[: limits.DIFFERENCES_LOGGED_MAX]:
             _log.error(
                 "%s of %s %s",
-                one.what,
-                one.subject,
-                one.side.value,
+                difference.what,
+                difference.subject,
+                difference.side.value,
                 extra={
                     "code": HOLDINGS_DIFFER,
-                    "uid": one.uid,
-                    "api": one.theirs,
-                    "ours": one.ours,
+                    "uid": difference.uid,
+                    "api": difference.theirs,
+                    "ours": difference.ours,
                 },
             )
         _log.log(
@@ -180,7 +180,7 @@ class Comparer:
 
 def _misfiled(entries: list[QueuedPod], lanes: QueueStatistics) -> list[Difference]:
     """A pod is in the lane that it says, and in no other."""
-    said = Counter(pod.lane for pod in entries)
+    in_lane = Counter(pod.lane for pod in entries)
     kept = {
         Lane.ACTIVE: lanes.active,
         Lane.BACKOFF: lanes.backoff,
@@ -188,9 +188,9 @@ def _misfiled(entries: list[QueuedPod], lanes: QueueStatistics) -> list[Differen
         Lane.GATED: lanes.gated,
     }
     return [
-        Difference("queue", Side.DIFFERENT, lane.value, theirs=str(said[lane]), ours=str(count))
+        Difference("queue", Side.DIFFERENT, lane.value, theirs=str(in_lane[lane]), ours=str(count))
         for lane, count in kept.items()
-        if said[lane] != count
+        if in_lane[lane] != count
     ]
 
 

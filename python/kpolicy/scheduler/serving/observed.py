@@ -1,7 +1,6 @@
-"""Numbers that parts of the scheduler keep, under the names they are scraped by.
+"""Connects the counts that parts of the scheduler keep to the metrics that are scraped.
 
-Owns the mapping from the queue's, informers', writers' and engine's own counts to metrics. Nothing
-is counted twice: each is read when it is asked for. Must not change anything.
+Nothing is counted twice: each value is read at the scrape.
 """
 
 from __future__ import annotations
@@ -75,15 +74,15 @@ def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
 
 def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: EngineSink) -> None:
     def each(read: Callable[[InformerStatistics], float]) -> Callable[[], dict[Labels, float]]:
-        return lambda: {(one.resource,): read(one) for one in informers.statistics()}
+        return lambda: {(now.resource,): read(now) for now in informers.statistics()}
 
     for name, kind, text, read in (
-        ("synced", "gauge", "1 once the first list is whole.", lambda one: int(one.synced)),
-        ("reachable", "gauge", "1 while it is answered.", lambda one: int(one.reachable)),
-        ("bytes_total", "counter", "Bytes listed and watched.", lambda one: one.bytes_read),
-        ("reconnects_total", "counter", "Watches after the first.", lambda one: one.reconnects),
-        ("relists_total", "counter", "Lists after the first.", lambda one: one.relists),
-        ("failures_total", "counter", "Lists and watches that failed.", lambda one: one.failures),
+        ("synced", "gauge", "1 once the first list is whole.", lambda now: int(now.synced)),
+        ("reachable", "gauge", "1 while it is answered.", lambda now: int(now.reachable)),
+        ("bytes_total", "counter", "Bytes listed and watched.", lambda now: now.bytes_read),
+        ("reconnects_total", "counter", "Watches after the first.", lambda now: now.reconnects),
+        ("relists_total", "counter", "Lists after the first.", lambda now: now.relists),
+        ("failures_total", "counter", "Lists and watches that failed.", lambda now: now.failures),
     ):
         metrics.watch(f"kpolicy_watch_{name}", kind, text, each(read), ("resource",))
     metrics.watch(
@@ -116,10 +115,10 @@ def observe_writes(
         }
 
     for name, kind, text, read in (
-        ("waiting", "gauge", "Writes that wait for their turn.", lambda one: one.waiting),
-        ("written_total", "counter", "Writes that succeeded.", lambda one: one.written),
-        ("dropped_total", "counter", "Writes that found no room.", lambda one: one.dropped),
-        ("failed_total", "counter", "Writes that were given up.", lambda one: one.failed),
+        ("waiting", "gauge", "Writes that wait for their turn.", lambda now: now.waiting),
+        ("written_total", "counter", "Writes that succeeded.", lambda now: now.written),
+        ("dropped_total", "counter", "Writes that found no room.", lambda now: now.dropped),
+        ("failed_total", "counter", "Writes that were given up.", lambda now: now.failed),
     ):
         metrics.watch(f"kpolicy_writes_{name}", kind, text, outbox(read), ("kind",))
     metrics.watch(

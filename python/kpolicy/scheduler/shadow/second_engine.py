@@ -115,7 +115,7 @@ class Shadow:
 
     def saw(self, call: str, *arguments: object) -> None:
         """The engine in force was fed this."""
-        size = sum(len(one) for one in arguments if isinstance(one, bytes))
+        size = sum(len(argument) for argument in arguments if isinstance(argument, bytes))
         with self._more:
             if self._is_behind:
                 return
@@ -127,13 +127,13 @@ class Shadow:
 
     def decided(self, decisions: Sequence[_Decided]) -> None:
         """The engine in force decided so, of pods of these profiles."""
-        told = [one for one in decisions if one[0].verdict in ACTED_ON]
+        acted_on = [decision for decision in decisions if decision[0].verdict in ACTED_ON]
         with self._more:
             # Deltas come first: without them everything after would be judged wrongly.
             if self._is_behind or len(self._work) >= limits.SHADOW_BACKLOG_MAX // 2:
-                self._dropped += len(told)
-            elif told:
-                self._put(told, 0)
+                self._dropped += len(acted_on)
+            elif acted_on:
+                self._put(acted_on, 0)
 
     # --- from the loop ----------------------------------------------------------------------------
 
@@ -213,7 +213,9 @@ class Shadow:
             self._dropped += len(decided)
             return
         concerned = self._concerned(decided, engine)
-        opinions = engine.second_opinions([(one.uid, one.node) for one, _ in decided])
+        opinions = engine.second_opinions(
+            [(decision.uid, decision.node) for decision, _ in decided]
+        )
         for (decision, _), opinion in zip(decided, opinions, strict=True):
             compare = without_extenders if decision.uid in concerned else compared
             result = compare(decision, opinion)
@@ -223,7 +225,9 @@ class Shadow:
 
     def _concerned(self, decided: list[_Decided], engine: Engine) -> set[str]:
         """Pods about which extenders would be asked, were it in force."""
-        own = [(one.uid, name) for one, name in decided if name in self._unasked.by_profile]
+        own = [
+            (decision.uid, name) for decision, name in decided if name in self._unasked.by_profile
+        ]
         if not own:
             return set()
         requested = engine.requested([uid for uid, _ in own], self._unasked.managed)
@@ -262,7 +266,11 @@ class Shadow:
         if self._is_behind:
             return
         self._is_behind = True
-        kept = [one for one in self._work if isinstance(one[0], tuple) and _is_load(one[0])]
+        kept = [
+            waiting
+            for waiting in self._work
+            if isinstance(waiting[0], tuple) and _is_load(waiting[0])
+        ]
         dropped = [len(work) for work, _ in self._work if isinstance(work, list)]
         self._dropped += sum(dropped)
         self._work = deque(kept)
@@ -297,7 +305,9 @@ class ShadowFeed:
                 self._decided([answer])
 
     def _decided(self, decisions: Sequence[Decision]) -> None:
-        self._shadow.decided([(one, self._profiles.get(one.uid, "")) for one in decisions])
+        self._shadow.decided(
+            [(decision, self._profiles.get(decision.uid, "")) for decision in decisions]
+        )
 
     def _remember(self, pods: Sequence[PodChange]) -> None:
         for pod in pods:

@@ -1,8 +1,6 @@
-"""The policy that is only compared: read, compiled, loaded into the shadow, and read again.
+"""The shadow policy: read, compiled and loaded into the second engine, and read again on changes.
 
-Owns the life of the shadow: its first program before the first lists, later ones as the source
-changes, and new lists when it fell behind. A shadow policy that is wrong, or asks for what may not
-be read, is told and changes nothing else. Must not touch what is in force.
+A shadow policy with errors is reported and changes nothing of the policy in force.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class ShadowPolicy:
         self._program: Program | None = None
         self._since_ns = 0
         self._problem: Problem | None = None
-        self._said: tuple[Any, ...] = ()
+        self._diagnostics: tuple[Any, ...] = ()
         self._loaded = Loaded(())
 
     def witness(self) -> ShadowFeed:
@@ -82,7 +80,7 @@ class ShadowPolicy:
             "hash": program.hash if program is not None else None,
             "since": api_micro_time(self._since_ns) if program is not None else None,
             "problem": str(self._problem) if self._problem is not None else None,
-            "diagnostics": diagnostics(self._said),
+            "diagnostics": diagnostics(self._diagnostics),
             "decisions": {result.value: count for result, count in statistics.results.items()},
             "dropped": statistics.dropped,
             "backlog": statistics.backlog,
@@ -146,12 +144,12 @@ class ShadowPolicy:
         if isinstance(sources, Problem):
             return sources
         compiled = await asyncio.to_thread(self._compile, sources)
-        self._said = compiled.diagnostics
+        self._diagnostics = compiled.diagnostics
         if compiled.program is None:
             log_diagnostics(compiled.diagnostics)
             return invalid(compiled.diagnostics)
         unasked = Unasked.of(compiled.program)
-        self._said = (*compiled.diagnostics, *unasked.remarks())
+        self._diagnostics = (*compiled.diagnostics, *unasked.remarks())
         loaded = await asyncio.wrap_future(self._shadow.load(compiled.program.bytes, unasked))
         if loaded.refusals:
             first = loaded.refusals[0]

@@ -116,14 +116,15 @@ class PreBinds:
             self._news.clear()
             asked = list(self._waiting)
             answers = await self._thread.call(
-                self._thread.engine.volumes, [volume for one in asked for volume in one.volumes]
+                self._thread.engine.volumes,
+                [volume for waiting in asked for volume in waiting.volumes],
             )
             left = iter(answers)
-            for one in asked:
+            for waiting in asked:
                 # All of its answers are taken; the first that is not good decides.
-                progress = _first([next(left) for _ in one.volumes])
-                if progress.state != VolumeState.WAITING and not one.progress.done():
-                    one.progress.set_result(progress)
+                progress = _first([next(left) for _ in waiting.volumes])
+                if progress.state != VolumeState.WAITING and not waiting.progress.done():
+                    waiting.progress.set_result(progress)
             await self._clock.sleep(limits.VOLUMES_LOOK_S_MIN)
             async with self._clock.move_on_after(limits.VOLUMES_LOOK_S_MAX):
                 await self._news.wait()
