@@ -107,7 +107,7 @@ def absent_name(
         count = known[near]
         have = f"1 {owner} has" if count == 1 else f"{count:,} {owner}s have"
         hint = f"{have} `{near}`"
-    return policy.say(at, "KP312", message, named.span, hint)
+    return policy.finding(at, "KP312", message, named.span, hint)
 
 
 def labelled(name: str, names: Names) -> tuple[str, Labelled] | None:

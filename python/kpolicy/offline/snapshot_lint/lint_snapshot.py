@@ -145,7 +145,7 @@ class _Against:
                     if held is None or key is None:
                         continue
                     kind, all_of = held
-                    place = policy.say(at, "KP301", "", part.span).place
+                    place = policy.finding(at, "KP301", "", part.span).place
                     if place is None or not all_of.total:
                         continue
                     lacking = all_of.total - all_of.keys[key]
@@ -175,7 +175,7 @@ class _Against:
     def _ranges(self) -> dict[Place | None, tuple[str, Path]]:
         """Rules by the places of their expressions."""
         return {
-            policy.say(rule.expression, "KP322", "", rule.expression.tree.span).place: (
+            policy.finding(rule.expression, "KP322", "", rule.expression.tree.span).place: (
                 policy.policy.name,
                 rule.path,
             )
@@ -190,7 +190,7 @@ class _Against:
         for policy in self._written:
             for rule in policy.rules:
                 at = rule.expression
-                place = policy.say(at, "KP304", "", at.tree.span).place
+                place = policy.finding(at, "KP304", "", at.tree.span).place
                 if (policy.policy.name, at.path) in explained or _holds(place, constant):
                     continue
                 key = (policy.policy.name, rule.path)
@@ -216,7 +216,7 @@ class _Against:
             if verdicts.erred == verdicts.rejected:
                 notes = (Note(f"always by an error: {verdicts.why}"),)
         at = rule.expression
-        yield policy.say(at, "KP304", message, at.tree.span, notes=notes)
+        yield policy.finding(at, "KP304", message, at.tree.span, notes=notes)
 
     def _of_scores(
         self, policy: WrittenPolicy, rule: RuleExpression, scores: Scores | None
@@ -226,7 +226,7 @@ class _Against:
         value = f", {scores.low:,g}" if scores.low == scores.high else ""
         message = f"on the snapshot this score is the same on all nodes{value}, {self._asked}"
         at = rule.expression
-        yield policy.say(at, "KP323", message, at.tree.span)
+        yield policy.finding(at, "KP323", message, at.tree.span)
 
 
 def _holds(place: Place | None, others: Sequence[Place | None]) -> bool:

@@ -53,10 +53,14 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         return _unknown(scope, node, name, args, member)
     if any(arg.type == ERROR for arg in args):
         return _error(node, candidates)
-    by_count = [one for one in candidates if len(one.params) == len(args)]
+    by_count = [overload for overload in candidates if len(overload.params) == len(args)]
     if not by_count:
         return _wrong_count(scope, node, candidates, len(args), member)
-    found = [(one, bound) for one in by_count if (bound := _matched(one, args)) is not None]
+    found = [
+        (overload, bound)
+        for overload in by_count
+        if (bound := _matched(overload, args)) is not None
+    ]
     if not found:
         return _no_overload(scope, node, args, by_count)
     _compare_units(scope, node, name, args)
@@ -66,7 +70,7 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
     else:
         # Types decide at run time.
         identity = overload.family.id
-        result = joined([substituted(one.result, bound) for one, bound in found])
+        result = joined([substituted(overload.result, bound) for overload, bound in found])
     if name in ("_==_", "_!=_"):
         _never_equal(scope, node, args, name)
     result = _with_unit(result, name, args)
@@ -84,7 +88,7 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
 
 def _error(node: syntax.Call, candidates: tuple[Overload, ...]) -> Tree:
     """Part of it was reported; what is sure of the result helps to find more."""
-    results = {one.result for one in candidates}
+    results = {overload.result for overload in candidates}
     only = results.pop() if len(results) == 1 else ERROR
     return Reported(type=only if only == BOOL else ERROR, span=node.span)
 
@@ -151,7 +155,7 @@ def _wrong_count(
     scope: Scope, node: syntax.Call, candidates: tuple[Overload, ...], count: int, member: bool
 ) -> Tree:
     own = 1 if member else 0
-    counts = sorted({len(one.params) - own for one in candidates})
+    counts = sorted({len(overload.params) - own for overload in candidates})
     wanted = " or ".join(map(str, counts))
     plural = "" if counts == [1] else "s"
     return scope.report(

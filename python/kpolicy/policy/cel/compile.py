@@ -20,9 +20,9 @@ from kpolicy.policy.cel.scope import Scope
 from kpolicy.policy.cel.tree import Fact, Loop, Present, Tree, Variable, own_operands
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
-# Of one expression; whoever has more than these repairs the first.
+# Of one expression. Further errors are found when these are repaired.
 DIAGNOSTICS_MAX: Final = 50
-# Of variables, each using the one before: every level costs calls of what walks the tree.
+# Policy variables that use one another: every level is a level of recursion on the tree.
 VARIABLE_LEVELS_MAX: Final = 64
 _MACRO: Final = re.compile(r"\s*\.\s*\w+")
 
@@ -98,8 +98,8 @@ def _check_result(scope: Scope, tree: Tree, expected: tuple[Type, ...]) -> None:
         return
     if tree.type == DYN or has_dyn(tree.type):
         scope.warn("KP208", f"the type of the result is {tree.type}", tree.span)
-    if not any(fits(tree.type, one, {}) for one in expected):
-        wanted = " or ".join(str(one) for one in expected)
+    if not any(fits(tree.type, kind, {}) for kind in expected):
+        wanted = " or ".join(map(str, expected))
         scope.report("KP203", f"the result must be {wanted}, this is {tree.type}", tree.span)
 
 

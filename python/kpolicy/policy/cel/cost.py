@@ -1,6 +1,6 @@
 """The most an expression may cost, in the units of cel-go.
 
-The static bound: a node costs one, text a tenth of a unit a byte, a loop its range times its body.
+The static bound: a node costs 1, text a tenth of a unit a byte, a loop its range times its body.
 The sizes are those of the catalogue; the engine counts what is really spent.
 """
 

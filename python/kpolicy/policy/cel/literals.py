@@ -30,7 +30,7 @@ _ESCAPES: Final = {
 }
 _ESCAPE: Final = re.compile(
     r"\\(?:(?P<octal>[0-3][0-7]{2})|[xX](?P<byte>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
-    r"|U(?P<long>[0-9a-fA-F]{8})|(?P<one>[\s\S])|$)"
+    r"|U(?P<long>[0-9a-fA-F]{8})|(?P<character>[\s\S])|$)"
 )
 
 
@@ -89,8 +89,8 @@ def octets(token: str) -> bytes:
             parts.append(bytes([int(number, 8)]))
         elif number := match["byte"]:
             parts.append(bytes([int(number, 16)]))
-        elif match["one"] in _ESCAPES:
-            parts.append(_ESCAPES[match["one"]].encode())
+        elif match["character"] in _ESCAPES:
+            parts.append(_ESCAPES[match["character"]].encode())
         else:
             raise _bad_escape(match, at)
     parts.append(body[end:].encode("utf-8", "surrogatepass"))
@@ -126,8 +126,8 @@ def _character(match: re.Match[str], at: int) -> str:
                 "KP110", f"`{match[0]}` is not a Unicode character", *_within(match, at)
             )
         return chr(code)
-    if match["one"] in _ESCAPES:
-        return _ESCAPES[match["one"]]
+    if match["character"] in _ESCAPES:
+        return _ESCAPES[match["character"]]
     raise _bad_escape(match, at)
 
 

@@ -78,7 +78,7 @@ class ObjectType:
         return Type(self.name)
 
 
-# Before the names of the API's types, so that `Container` is not the short facts' one.
+# Prefix of the API's types: `v1.Container` is not the `Container` of the short facts.
 _PREFIX: Final = "v1."
 _SCALARS: Final = {
     "b": BOOL,

@@ -222,7 +222,9 @@ class _Reader:
         mark = self._next()
         if not mark:
             raise _RefusedError("a class is not closed")
-        if mark == "[" or any(self._text.startswith(one, self._at) for one in _SET_OPERATORS):
+        if mark == "[" or any(
+            self._text.startswith(operator, self._at) for operator in _SET_OPERATORS
+        ):
             raise _RefusedError(f"`{mark}` inside a class is to be escaped: `\\{mark}`")
         self._at += 1
         if mark == "\\":

@@ -7,9 +7,9 @@ loops, and names have become facts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, cast
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel.object_types import Time
@@ -319,30 +319,18 @@ def own_nodes(tree: Tree) -> Iterator[Tree]:
 
 def at_span(tree: Tree, span: Span) -> Tree:
     """The tree as if all of it were written at `span`; policy variables keep their own text."""
-    match tree:
-        case Constant() | Reported() | Failing() | Slot() | Variable():
-            return replace(tree, span=span)
-        case Fact() | MemberRead() | Call() | And() | Or() | NewList() | NewMap():
-            return replace(tree, span=span, args=_all_at_span(tree.args, span))
-        case Present(read=read):
-            read = replace(read, span=span, args=_all_at_span(read.args, span))
-            return replace(tree, span=span, read=read)
-        case Conditional(test=test, yes=yes, no=no):
-            test, yes, no = _all_at_span((test, yes, no), span)
-            return replace(tree, span=span, test=test, yes=yes, no=no)
-        case OrValue(optional=optional, other=other) | OrOptional(optional=optional, other=other):
-            optional, other = _all_at_span((optional, other), span)
-            return replace(tree, span=span, optional=optional, other=other)
-        case Field(operand=operand) | Has(operand=operand) | OptionalField(operand=operand):
-            return replace(tree, span=span, operand=at_span(operand, span))
-        case Loop(over=over, body=body):
-            return replace(tree, span=span, over=at_span(over, span), body=_all_at_span(body, span))
-        case Bind(value=value, body=inner):
-            value, inner = _all_at_span((value, inner), span)
-            return replace(tree, span=span, value=value, body=inner)
-        case _:
-            assert_never(tree)
+    if isinstance(tree, Variable):
+        return replace(tree, span=span)
+    changes = {
+        field.name: _moved(getattr(tree, field.name), span)
+        for field in fields(tree)
+        if field.name != "span"
+    }
+    return replace(tree, span=span, **changes)
 
 
-def _all_at_span(trees: tuple[Tree, ...], span: Span) -> tuple[Tree, ...]:
-    return tuple(at_span(tree, span) for tree in trees)
+def _moved(value: Any, span: Span) -> Any:
+    if isinstance(value, _Node):
+        return at_span(cast("Tree", value), span)
+    is_nodes = isinstance(value, tuple) and value and isinstance(value[0], _Node)
+    return tuple(at_span(node, span) for node in value) if is_nodes else value

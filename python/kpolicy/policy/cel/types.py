@@ -109,21 +109,21 @@ def _parse(text: str, depth: int) -> tuple[Type | None, str]:
     return Type(name, tuple(parameters)), rest
 
 
-def fits(given: Type, expected: Type, bound: dict[str, Type]) -> bool:
-    """Whether `given` may stand where `expected` is; binds type parameters as it goes."""
-    if given in (DYN, ERROR) or expected in (DYN, ERROR):
+def fits(actual: Type, expected: Type, bound: dict[str, Type]) -> bool:
+    """Whether `actual` may stand where `expected` is; binds type parameters as it goes."""
+    if actual in (DYN, ERROR) or expected in (DYN, ERROR):
         return True
     if expected == NUMBER:
-        return given in NUMBERS
+        return actual in NUMBERS
     if expected.is_parameter:
         before = bound.get(expected.name)
         if before is None or before == DYN:
-            bound[expected.name] = given
+            bound[expected.name] = actual
             return True
-        return fits(given, before, {}) or fits(before, given, {})
-    if given.name != expected.name or len(given.parameters) != len(expected.parameters):
+        return fits(actual, before, {}) or fits(before, actual, {})
+    if actual.name != expected.name or len(actual.parameters) != len(expected.parameters):
         return False
-    return all(map(lambda a, b: fits(a, b, bound), given.parameters, expected.parameters))
+    return all(map(lambda a, b: fits(a, b, bound), actual.parameters, expected.parameters))
 
 
 def substituted(kind: Type, bound: dict[str, Type]) -> Type:

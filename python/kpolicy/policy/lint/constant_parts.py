@@ -1,7 +1,7 @@
 """KP303 and KP305: conditions that never change, and parts that are always an error.
 
 `Folding` computes the values of parts made of literals, as the engine does or not at all.
-Parameters and variables count as unknown: a policy switches on and off by them. Each finding is
+Parameters and variables count as unknown, because policies use them as switches. Each finding is
 reported once, at the smallest part.
 """
 
@@ -39,18 +39,19 @@ _WORDS: Final = {True: "true", False: "false"}
 
 def constant_parts(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     whole = _wholes(policy)
-    for one in policy.all():
-        yield from _of(policy, one, whole.get(one.path, ("", "")))
+    for expression in policy.all():
+        yield from _of(policy, expression, whole.get(expression.path, ("", "")))
 
 
 def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
     """By path, what it means that the whole is true, and that it is false."""
     found: dict[object, tuple[str, str]] = {
-        one.path: ("it matches every pod", "it matches no pod") for one in policy.conditions
+        condition.path: ("it matches every pod", "it matches no pod")
+        for condition in policy.conditions
     }
     for rule in policy.rules:
-        for one in policy.own_conditions(rule):
-            found[one.path] = ("it matches every pod", "the rule is never asked")
+        for condition in policy.own_conditions(rule):
+            found[condition.path] = ("it matches every pod", "the rule is never asked")
         if rule.is_predicate:
             found[rule.expression.path] = (
                 "the rule passes every node",
@@ -62,27 +63,27 @@ def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
 
 
 def _of(
-    policy: WrittenPolicy, one: WrittenExpression, whole: tuple[str, str]
+    policy: WrittenPolicy, expression: WrittenExpression, whole: tuple[str, str]
 ) -> Iterator[Diagnostic]:
     folding = Folding()
-    value = folding.fold(one.tree)
+    value = folding.fold(expression.tree)
     for failure in dict.fromkeys(folding.failures):
-        yield policy.say(one, "KP305", failure.message, failure.span)
-    told: set[Span] = set()
+        yield policy.finding(expression, "KP305", failure.message, failure.span)
+    reported: set[Span] = set()
     for condition in folding.conditions:
         span = condition.tree.span
-        if any(span.start <= inner.start and inner.end <= span.end for inner in told):
+        if any(span.start <= inner.start and inner.end <= span.end for inner in reported):
             continue  # a part of it was the reason
-        told.add(span)
+        reported.add(span)
         message = _steers(condition.user, condition.value)
-        yield policy.say(one, "KP303", message, span)
-    if told or not any(whole):
+        yield policy.finding(expression, "KP303", message, span)
+    if reported or not any(whole):
         return
     if isinstance(value, Known) and isinstance(value.value, bool):
         message = f"this is always {_WORDS[value.value]}: {whole[not value.value]}"
-        yield policy.say(one, "KP303", message, one.tree.span)
+        yield policy.finding(expression, "KP303", message, expression.tree.span)
         return
-    yield from _contradictions(policy, one, whole)
+    yield from _contradictions(policy, expression, whole)
 
 
 def _steers(user: And | Or | Conditional, value: bool) -> str:
@@ -96,20 +97,22 @@ def _steers(user: And | Or | Conditional, value: bool) -> str:
 
 
 def _contradictions(
-    policy: WrittenPolicy, one: WrittenExpression, whole: tuple[str, str]
+    policy: WrittenPolicy, expression: WrittenExpression, whole: tuple[str, str]
 ) -> Iterator[Diagnostic]:
     """`x == 'a' && x == 'b'`, `x != 'a' || x != 'b'`, anywhere in it."""
-    for tree in _formulas(one.tree):
+    for tree in _formulas(expression.tree):
         for value in (True, False):
             if policy.formulas.cases(tree, not value) == []:
-                meaning = whole[not value] if tree is one.tree else ""
+                meaning = whole[not value] if tree is expression.tree else ""
                 where = "" if not list(unguarded(policy.guards, tree)) else " where it has a value"
                 message = f"this is always {_WORDS[value]}{where}"
                 if meaning:
                     message += f": {meaning}"
                 hint = "did you mean `||`?" if not value else "did you mean `&&`?"
                 is_connective = isinstance(tree, Or if value else And)
-                yield policy.say(one, "KP303", message, tree.span, hint if is_connective else "")
+                yield policy.finding(
+                    expression, "KP303", message, tree.span, hint if is_connective else ""
+                )
                 return
 
 

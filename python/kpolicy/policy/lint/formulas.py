@@ -192,7 +192,7 @@ class Formulas:
             domain = _domain(orders, left, right)
             if domain is None:
                 return self._opaque(tree, value, within)
-            found: Cases = [{("value", self.terms.number(left, within)): one} for one in domain]
+            found: Cases = [{("value", self.terms.number(left, within)): part} for part in domain]
             return conjunction([found, there])
         if family in ("equals", "not_equals") and left.type != right.type:
             return self._opaque(tree, value, within)
@@ -231,7 +231,7 @@ class Formulas:
         item, listed = tree.args
         if not isinstance(listed, NewList) or listed.optional:
             return self._opaque(tree, value, within)
-        literals = [one.value for one in listed.args if is_literal(one)]
+        literals = [item.value for item in listed.args if is_literal(item)]
         is_known = len(literals) == len(listed.args)
         if item.type.name != "string" or not is_known or is_literal(item):
             return self._opaque(tree, value, within)
@@ -241,7 +241,7 @@ class Formulas:
 
 
 def conjunction(parts: Iterable[Cases]) -> Cases:
-    """Every case of one with every case of the others, without contradictions."""
+    """Combines every case of each part with every case of the others; drops contradictions."""
     joined: list[Case] = [{}]
     is_told = True
     for part in parts:
@@ -256,10 +256,10 @@ def conjunction(parts: Iterable[Cases]) -> Cases:
 
 
 def contradict(a: Cases, b: Cases) -> bool:
-    """Whether it is proved that no case of one goes with a case of the other."""
+    """Whether it is proved that no case of `a` is possible together with a case of `b`."""
     if a is None or b is None:
         return a == [] or b == []
-    return not any(_goes_with(one, other) for one in a for other in b)
+    return not any(_goes_with(case, other) for case in a for other in b)
 
 
 def _goes_with(a: Case, b: Case) -> bool:

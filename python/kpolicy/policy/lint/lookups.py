@@ -1,10 +1,8 @@
 """Lookups that nothing guards: `node.labels['zone']` where the label may be absent.
 
-Owns which lookups surely have their key, given that the parts around them had the value that makes
-them count: `'k' in m && m['k'] == 'v'`, `!('k' in m) || …`, `'k' in m ? … : …`, in any order, and
-by way of variables and conditions. A lookup is reported once, at its first place. What is not
-understood counts as a guard that is not there only if it says nothing of the key at all.
-Must not know what an error does to a rule.
+A guard is a test that must have held when the lookup is evaluated: `'k' in m && m['k'] == 'v'`,
+`!('k' in m) || …`, `'k' in m ? … : …`, in any order, also by way of variables and conditions. A
+lookup is reported once, at its first place.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ class Guards:
     _evaluated: dict[tuple[int, str], tuple[Tree, frozenset[int]]] = field(default_factory=dict)
 
     def implied(self, tree: Tree, value: bool, within: str = "") -> Present:
-        """What is there if `tree` is `value`; errors aside, which are told where they arise."""
+        """What is there if `tree` is `value`; errors aside, which are reported where they arise."""
         key = (id(tree), value, within)
         known = self._implied.get(key)
         if known is None:

@@ -1,6 +1,6 @@
 """KP331 and KP332 of `messageExpression`: messages that are too long or not one line.
 
-Owns what surely holds of the text that comes out. Must not know how messages are shown.
+Only what holds of every text that the expression can give is reported.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
     broken = next((part for part, text in texts if "\n" in text or "\r" in text), None)
     if broken is not None:
         hint = "it is shown as one line"
-        yield policy.say(at, "KP332", "a message is one line", broken.span, hint)
+        yield policy.finding(at, "KP332", "a message is one line", broken.span, hint)
     length = sum(len(text.encode("utf-8", "replace")) for _, text in texts)
     if length > MESSAGE_CHARACTERS_MAX:
         message = f"this message always has more than {_SHOWN}: {length:,} are written here"
-        yield policy.say(at, "KP331", message, at.tree.span, "what is beyond is cut off in events")
+        yield policy.finding(
+            at, "KP331", message, at.tree.span, "what is beyond is cut off in events"
+        )
         return
     long = next((part for part in parts if _is_long(part)), None)
     if long is not None:
         message = f"this message can have more than {_SHOWN}: an annotation is part of it"
-        yield policy.say(at, "KP331", message, long.span)
+        yield policy.finding(at, "KP331", message, long.span)
 
 
 def _joined(tree: Tree) -> Iterator[Tree]:

@@ -1,9 +1,8 @@
 """KP301 and the first half of KP331: lookups that err where the key is absent.
 
-Owns what is told of them, and which conditions stand around which expression: a policy's and a
-rule's `matchConditions` hold where the rule is asked; a message is told where the predicate is
-false. Whoever writes `onError` has thought of errors, and is not told. Must not know how guards are
-found.
+The conditions around an expression count as guards: the `matchConditions` of the policy and of the
+rule hold where the rule is asked, and a message is shown where its predicate is false. A rule with
+`onError` is left alone, because its author has thought of errors.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class _Use:
 
 
 def missing_keys(policy: WrittenPolicy) -> Iterator[Diagnostic]:
-    """A lookup in a variable is told at the variable, if any use of it can err."""
+    """A lookup in a variable is reported at the variable, if any use of it can err."""
     seen: set[tuple[str, Span]] = set()
     for use in _uses(policy):
         for lookup in unguarded(policy.guards, use.expression.tree, use.known):
@@ -44,14 +43,14 @@ def missing_keys(policy: WrittenPolicy) -> Iterator[Diagnostic]:
             if at is None or key in seen:
                 continue
             seen.add(key)
-            yield _said(policy, use, at, lookup)
+            yield _finding(policy, use, at, lookup)
 
 
 def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
     spec = policy.policy.model.spec
     skips = "makes the policy skip the pod" if spec.failure_policy == "Ignore" else "parks the pod"
-    for index, one in enumerate(policy.conditions):
-        yield _Use(one, _beside(policy, policy.conditions, index), f"an error {skips}")
+    for index, condition in enumerate(policy.conditions):
+        yield _Use(condition, _beside(policy, policy.conditions, index), f"an error {skips}")
     for rule in policy.rules:
         first = len(policy.conditions)
         for index in range(first, len(rule.conditions)):
@@ -68,8 +67,8 @@ def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:
         effect = "an error rejects the node" if rule.is_predicate else "an error scores 0"
         yield _Use(rule.expression, known, effect)
     if rule.message is not None:
-        told = both(known, policy.guards.implied(rule.expression.tree, False))
-        yield _Use(rule.message, told, "then the text of `message` is shown", "KP331")
+        failed = both(known, policy.guards.implied(rule.expression.tree, False))
+        yield _Use(rule.message, failed, "then the text of `message` is shown", "KP331")
 
 
 def _beside(policy: WrittenPolicy, conditions: Sequence[WrittenExpression], index: int) -> Present:
@@ -93,7 +92,7 @@ def _placed(
     return policy.variables.get(name), lookup.tree.span
 
 
-def _said(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lookup) -> Diagnostic:
+def _finding(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lookup) -> Diagnostic:
     tree = lookup.tree
     shown = at.text[tree.span.start : tree.span.end]
     holder, key = _parts(at.text, tree)
@@ -102,7 +101,7 @@ def _said(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Looku
         message += f", and {use.effect}"
     else:
         message += f"; {use.effect}"
-    return policy.say(at, use.code, message, tree.span, _hint(tree, holder, key))
+    return policy.finding(at, use.code, message, tree.span, _hint(tree, holder, key))
 
 
 def _where(tree: LookupNode) -> str:

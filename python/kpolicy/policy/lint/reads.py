@@ -61,9 +61,9 @@ def reads(policy: WrittenPolicy) -> Iterator[Diagnostic]:
         yield from _not_preemptible(policy, rule)
         yield from _by_lane(policy, rule)
     yield from _of_profile(policy)
-    for one in policy.all():
-        if one is not policy.victims:
-            yield from _annotations(policy, one)
+    for expression in policy.all():
+        if expression is not policy.victims:
+            yield from _annotations(policy, expression)
 
 
 def _deep(tree: Tree, seen: set[str]) -> Iterator[tuple[Tree, Tree]]:
@@ -91,29 +91,31 @@ def _not_preemptible(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Di
         if fact is not None and names[0] != "pod" and _CHANGED & set(names):
             message = f"`{fact.name}` changes when pods are evicted, so preemption could help here"
             hint = "leave out `preemptible: false`"
-            yield policy.say(rule.expression, "KP351", message, at.span, hint)
+            yield policy.finding(rule.expression, "KP351", message, at.span, hint)
             return
 
 
-def _annotations(policy: WrittenPolicy, one: WrittenExpression) -> Iterator[Diagnostic]:
-    for part in own_nodes(one.tree):
+def _annotations(policy: WrittenPolicy, expression: WrittenExpression) -> Iterator[Diagnostic]:
+    for part in own_nodes(expression.tree):
         read = read_of(part)
         if read is not None and read.name.removesuffix("[]").rpartition(".")[2] == "annotations":
             message = "this reads an annotation, which has no column and may be large"
-            yield policy.say(one, "KP404", message, part.span, "a label would do as well")
+            yield policy.finding(
+                expression, "KP404", message, part.span, "a label would do as well"
+            )
             return
 
 
 def _of_profile(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     """Conditions that are the same for all pods of one scheduler name."""
-    own_conditions = [one for rule in policy.rules for one in policy.own_conditions(rule)]
-    for one in (*policy.conditions, *own_conditions):
-        parts = (_fact_of(part) for part, _ in _deep(one.tree, set()))
+    own_conditions = [own for rule in policy.rules for own in policy.own_conditions(rule)]
+    for condition in (*policy.conditions, *own_conditions):
+        parts = (_fact_of(part) for part, _ in _deep(condition.tree, set()))
         facts = {fact.name for fact in parts if fact is not None}
         if facts == {"pod.schedulerName"}:
             message = "this is the same for all pods of a profile"
             hint = "give the profile that it means a policy of its own, and leave this out"
-            yield policy.say(one, "KP361", message, one.tree.span, hint)
+            yield policy.finding(condition, "KP361", message, condition.tree.span, hint)
 
 
 # The columns.
@@ -133,7 +135,7 @@ def _by_lane(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic
         if part_fact is not None and part_fact.name == fact:
             message = f"`{fact}` has no column, so it is read node by node"
         hint = "`node.pods.count(selector(…))` counts without a loop" if is_loop else ""
-        yield policy.say(rule.expression, "KP403", message, span, hint)
+        yield policy.finding(rule.expression, "KP403", message, span, hint)
 
 
 def _without_kernel(tree: Tree, seen: set[str]) -> tuple[Tree, str, Span] | None:
@@ -147,8 +149,8 @@ def _without_kernel(tree: Tree, seen: set[str]) -> tuple[Tree, str, Span] | None
         inner = _without_kernel(tree.value, seen)
         return None if inner is None else (inner[0], inner[1], tree.span)
     if _has_kernel(tree):
-        found = (_without_kernel(operand, seen) for operand in tree.operands)
-        return next((one for one in found if one is not None), None)
+        parts = (_without_kernel(operand, seen) for operand in tree.operands)
+        return next((found for found in parts if found is not None), None)
     fact = _fact_of(tree)
     if fact is not None and _is_read(fact):
         is_annotation = fact.name.endswith("annotations[]")  # KP404 says so
@@ -218,14 +220,14 @@ def deprecated(policy: WrittenPolicy) -> Iterator[Diagnostic]:
                 at = ("spec", side, index, "builtin")
                 message = f"kube-scheduler has given up `{rule.builtin}`"
                 yield policy.policy.remark("KP130", message, at, hint=f"use {instead}")
-    for one in policy.all():
-        told: set[str] = set()
-        for key in _keys(one.tree):
-            if key.value not in told:
-                told.add(str(key.value))
+    for expression in policy.all():
+        reported: set[str] = set()
+        for key in _keys(expression.tree):
+            if key.value not in reported:
+                reported.add(str(key.value))
                 message = f"Kubernetes has given up the label `{key.value}`"
                 hint = f"use `{_LABELS[str(key.value)]}`"
-                yield policy.say(one, "KP130", message, key.span, hint)
+                yield policy.finding(expression, "KP130", message, key.span, hint)
 
 
 def _keys(tree: Tree) -> Iterator[Constant]:

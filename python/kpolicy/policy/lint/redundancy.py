@@ -1,8 +1,8 @@
 """KP306 and KP307: rules that add nothing to others, and rules that no node can pass beside others.
 
-Owns which pairs of rules are compared, and under which conditions they are asked together. Proves
-an implication by a contradiction: whatever passes the earlier rule cannot fail the later one, nor
-make it err. Must not know how a contradiction is found.
+Pairs of rules are compared under the conditions under which both are asked. A rule is redundant if
+"a node passes the earlier rule and fails this one" is a contradiction, and no such node makes it
+err.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def redundancy(policy: WrittenPolicy, builtins: Collection[str]) -> Iterator[Dia
     """`builtins` are those that filter beside the rules of the policy."""
     yield from _same(policy)
     rules = [rule for rule in policy.rules if _filters(rule)]
-    doubled = {one.path for _, one in _doubles(policy)}
+    doubled = {rule.path for _, rule in _doubles(policy)}
     pairs = 0
     for index, rule in enumerate(rules):
         if rule.path in doubled:
@@ -60,12 +60,12 @@ def redundancy(policy: WrittenPolicy, builtins: Collection[str]) -> Iterator[Dia
 
 
 def _filters(rule: RuleExpression) -> bool:
-    one = rule.rule
+    written = rule.rule
     return (
-        isinstance(one, Predicate)
-        and one.enabled
-        and one.enforcement == "deny"
-        and one.on_error == "reject"
+        isinstance(written, Predicate)
+        and written.enabled
+        and written.enforcement == "deny"
+        and written.on_error == "reject"
     )
 
 
@@ -75,7 +75,7 @@ def _doubles(policy: WrittenPolicy) -> Iterator[tuple[RuleExpression, RuleExpres
     for rule in policy.rules:
         if not rule.rule.enabled:
             continue
-        conditions = frozenset(number(one.tree) for one in rule.conditions)
+        conditions = frozenset(number(condition.tree) for condition in rule.conditions)
         is_same = (rule.is_predicate, number(rule.expression.tree), conditions, _mode(rule))
         before = first.setdefault(is_same, rule)
         if before is not rule:
@@ -91,7 +91,7 @@ def _same(policy: WrittenPolicy) -> Iterator[Diagnostic]:
         counts = "" if rule.is_predicate else ", so it counts twice"
         at = rule.expression
         message = f"the same expression as `{before.name}`{counts}"
-        yield policy.say(at, "KP306", message, at.tree.span, notes=(_first(policy, before),))
+        yield policy.finding(at, "KP306", message, at.tree.span, notes=(_first(policy, before),))
 
 
 def _first(policy: WrittenPolicy, rule: RuleExpression) -> Note:
@@ -101,7 +101,7 @@ def _first(policy: WrittenPolicy, rule: RuleExpression) -> Note:
 def _beside(
     policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression
 ) -> Diagnostic | None:
-    """What is wrong with `rule`, given `earlier`."""
+    """What is wrong with `rule` beside `earlier`."""
     tree, before = rule.expression.tree, earlier.expression.tree
     cases = policy.formulas.cases(before)
     if cases is None or cases == []:
@@ -115,17 +115,17 @@ def _beside(
         is_trivial = policy.formulas.cases(tree, False) == []
         if not is_trivial and not list(unguarded(policy.guards, tree, known)):
             message = f"`{earlier.name}` already rejects every node that this would reject"
-            return policy.say(rule.expression, "KP306", message, span, notes=note)
+            return policy.finding(rule.expression, "KP306", message, span, notes=note)
     own = policy.formulas.cases(tree)
     if own != [] and contradict(cases, own) and _asked_together(policy, earlier, rule):
         message = f"no node can pass both this and `{earlier.name}`"
-        return policy.say(rule.expression, "KP307", message, span, notes=note)
+        return policy.finding(rule.expression, "KP307", message, span, notes=note)
     return None
 
 
 def _asked_with(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
     """Whether `earlier` is asked of every pod that `rule` is asked of."""
-    holds = conjunction(policy.formulas.cases(one.tree) for one in rule.conditions)
+    holds = conjunction(policy.formulas.cases(condition.tree) for condition in rule.conditions)
     return contradict(holds, _one_fails(policy, earlier))
 
 
@@ -134,7 +134,9 @@ def _asked_together(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleEx
 
 
 def _one_fails(policy: WrittenPolicy, rule: RuleExpression) -> Cases:
-    return disjunction(policy.formulas.cases(one.tree, False) for one in rule.conditions)
+    return disjunction(
+        policy.formulas.cases(condition.tree, False) for condition in rule.conditions
+    )
 
 
 def _beside_builtin(policy: WrittenPolicy, rule: RuleExpression, name: str) -> Iterator[Diagnostic]:
@@ -144,4 +146,4 @@ def _beside_builtin(policy: WrittenPolicy, rule: RuleExpression, name: str) -> I
     if own != [] and contradict(own, policy.formulas.cases(_builtin(name))):
         span = rule.expression.tree.span
         message = f"no node can pass both this and the built-in `{name}`{_BUILTINS[name][1]}"
-        yield policy.say(rule.expression, "KP307", message, span)
+        yield policy.finding(rule.expression, "KP307", message, span)

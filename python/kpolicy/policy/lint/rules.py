@@ -1,8 +1,4 @@
-"""All checks over all policies.
-
-Owns the order, and which policies and built-ins are looked at together. Must not know what a check
-looks for.
-"""
+"""Runs every check on every policy, together with the built-ins that filter beside its rules."""
 
 from __future__ import annotations
 
@@ -48,12 +44,12 @@ def _builtins(resolution: Resolution) -> dict[str, set[str]]:
     for served in resolution.profiles.values():
         present = {
             rule.written.rule.builtin or ""
-            for one in served
-            for rule in one.predicates
+            for policy in served
+            for rule in policy.predicates
             if not rule.unless and not any(map(_ignores, rule.written.args.items()))
         }
-        for one in served:
-            found.setdefault(one.effective.policy.name, set()).update(present)
+        for policy in served:
+            found.setdefault(policy.effective.policy.name, set()).update(present)
     return found
 
 

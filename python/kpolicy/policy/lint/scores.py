@@ -44,7 +44,7 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         message = "this score reads nothing of the node, so it is the same on all nodes"
         # Legacy files have such priorities on purpose.
         if policy.policy.kind == "SchedulingPolicy":
-            yield policy.say(at, "KP323", message, span)
+            yield policy.finding(at, "KP323", message, span)
         return
     assert isinstance(rule.rule, Priority)
     folding = Folding()
@@ -59,17 +59,17 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
             "this score has no upper bound and no `normalize`; every value above 100 is clamped "
             "to 100"
         )
-        yield policy.say(at, "KP322", message, span, "`normalize: {method: max}`")
+        yield policy.finding(at, "KP322", message, span, "`normalize: {method: max}`")
     elif math.isinf(found.low):
         message = (
             "this score has no lower bound and no `normalize`; every value below 0 is clamped to 0"
         )
-        yield policy.say(at, "KP322", message, span, "`normalize: {method: minmax}`")
+        yield policy.finding(at, "KP322", message, span, "`normalize: {method: minmax}`")
     elif found.high <= 0 or found.low >= 100:
         clamped = 0 if found.high <= 0 else 100
         message = f"every value of this score is clamped to {clamped}: it is between "
         message += f"{found.low:,g} and {found.high:,g}"
-        yield policy.say(at, "KP322", message, span, "scores are between 0 and 100")
+        yield policy.finding(at, "KP322", message, span, "scores are between 0 and 100")
 
 
 _INF: Final = math.inf
@@ -202,7 +202,7 @@ def _combined(family: str, ranges: list[Range]) -> Range | None:
     if family == "modulo" and second.low == second.high:
         most = abs(second.low)
         return Range(-most if first.low < 0 else 0, most)
-    # One amount by another is a share, of which nothing is said.
+    # An amount divided by another is a share, whose range is not known.
     return None
 
 

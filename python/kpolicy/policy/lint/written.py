@@ -1,7 +1,6 @@
-"""One policy as the checks see it: its rules with their trees, and a way to say something of them.
+"""One policy as the checks see it: its rules with their checked trees, and the place of a finding.
 
-Owns `WrittenPolicy`, `WrittenExpression` and the place of a remark. Assumes that broken expressions
-have no tree; they are left out. Must not know what is remarked.
+Expressions with errors have no checked tree and are left out.
 """
 
 from __future__ import annotations
@@ -68,9 +67,11 @@ class WrittenPolicy:
 
     @cached_property
     def variables(self) -> dict[str, WrittenExpression]:
-        listed = enumerate(self.policy.model.spec.variables)
-        found = {one.name: self._at(("spec", "variables", at, "expression")) for at, one in listed}
-        return {name: one for name, one in found.items() if one is not None}
+        found = {
+            variable.name: self._at(("spec", "variables", index, "expression"))
+            for index, variable in enumerate(self.policy.model.spec.variables)
+        }
+        return {name: expression for name, expression in found.items() if expression is not None}
 
     @cached_property
     def victims(self) -> WrittenExpression | None:
@@ -94,7 +95,7 @@ class WrittenPolicy:
     def own_conditions(self, rule: RuleExpression) -> tuple[WrittenExpression, ...]:
         return rule.conditions[len(self.conditions) :]
 
-    def say(
+    def finding(
         self,
         at: WrittenExpression,
         code: str,
@@ -105,8 +106,9 @@ class WrittenPolicy:
         notes: tuple[Note, ...] = (),
         severity: Severity | None = None,
     ) -> Diagnostic:
-        said = remark(code, message, span, hint=hint, notes=notes, severity=severity)
-        return self.expressions.in_file(at.path, said)
+        """A finding about a part of an expression, placed in its file."""
+        found = remark(code, message, span, hint=hint, notes=notes, severity=severity)
+        return self.expressions.in_file(at.path, found)
 
     def _at(self, path: Path) -> WrittenExpression | None:
         compiled = self.expressions.compiled(path)
@@ -117,7 +119,7 @@ class WrittenPolicy:
 
     def _conditions(self, at: Path, count: int) -> tuple[WrittenExpression, ...]:
         paths = ((*at, "matchConditions", index, "expression") for index in range(count))
-        return tuple(one for one in map(self._at, paths) if one is not None)
+        return tuple(filter(None, map(self._at, paths)))
 
     def _rules(self) -> Iterator[RuleExpression]:
         spec = self.policy.model.spec
