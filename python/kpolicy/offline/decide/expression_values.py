@@ -39,14 +39,19 @@ _TYPES: Final = frozenset(
         "google.protobuf.Duration",
     )
 )
+# The form of a value that is a text.
+_FORMS: Final = {
+    "type": re.compile(rf"(?:{'|'.join(map(re.escape, _TYPES))})\Z"),
+    "timestamp": _TIME,
+    "duration": _DURATION,
+    "quantity": _QUANTITY,
+    "selector": re.compile(""),
+}
 _NOT_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
 class NotAValueError(ValueError):
-    """A variable that no value of the language stands for."""
-
-
-# Out.
+    """A variable that is no value of the language."""
 
 
 def plain(exact: Exact) -> Any:
@@ -104,9 +109,6 @@ def _is_plain(exact: Exact) -> bool:
     return strings and not tagged and all(_is_plain(value) for _, value in body)
 
 
-# In.
-
-
 def given(value: Any) -> Exact:
     """A variable as JSON: plain, in the exact form, or as CEL's own `Value` in JSON.
 
@@ -141,7 +143,7 @@ def _double_text(value: float) -> str:
 
 
 def _tagged(tag: str, body: Any) -> tuple[Exact] | None:
-    """What an object of one key stands for, if its body has the tag's form."""
+    """The value of an object with one key, if its body has the form of the tag."""
     return _in_form(tag, body) or _protobuf(tag, body)
 
 
@@ -157,16 +159,8 @@ def _in_form(tag: str, body: Any) -> tuple[Exact] | None:
             return ({tag: [[given(key), given(value)] for key, value in body]},)
         case "optional", list() if len(body) <= 1:
             return ({tag: [given(item) for item in body]},)
-        case "type", str() if body in _TYPES:
-            return ({tag: body},)
-        case "timestamp", str() if _TIME.match(body):
-            return ({tag: body},)
-        case "duration", str() if _DURATION.match(body):
-            return ({tag: body},)
-        case "quantity", str() if _QUANTITY.match(body):
-            return ({tag: body},)
-        case "selector", str():
-            return ({tag: body},)
+        case (("type" | "timestamp" | "duration" | "quantity" | "selector"), str()):
+            return ({tag: body},) if _FORMS[tag].match(body) else None
     return None
 
 
@@ -219,9 +213,6 @@ def _integer(tag: str, body: int | str) -> tuple[Exact] | None:
     except ValueError:
         return None
     return (number,) if tag == "int64Value" else _in_form("uint", number)
-
-
-# As an expression.
 
 
 def written(exact: Exact) -> str:

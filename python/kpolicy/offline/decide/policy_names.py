@@ -25,22 +25,22 @@ class PolicyNames:
 
 @dataclass(frozen=True, slots=True)
 class NothingMeant:
-    """Why no policy, or no rule, can be meant."""
+    """Why the policy or the rule is not clear."""
 
     message: str
     hint: str = ""
 
 
 def names_in(examined: Examined, rule: str = "") -> PolicyNames | NothingMeant:
-    """Those of the policy that has `rule` (`NAME`, or `POLICY/NAME`), or of the only policy.
+    """The names of the policy that has `rule` (`NAME`, or `POLICY/NAME`), or of the only policy.
 
-    A policy that others here extend is not meant by itself: its names are theirs too."""
+    Policies that others extend do not count, because those others have their names too."""
     if rule:
         return _of_rule(examined, rule)
-    bases = {one.model.spec.extends for one in examined.policies}
-    leaves = [one for one in examined.policies if one.name not in bases]
+    bases = {policy.model.spec.extends for policy in examined.policies}
+    leaves = [policy for policy in examined.policies if policy.name not in bases]
     if len(leaves) != 1:
-        listed = ", ".join(f"`{one.name}`" for one in leaves)
+        listed = ", ".join(f"`{policy.name}`" for policy in leaves)
         hint = "name a rule of the one that is meant: `--rule POLICY/NAME`"
         return NothingMeant(f"there are {len(leaves)} policies: {listed}", hint)
     return _names(examined.expressions.own[leaves[0].name])
@@ -48,7 +48,7 @@ def names_in(examined: Examined, rule: str = "") -> PolicyNames | NothingMeant:
 
 def _of_rule(examined: Examined, name: str) -> PolicyNames | NothingMeant:
     known = dict(_rules(examined))
-    found = {full: one for full, one in known.items() if name in (full, full.partition("/")[2])}
+    found = {full: rule for full, rule in known.items() if name in (full, full.partition("/")[2])}
     if not found:
         hint = did_you_mean(name, [full.partition("/")[2] for full in known])
         return NothingMeant(f"no rule is called `{name}`", hint)
@@ -62,11 +62,11 @@ def _of_rule(examined: Examined, name: str) -> PolicyNames | NothingMeant:
 
 
 def _rules(examined: Examined) -> Iterator[tuple[str, AppliedRule]]:
-    """By `POLICY/NAME`, the policy being the one that serves a profile with it."""
-    for served in examined.resolution.profiles.values():
-        for one in served:
-            policy: Policy = one.effective.policy
-            for rule in (*one.effective.predicates, *one.effective.priorities):
+    """By `POLICY/NAME`. The policy is the one that serves a profile with the rule."""
+    for profile in examined.resolution.profiles.values():
+        for effective in (served.effective for served in profile):
+            policy: Policy = effective.policy
+            for rule in (*effective.predicates, *effective.priorities):
                 yield f"{policy.name}/{rule.written.name}", rule
 
 

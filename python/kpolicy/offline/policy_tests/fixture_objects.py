@@ -31,27 +31,25 @@ _IMAGE_BYTES: Final = 100 << 20
 
 def node(entry: NodeEntry, fixtures: Mapping[str, NodeForm]) -> Object:
     """A ready node with four processors, unless it says otherwise."""
-    name = entry.name
-    labels: Object = {_HOSTNAME: name}
+    labels: Object = {_HOSTNAME: entry.name}
     amounts: Object = dict(ALLOCATABLE)
     capacity: Object = {}
     conditions: Object = {"Ready": "True"}
-    made: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-    made |= {"spec": {}, "status": {}}
+    made: Object = {"metadata": {"name": entry.name}, "spec": {}, "status": {}}
     for form in _line(entry, fixtures):
         labels |= form.labels
         amounts |= {key: _quantity(value) for key, value in form.allocatable.items()}
         capacity |= {key: _quantity(value) for key, value in form.capacity.items()}
         conditions |= form.conditions
-        if form.annotations:
-            _merge(made["metadata"], {"annotations": form.annotations})
+        _merge(made["metadata"], _without_empty(annotations=form.annotations))
         if form.taints is not None:
-            made["spec"]["taints"] = [_taint(one) for one in form.taints]
+            made["spec"]["taints"] = [_taint(taint) for taint in form.taints]
         if form.unschedulable is not None:
             made["spec"]["unschedulable"] = form.unschedulable
         if form.images is not None:
-            images = [{"names": [one], "sizeBytes": _IMAGE_BYTES} for one in form.images]
-            made["status"]["images"] = images
+            made["status"]["images"] = [
+                {"names": [image], "sizeBytes": _IMAGE_BYTES} for image in form.images
+            ]
         for part in ("metadata", "spec", "status"):
             _merge(made[part], getattr(form, part))
     status = {
@@ -61,43 +59,42 @@ def node(entry: NodeEntry, fixtures: Mapping[str, NodeForm]) -> Object:
     }
     own = made["metadata"].get("labels", {})
     made["metadata"]["labels"] = {**labels, **own} if isinstance(own, dict) else own
-    made["status"] = _merge(status, made["status"])
-    return made
+    return {"apiVersion": "v1", "kind": "Node", **made, "status": _merge(status, made["status"])}
 
 
 def pod(form: PodForm, fixtures: Mapping[str, PodForm], *, name: str, scheduler: str) -> Object:
-    """A pending pod of one container. What is not written: the name, the scheduler."""
+    """A pending pod of one container. `name` and `scheduler` are for a form without them."""
     requests: Object = {}
     limits: Object = {}
     metadata: Object = {"name": name, "namespace": "default"}
     spec: Object = {"schedulerName": scheduler}
-    for one in _line(form, fixtures):
-        metadata |= {
-            key: value for key, value in (("name", one.name), ("namespace", one.namespace)) if value
-        }
-        for key in ("labels", "annotations"):
-            if getattr(one, key):
-                _merge(metadata, {key: getattr(one, key)})
-        requests |= {key: _quantity(value) for key, value in one.requests.items()}
-        limits |= {key: _quantity(value) for key, value in one.limits.items()}
-        if one.priority is not None:
-            spec["priority"] = one.priority
-        if one.node_selector:
-            _merge(spec, {"nodeSelector": one.node_selector})
-        if one.tolerations is not None:
-            spec["tolerations"] = [_toleration(toleration) for toleration in one.tolerations]
-        if one.scheduler_name:
-            spec["schedulerName"] = one.scheduler_name
-        _merge(metadata, one.metadata)
-        _merge(spec, one.spec)
+    for part in _line(form, fixtures):
+        own = _without_empty(
+            name=part.name,
+            namespace=part.namespace,
+            labels=part.labels,
+            annotations=part.annotations,
+        )
+        _merge(metadata, own)
+        requests |= {key: _quantity(value) for key, value in part.requests.items()}
+        limits |= {key: _quantity(value) for key, value in part.limits.items()}
+        _merge(
+            spec,
+            _without_empty(nodeSelector=part.node_selector, schedulerName=part.scheduler_name),
+        )
+        if part.priority is not None:
+            spec["priority"] = part.priority
+        if part.tolerations is not None:
+            spec["tolerations"] = [_toleration(toleration) for toleration in part.tolerations]
+        _merge(metadata, part.metadata)
+        _merge(spec, part.spec)
     if not spec.get("containers"):
         spec["containers"] = [{"name": "main", "image": _IMAGE}]
-    resources = {"requests": requests, "limits": limits}
-    asked = {key: value for key, value in resources.items() if value}
+    resources = _without_empty(requests=requests, limits=limits)
     first = spec["containers"][0] if isinstance(spec["containers"], list) else None
-    # What has another form is for the engine to refuse.
-    if asked and isinstance(first, dict):
-        _merge(first, {"resources": asked})
+    # The engine refuses other forms.
+    if resources and isinstance(first, dict):
+        _merge(first, {"resources": resources})
     metadata.setdefault("uid", f"{metadata['namespace']}/{metadata['name']}")
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -127,7 +124,7 @@ def namespace(entry: NamespaceEntry) -> Object:
 
 
 def _line(form: F, fixtures: Mapping[str, F]) -> list[F]:
-    """What a form builds on, farthest first, then itself."""
+    """The form and those it builds on, the farthest first."""
     line = [form]
     while (name := line[-1].from_) is not None and len(line) <= FIXTURE_DEPTH_MAX:
         parent = fixtures.get(name)
@@ -137,8 +134,12 @@ def _line(form: F, fixtures: Mapping[str, F]) -> list[F]:
     return line[::-1]
 
 
+def _without_empty(**fields: Any) -> Object:
+    return {name: value for name, value in fields.items() if value}
+
+
 def _merge(base: Object, over: Mapping[str, Any]) -> Object:
-    """Maps merge key by key; anything else takes the place of what was there."""
+    """Merges maps key by key; any other value replaces the old one."""
     for key, value in over.items():
         if isinstance(value, Mapping) and isinstance(base.get(key), dict):
             _merge(base[key], value)

@@ -35,31 +35,28 @@ def simulation_text(summary: Summary) -> list[str]:
         lines.append(f"{counted(summary.not_served, 'pod')} more of schedulers that are not served")
     lines += _reasons(summary)
     if summary.utilisation:
-        rows = [["resource", "allocatable", "before", "", "after", ""]]
-        for name, one in summary.utilisation.items():
-            rows.append(
-                [
-                    name,
-                    amount(name, one.allocatable),
-                    amount(name, one.before),
-                    percent(one.share(one.before)),
-                    amount(name, one.after),
-                    percent(one.share(one.after)),
-                ]
-            )
-        lines += ["", *columns(rows, right=range(1, 6))]
+        rows = [
+            [
+                name,
+                amount(name, used.allocatable),
+                amount(name, used.before),
+                percent(used.share(used.before)),
+                amount(name, used.after),
+                percent(used.share(used.after)),
+            ]
+            for name, used in summary.utilisation.items()
+        ]
+        head = ["resource", "allocatable", "before", "", "after", ""]
+        lines += ["", *columns([head, *rows], right=range(1, 6))]
     return lines
 
 
 def _reasons(summary: Summary) -> list[str]:
-    if not summary.by_reason:
-        return []
     ordered = largest_first(summary.by_reason)
     rows = [[f"{count:,}", why] for why, count in ordered[:_REASONS_SHOWN]]
-    lines = ["", "what keeps pods pending", *columns(rows, right=(0,), indent="  ")]
-    if len(ordered) > _REASONS_SHOWN:
-        lines.append(f"  and {len(ordered) - _REASONS_SHOWN:,} further messages")
-    return lines
+    more = len(ordered) - len(rows)
+    lines = [*columns(rows, right=(0,), indent="  "), f"  and {more:,} further messages"]
+    return ["", "what keeps pods pending", *(lines if more else lines[:-1])] if rows else []
 
 
 _WORDS: Final = {
@@ -71,10 +68,10 @@ _WORDS: Final = {
 }
 
 
-def difference_text(one: Difference) -> Iterator[str]:
-    where = " (on a node)" if one.is_placed else ""
-    yield f"{one.pod}: {_told(one.old)} → {_told(one.new)}{where}"
-    match one.reason:
+def difference_text(pair: Difference) -> Iterator[str]:
+    where = " (on a node)" if pair.is_placed else ""
+    yield f"{pair.pod}: {_node(pair.old)} → {_node(pair.new)}{where}"
+    match pair.reason:
         case Rejection() as rejection:
             what = rejection.node or "the pod"
             why = ", ".join(rejection.reasons)
@@ -82,24 +79,25 @@ def difference_text(one: Difference) -> Iterator[str]:
         case Outscored() as outscored if outscored.is_tie:
             yield "  both are as good as each other under either policy; the tie fell otherwise"
         case Outscored() as outscored:
-            yield from columns(
-                [_scored(scored, one) for scored in outscored.rules], right=(1,), indent="  "
-            )
+            rows = [
+                [
+                    scored.rule,
+                    f"{scored.shift:+,}",
+                    _scores(scored, pair.old.node),
+                    _scores(scored, pair.new.node),
+                ]
+                for scored in outscored.rules
+            ]
+            yield from columns(rows, right=(1,), indent="  ")
 
 
-def _told(judged: Judged) -> str:
-    if not judged.is_served:
-        return "(not served)"
-    return judged.node or "(pending)"
+def _node(judged: Judged) -> str:
+    return (judged.node or "(pending)") if judged.is_served else "(not served)"
 
 
-def _scored(scored: Scored, one: Difference) -> list[str]:
-    def pair(name: str) -> str:
-        before, after = scored.old.get(name), scored.new.get(name)
-        told = ("–" if score is None else f"{score:,}" for score in (before, after))
-        return f"{name} {' → '.join(told)}"
-
-    return [scored.rule, f"{scored.shift:+,}", pair(one.old.node), pair(one.new.node)]
+def _scores(scored: Scored, node: str) -> str:
+    scores = (side.get(node) for side in (scored.old, scored.new))
+    return f"{node} {' → '.join('–' if score is None else f'{score:,}' for score in scores)}"
 
 
 def diff_text(diff: Diff) -> list[str]:
@@ -128,16 +126,15 @@ HEADINGS = (
 )
 
 
-def row(one: Measured) -> list[str]:
-    size = one.size
-    whole = (size.nodes, size.existing, size.pods, one.scheduled)
+def row(measured: Measured) -> list[str]:
+    size = measured.size
     return [
-        one.workload,
-        *(f"{number:,}" for number in whole),
-        f"{one.seconds:.3f}",
-        f"{one.pods_per_second:,.0f}",
-        f"{one.p50_us:,.1f}",
-        f"{one.p99_us:,.1f}",
+        measured.workload,
+        *(f"{count:,}" for count in (size.nodes, size.existing, size.pods, measured.scheduled)),
+        f"{measured.seconds:.3f}",
+        f"{measured.pods_per_second:,.0f}",
+        f"{measured.p50_us:,.1f}",
+        f"{measured.p99_us:,.1f}",
     ]
 
 

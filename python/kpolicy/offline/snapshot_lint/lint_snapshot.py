@@ -33,7 +33,7 @@ from kpolicy.policy.yaml.nodes import Path
 from kpolicy.policy.yaml.source import Source
 from kpolicy.version import KUBERNETES_RELEASE, VERSION
 
-# What is told of a part of a rule and makes it the same everywhere.
+# Findings of a part of a rule that explain why the rule never differs.
 _EXPLAINING: Final = frozenset({"KP303", "KP305", "KP307", "KP323"})
 
 
@@ -87,20 +87,20 @@ class _Against:
         return replace(self._examined, findings=said).compiled(more, not_looked_for=())
 
     def _beyond_budget(self) -> Iterator[Diagnostic]:
-        """KP401 for rules that are not evaluated on as many nodes as the snapshot has."""
+        """KP401 for rules whose cost limit is too low for the nodes of the snapshot."""
         for policy in self._examined.policies:
             expressions = self._examined.expressions.own[policy.name]
-            if not any(beyond(policy, expressions, 1)):  # said without a snapshot too
+            if not any(beyond(policy, expressions, 1)):  # reported without a snapshot too
                 yield from beyond(policy, expressions, self._names.nodes.total)
 
     def _rules(self) -> dict[str, list[AppliedRule]]:
-        """By scheduler name: rules of these policies that are sound expressions, each once."""
+        """Rules of these policies that compile, each once, by scheduler name."""
         own_names = {policy.name for policy in self._examined.policies}
         seen: set[object] = set()
         found: dict[str, list[AppliedRule]] = {}
         for scheduler_name, served in self._examined.resolution.profiles.items():
-            for one in served:
-                for rule in (*one.predicates, *one.priorities):
+            for effective in served:
+                for rule in (*effective.predicates, *effective.priorities):
                     written = rule.written
                     is_new = written.identity not in seen and written.policy.name in own_names
                     if is_new and self._is_sound(rule):
@@ -109,7 +109,7 @@ class _Against:
         return found
 
     def _is_sound(self, rule: AppliedRule) -> bool:
-        """Whether all that its entry needs has been compiled."""
+        """Whether all expressions of the rule were compiled."""
         written = rule.written
         expressions = self._examined.expressions.own[written.policy.name]
         spec = written.policy.model.spec
@@ -130,7 +130,7 @@ class _Against:
     def _lookups(
         self, missing: list[tuple[WrittenPolicy, WrittenExpression, Named]]
     ) -> dict[Place, str]:
-        """By place of a lookup: a note about it, or nothing where KP312 says it all."""
+        """A note about each lookup, by its place. It is empty if KP312 reports the name already."""
         absent_names = {
             (policy.policy.name, at.path, named.kind, named.name) for policy, at, named in missing
         }
@@ -163,7 +163,7 @@ class _Against:
         return said
 
     def _with_range(self, said: Diagnostic) -> Diagnostic:
-        """How far the score really goes, beside its mark."""
+        """Adds the range of the scores on the snapshot."""
         scores = self._judged.scores.get(self._ranges.get(said.place, ("", ())))
         if scores is None or not scores.count:
             return said
@@ -205,9 +205,7 @@ class _Against:
     def _of_verdicts(
         self, policy: WrittenPolicy, rule: RuleExpression, verdicts: Verdicts | None
     ) -> Iterator[Diagnostic]:
-        if verdicts is None or (verdicts.passed and verdicts.rejected):
-            return
-        if not verdicts.passed and not verdicts.rejected:
+        if verdicts is None or bool(verdicts.passed) == bool(verdicts.rejected):
             return
         message = f"on the snapshot this rejects no node, {self._asked}"
         notes: tuple[Note, ...] = ()
@@ -230,16 +228,13 @@ class _Against:
 
 
 def _holds(place: Place | None, others: Sequence[Place | None]) -> bool:
-    """Whether one of the others is a part of it, or all of it."""
-    if place is None:
-        return False
-    start, end = (place.line, place.column), (place.end_line, place.end_column)
-    return any(
-        one is not None
-        and one.file == place.file
-        and start <= (one.line, one.column)
-        and (one.end_line, one.end_column) <= end
-        for one in others
+    """Whether one of the others lies inside the place."""
+    return place is not None and any(
+        other is not None
+        and other.file == place.file
+        and (place.line, place.column) <= (other.line, other.column)
+        and (other.end_line, other.end_column) <= (place.end_line, place.end_column)
+        for other in others
     )
 
 
@@ -255,10 +250,10 @@ def _lacking(kind: str, key: str, lacking: int, total: int) -> str:
 
 
 def of_other_versions(recordings: Iterable[Recorded]) -> Iterator[Diagnostic]:
-    """A file that does not say its cluster's version (a redacted one may not) is taken as it is."""
-    for one in recordings:
-        at = Place(one.source, 1, 1, 1, 1)
-        recorder, cluster = one.header.kpolicy_version, one.header.origin.cluster_version
+    """KP504 for files of another minor release. A redacted file may lack the cluster's version."""
+    for recorded in recordings:
+        at, header = Place(recorded.source, 1, 1, 1, 1), recorded.header
+        recorder, cluster = header.kpolicy_version, header.origin.cluster_version
         if _minor(recorder) != _minor(VERSION):
             message = f"recorded with kpolicy {recorder}; this is {VERSION}"
             hint = "record it again, or read what may differ in the changelog"
