@@ -160,6 +160,7 @@ Wake: TypeAlias = Literal[
     "pod.requests",
     "pod.tolerations",
     "pod.schedulingGates",
+    "time",
     "namespace",
     "service",
     "replicationController",

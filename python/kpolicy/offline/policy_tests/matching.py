@@ -108,6 +108,7 @@ _BY_WORD: Final[Mapping[str, tuple[str, ...]]] = {
         "AssignedPodUpdatePodToleration",
     ),
     "pod.schedulingGates": ("UnschedulablePodUpdatePodSchedulingGatesEliminated",),
+    "time": ("TimePasses",),
 }
 _ACTIONS: Final = ("Add", "Update", "Delete")
 _OBJECTS: Final = {
@@ -134,6 +135,6 @@ EVENTS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def words(waits_for: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Of what `kpolicy explain` says that a pod waits for."""
+    """The words for what a pod waits for, as `kpolicy explain` has it."""
     events = {event for rule in waits_for for event in rule["events"]}
     return tuple(word for word, wanted in EVENTS.items() if wanted & events)

@@ -20,7 +20,7 @@ def test_every_word_is_one_that_a_test_may_write() -> None:
 
 def test_every_event_stands_under_a_word() -> None:
     source = (ROOT / "rust" / "kpolicy-engine" / "src" / "event.rs").read_text("utf-8")
-    labels = set(re.findall(r'\(Self::\w+, \w+\) => "(\w+)"', source))
+    labels = set(re.findall(r'\(Self::[\w:| ]+, \w+\) =>\s*(?:\{\s*)?"(\w+)"', source))
     objects = set(re.findall(r'labels!\("([\w./]+)"\)', source)) - {"Pod", "Node"}
     every = labels | {
         f"{kind}{action}" for kind in objects for action in ("Add", "Update", "Delete")
