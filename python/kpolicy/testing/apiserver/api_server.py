@@ -33,7 +33,6 @@ from kpolicy.testing.objects.resource_types import Resource
 from kpolicy.testing.objects.store import Store
 
 ANONYMOUS: Final = "system:anonymous"
-_BEARER: Final = "Bearer "
 
 Verb = Callable[[Target, Request], Answer]
 
@@ -94,16 +93,14 @@ class Serving:
     def _user(self, request: Request) -> str | None:
         if self._tokens is None:
             return ANONYMOUS
-        given = request.headers.get("authorization", "")
-        if not given.startswith(_BEARER):
-            return None
-        return self._tokens.get(given.removeprefix(_BEARER).strip())
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return self._tokens.get(token.strip()) if scheme == "Bearer" else None
 
     def _document(self, request: Request) -> Answer:
         found = discovery.document(request.path, request.headers.get("accept", ""))
+        if found is None and discovery.is_served(request.path):
+            return refused(failures.no_such_resource())
         if found is None:
-            if discovery.is_served(request.path):
-                return refused(failures.no_such_resource())
             return Answer(404, b"404 page not found\n", TEXT)
         return found if request.method == "GET" else refused(failures.method_not_allowed())
 

@@ -201,15 +201,12 @@ class WatchParameters:
 
 
 def list_parameters(resource: Resource, query: Query) -> ListParameters | Failure:
-    selector = _selector(resource, query)
-    limit = _number(query, "limit")
-    revision = _number(query, "resourceVersion")
-    for each in (selector, limit, revision):
-        if isinstance(each, Failure):
-            return each
-    assert isinstance(selector, Selector)
-    assert not isinstance(limit, Failure)
-    assert not isinstance(revision, Failure)
+    if isinstance(selector := _selector(resource, query), Failure):
+        return selector
+    if isinstance(limit := _number(query, "limit"), Failure):
+        return limit
+    if isinstance(revision := _number(query, "resourceVersion"), Failure):
+        return revision
     if query.get("sendInitialEvents"):
         why = not_allowed("sendInitialEvents", "sendInitialEvents is forbidden for list")
         return invalid_options(_LIST, why)
@@ -217,8 +214,7 @@ def list_parameters(resource: Resource, query: Query) -> ListParameters | Failur
     if (problem := _match_problem(match, revision)) is not None:
         return problem
     limit = min(limit or 0, limits.LIST_LIMIT_MAX)
-    token = query.get("continue", "")
-    if token:
+    if token := query.get("continue", ""):
         if revision:
             return bad_request("specifying resource version is not allowed when using continue")
         if isinstance(place := _continued(token), Failure):
@@ -230,15 +226,12 @@ def list_parameters(resource: Resource, query: Query) -> ListParameters | Failur
 
 
 def watch_parameters(resource: Resource, query: Query) -> WatchParameters | Failure:
-    selector = _selector(resource, query)
-    revision = _number(query, "resourceVersion")
-    timeout_s = _number(query, "timeoutSeconds")
-    for each in (selector, revision, timeout_s):
-        if isinstance(each, Failure):
-            return each
-    assert isinstance(selector, Selector)
-    assert not isinstance(revision, Failure)
-    assert not isinstance(timeout_s, Failure)
+    if isinstance(selector := _selector(resource, query), Failure):
+        return selector
+    if isinstance(revision := _number(query, "resourceVersion"), Failure):
+        return revision
+    if isinstance(timeout_s := _number(query, "timeoutSeconds"), Failure):
+        return timeout_s
     initial = query.get("sendInitialEvents", "")
     bookmarks = _is_true(query.get("allowWatchBookmarks", ""))
     match = query.get("resourceVersionMatch", "")

@@ -102,13 +102,9 @@ class Writes:
         self._clock = clock
 
     def create(self, target: Target, request: Request) -> Answer:
-        body, dry_run = (
-            body_of(target.resource, request),
-            is_dry_run(request.query, "CreateOptions"),
-        )
-        if isinstance(body, Failure):
+        if isinstance(body := body_of(target.resource, request), Failure):
             return refused(body)
-        if isinstance(dry_run, Failure):
+        if isinstance(dry_run := is_dry_run(request.query, "CreateOptions"), Failure):
             return refused(dry_run)
         if target.subresource == "binding":
             return self._bind(target, body, dry_run=dry_run)
@@ -143,13 +139,9 @@ class Writes:
         return self._store.create(stored, namespace, admitted, dry_run=dry_run)
 
     def update(self, target: Target, request: Request) -> Answer:
-        body, dry_run = (
-            body_of(target.resource, request),
-            is_dry_run(request.query, "UpdateOptions"),
-        )
-        if isinstance(body, Failure):
+        if isinstance(body := body_of(target.resource, request), Failure):
             return refused(body)
-        if isinstance(dry_run, Failure):
+        if isinstance(dry_run := is_dry_run(request.query, "UpdateOptions"), Failure):
             return refused(dry_run)
         resource = target.resource
         if (problem := check_body(resource, body, target.namespace, target.name)) is not None:
@@ -170,10 +162,9 @@ class Writes:
 
     def patch(self, target: Target, request: Request) -> Answer:
         resource, kind = target.resource, media_type(request)
-        patch, dry_run = patch_body(request), is_dry_run(request.query, "PatchOptions")
-        if isinstance(patch, Failure):
+        if isinstance(patch := patch_body(request), Failure):
             return refused(patch)
-        if isinstance(dry_run, Failure):
+        if isinstance(dry_run := is_dry_run(request.query, "PatchOptions"), Failure):
             return refused(dry_run)
         if kind == patches.APPLY_PATCH:
             missing = self._store.read(_stored(resource), target.namespace, target.name) is None
@@ -230,13 +221,9 @@ class Writes:
         body = body_of(target.resource, request) if request.body else None
         if isinstance(body, Failure):
             return refused(body)
-        options, asked = (
-            delete_options(body, request.query),
-            list_parameters(target.resource, request.query),
-        )
-        if isinstance(options, Failure):
+        if isinstance(options := delete_options(body, request.query), Failure):
             return refused(options)
-        if isinstance(asked, Failure):
+        if isinstance(asked := list_parameters(target.resource, request.query), Failure):
             return refused(asked)
         records = [
             each
@@ -253,8 +240,7 @@ class Writes:
             return refused(failures.bad_request("a Binding must be an object"))
         if (problem := check_binding(body, target.name)) is not None:
             return refused(problem)
-        metadata = body.get("metadata") or {}
-        binding = body
+        binding, metadata = body, body.get("metadata") or {}
         written = self._store.change(
             PODS,
             target.namespace,
