@@ -270,7 +270,6 @@ class LeaseThread:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._started.set()
         async with self._client:
-            is_stopped = bool(await first_of(self._elector.run(), self._stop.wait()))
-            if is_stopped:
+            if is_stopped := bool(await first_of(self._elector.run(), self._stop.wait())):
                 await self._elector.release()
         return is_stopped

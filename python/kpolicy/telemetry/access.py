@@ -65,8 +65,7 @@ class TokenFile:
         return token if isinstance(token, str) else ""
 
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
-        presented = bearer_token(authorization)
-        if not presented:
+        if not (presented := bearer_token(authorization)):
             return Refusal(401, _NO_TOKEN)
         if isinstance(token := self._token(), str):
             return Refusal(403, f"nobody can be let in: {token}\n")

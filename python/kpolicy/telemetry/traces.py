@@ -136,8 +136,7 @@ def exporter_names(environ: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[s
     """Return which exporters are requested, and what is wrong with the request."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return (), ()
-    text = environ.get("OTEL_TRACES_EXPORTER", "").strip()
-    if not text:
+    if not (text := environ.get("OTEL_TRACES_EXPORTER", "").strip()):
         text = "otlp" if any(environ.get(name) for name in _ENDPOINTS) else "none"
     asked = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
     names = tuple(name for name in asked if name in {"otlp", "console"})

@@ -41,8 +41,7 @@ async def load_connection(
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection | ConnectionProblem:
     """Return the connection that these sources describe."""
-    present = _present(kubeconfig, environ)
-    if present:
+    if present := _present(kubeconfig, environ):
         if isinstance(chosen := choose_context(present, context), ConnectionProblem):
             return chosen
         connection = connection_of(chosen, environ, clock)

@@ -74,8 +74,7 @@ async def read_roster(client: ApiClient, nodes: Resource, pods: Resource) -> Ros
     read: list[_Pages] = []
     for resource in (nodes, pods):
         sink = _Pages()
-        why = await _read(client, resource, sink)
-        if why:
+        if why := await _read(client, resource, sink):
             return f"{resource.name}: {why}"
         read.append(sink)
     return Roster(frozenset(read[0].nodes), read[1].pods)

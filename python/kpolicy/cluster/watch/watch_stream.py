@@ -153,8 +153,7 @@ class LineSplitter:
         return self._held > self._line_bytes_max
 
     def feed(self, chunk: bytes) -> bytes:
-        cut = chunk.rfind(b"\n") + 1
-        if not cut:
+        if not (cut := chunk.rfind(b"\n") + 1):
             self._hold(chunk)
             return b""
         if not self._held:

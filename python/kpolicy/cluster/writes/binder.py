@@ -255,8 +255,7 @@ class Binder:
                 return Bound()
             text = f"{answer.status} is no answer to a binding"
             answer = Unreachable(Cause.LOST, text, sent=True)
-        until_ns = in_doubt_until_ns(answer, self._clock.monotonic_ns())
-        if until_ns:
+        if until_ns := in_doubt_until_ns(answer, self._clock.monotonic_ns()):
             return Unknown(answer, until_ns, BIND_SENDS_IN_DOUBT_MAX)
         return _refusal(binding, answer)
 

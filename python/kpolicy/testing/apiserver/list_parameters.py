@@ -264,8 +264,7 @@ def _selector(resource: Resource, query: Query) -> Selector | Failure:
 
 
 def _number(query: Query, name: str) -> int | Failure | None:
-    text = query.get(name, "")
-    if not text:
+    if not (text := query.get(name, "")):
         return None
     if not (text.isascii() and text.isdigit()) or len(text) > 19:
         problem = f'parsing "{text}": invalid syntax'

@@ -141,8 +141,7 @@ def _read(message: _Message, data: bytes) -> dict[str, Any]:
 def _set_plain(result: dict[str, Any], name: str, kind: _Kind, value: int | bytes) -> None:
     match kind:
         case _Kind.TEXT:
-            text = _bytes(value).decode()
-            if text:
+            if text := _bytes(value).decode():
                 result[name] = text
         case _Kind.NUMBER:
             number = _number(value)

@@ -49,8 +49,7 @@ _EVENT_TEXTS: Final = (
 
 
 def check_shape(resource: Resource, object_: Mapping[str, Any]) -> Failure | None:
-    path = _misshapen(resource, object_)
-    if not path:
+    if not (path := _misshapen(resource, object_)):
         return None
     return bad_request(
         f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
@@ -65,8 +64,7 @@ def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
             return path
     metadata, spec = object_.get("metadata") or {}, object_.get("spec") or {}
     status = object_.get("status") or {}
-    found = _wrong_metadata(metadata)
-    if not found:
+    if not (found := _wrong_metadata(metadata)):
         found = _wrong_lists(status, "status", _STATUS_LISTS)
     if found or resource.kind not in ("Pod", "Event"):
         return found
@@ -79,8 +77,7 @@ def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
 
 
 def _wrong_metadata(metadata: Mapping[str, Any]) -> str:
-    found = _wrong_texts(metadata, "metadata.", _TEXTS)
-    if found:
+    if found := _wrong_texts(metadata, "metadata.", _TEXTS):
         return found
     for field in ("labels", "annotations"):
         value = metadata.get(field) or {}

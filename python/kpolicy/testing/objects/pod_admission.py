@@ -54,8 +54,7 @@ _IMMUTABLE: Final = (
 def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Failure:
     name = pod["metadata"].get("name") or pod["metadata"].get("generateName", "")
     spec = pod.get("spec")
-    causes = _causes(spec)
-    if causes:
+    if causes := _causes(spec):
         return failures.invalid(PODS, name, causes)
     assert isinstance(spec, Mapping)
     if isinstance(priority := _priority(name, spec, classes), Failure):
@@ -75,8 +74,7 @@ def admit_pod_update(old: Object, new: Object) -> Object | Failure:
     before, sent = old["spec"], new.get("spec")
     if before == sent:
         return {**new, "status": old.get("status", {})}
-    causes = _causes(sent)
-    if causes:
+    if causes := _causes(sent):
         return failures.invalid(PODS, old["metadata"]["name"], causes)
     kept = {key: before[key] for key in ("priority", "preemptionPolicy") if key in before}
     assert isinstance(sent, Mapping)
