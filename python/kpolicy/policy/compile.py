@@ -149,8 +149,14 @@ def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Po
         first = by_name.setdefault(policy.name, policy)
         if first is not policy:
             note = Note("first here", place=first.place(("metadata", "name")))
-            message = f"two policies are called `{policy.name}`"
-            findings.append(policy.remark("KP104", message, ("metadata", "name"), notes=(note,)))
+            findings.append(
+                policy.remark(
+                    "KP104",
+                    f"two policies are called `{policy.name}`",
+                    ("metadata", "name"),
+                    notes=(note,),
+                )
+            )
     return list(by_name.values())
 
 

@@ -224,10 +224,9 @@ def _unknown_kind(root: Mapping, kind: str) -> Diagnostic:
         )
     listed = ", ".join(f"`{known}`" for known in _KINDS[:3])
     others = f"one of {listed}, or a ConfigMap that holds one"
-    hint = did_you_mean(kind, _KINDS) or others
     return remark(
         "KP101",
         f"`{kind}` is not a kind of policy",
         node.span if node is not None else root.span,
-        hint=hint,
+        hint=did_you_mean(kind, _KINDS) or others,
     )

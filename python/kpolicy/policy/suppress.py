@@ -53,22 +53,23 @@ def without_suppressed(
             kept.append(diagnostic)
         else:
             used.add(found)
-    for unused in suppressions:
-        if unused not in used and unused.code not in not_looked_for:
-            message = f"nothing on this line is {unused.code}"
-            kept.append(
-                placed(
-                    unused.text,
-                    remark(
-                        "KP190",
-                        message,
-                        unused.span,
-                        hint="remove it from the comment",
-                        fix=Fix((Edit(unused.rest, ""),)),
-                    ),
-                )
-            )
+    kept += (
+        _unused(suppression)
+        for suppression in suppressions
+        if suppression not in used and suppression.code not in not_looked_for
+    )
     return kept
+
+
+def _unused(suppression: _Suppression) -> Diagnostic:
+    finding = remark(
+        "KP190",
+        f"nothing on this line is {suppression.code}",
+        suppression.span,
+        hint="remove it from the comment",
+        fix=Fix((Edit(suppression.rest, ""),)),
+    )
+    return placed(suppression.text, finding)
 
 
 def _suppressions(text: SourceText) -> Iterator[_Suppression]:

@@ -82,11 +82,10 @@ def held_texts(
     for index, reference in enumerate(_references(policy)):
         found = find_config_map(reference, config_maps)
         if found is None and not reference.optional:
-            message = f"there is no ConfigMap `{reference.namespace}/{reference.name}`"
             findings.append(
                 policy.remark(
                     "KP123",
-                    message,
+                    f"there is no ConfigMap `{reference.namespace}/{reference.name}`",
                     ("spec", "paramsFrom", index, "configMap", "name"),
                     hint="give its manifest beside the policy, or write `optional: true`",
                 )
@@ -97,8 +96,11 @@ def held_texts(
             if key.text in declared:
                 texts[key.text] = HeldText(value.text, found.text.place(value.span))
             elif key.text not in expected:
-                hint = did_you_mean(key.text, {*declared, *expected})
-                finding = remark("KP125", f"no param is called `{key.text}`", hint=hint)
+                finding = remark(
+                    "KP125",
+                    f"no param is called `{key.text}`",
+                    hint=did_you_mean(key.text, {*declared, *expected}),
+                )
                 findings.append(finding.at(found.text.place(key.span)))
     return texts
 

@@ -149,5 +149,9 @@ def _is_extended(name: str) -> bool:
 
 def _without_effect(policy: Policy) -> Iterator[Diagnostic]:
     if policy.model.spec.evaluate_all:
-        message = "events name the first predicate that fails; `kpolicy explain` names all"
-        yield policy.remark("KP604", message, ("spec", "evaluateAll"), severity=Severity.INFO)
+        yield policy.remark(
+            "KP604",
+            "events name the first predicate that fails; `kpolicy explain` names all",
+            ("spec", "evaluateAll"),
+            severity=Severity.INFO,
+        )

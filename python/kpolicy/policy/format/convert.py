@@ -61,8 +61,9 @@ def convert_policy(
 
 def _already(document: Document) -> Diagnostic:
     at = document.root.get("kind") or document.root
-    message = "this is a SchedulingPolicy already"
-    finding = remark("KP605", message, hint="`kpolicy fmt` lays it out")
+    finding = remark(
+        "KP605", "this is a SchedulingPolicy already", hint="`kpolicy fmt` lays it out"
+    )
     return finding.at(document.text.place(at.span))
 
 

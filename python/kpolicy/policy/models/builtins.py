@@ -6,6 +6,7 @@ Names, default weights and order are those of release 1.36 with its default feat
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -32,6 +33,12 @@ class ShapePoint(Edge):
 
 def default_resources() -> list[ResourceSpec]:
     return [ResourceSpec(name="cpu"), ResourceSpec(name="memory")]
+
+
+def first_repeated(keys: Sequence[object]) -> int | None:
+    """The index of the first key that equals an earlier one."""
+    firsts = {key: index for index, key in reversed(list(enumerate(keys)))}
+    return next((index for index, key in enumerate(keys) if firsts[key] != index), None)
 
 
 def check_shape(shape: list[ShapePoint], at: tuple[str | int, ...]) -> None:
@@ -110,11 +117,12 @@ class NodeResourcesBalancedAllocationArgs(Edge):
     @model_validator(mode="after")
     def _once_each(self) -> Self:
         names = [resource.name for resource in self.resources]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                refuse(
-                    "KP115", f"the resource `{name}` is listed twice", ("resources", index, "name")
-                )
+        if (index := first_repeated(names)) is not None:
+            refuse(
+                "KP115",
+                f"the resource `{names[index]}` is listed twice",
+                ("resources", index, "name"),
+            )
         return self
 
 
@@ -160,13 +168,12 @@ class PodTopologySpreadArgs(Edge):
                 "KP115", "`defaultConstraints` need `defaultingType: List`", ("defaultConstraints",)
             )
         keys = [(c.topology_key, c.when_unsatisfiable) for c in self.default_constraints]
-        for index, key in enumerate(keys):
-            if key in keys[:index]:
-                refuse(
-                    "KP115",
-                    f"`{key[0]}` with `{key[1]}` is constrained twice",
-                    ("defaultConstraints", index),
-                )
+        if (index := first_repeated(keys)) is not None:
+            refuse(
+                "KP115",
+                f"`{keys[index][0]}` with `{keys[index][1]}` is constrained twice",
+                ("defaultConstraints", index),
+            )
         return self
 
 

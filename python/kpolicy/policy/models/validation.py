@@ -183,10 +183,9 @@ def fix_of(written: Node | None, hint: Hint | None) -> Fix | None:
 
 def slip_of(written: Node | None, hint: Hint | None) -> Fix | None:
     """The same, but only for a typing error of a letter or two."""
-    fix = fix_of(written, hint)
-    if fix is None or hint is None or not isinstance(written, Scalar):
+    if hint is None or not isinstance(written, Scalar):
         return None
-    return fix if is_slip(written.text, hint.replacement) else None
+    return fix_of(written, hint) if is_slip(written.text, hint.replacement) else None
 
 
 def _inside(path: Path) -> str:
@@ -220,8 +219,8 @@ def _schema_at(model: type[BaseModel], path: Path) -> dict[str, Any]:
     for part in path:
         steps = (_step(choice, part) for choice in _choices(here, definitions))
         here = next((found for found in steps if found is not None), {})
-    choices = list(_choices(here, definitions))
-    return next((c for c in choices if c.keys() & {"properties", "enum", "const"}), here)
+    stated = {"properties", "enum", "const"}
+    return next((c for c in _choices(here, definitions) if c.keys() & stated), here)
 
 
 def _choices(here: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -250,8 +249,14 @@ def _unknown_value(node: Node | None, names: Sequence[str], span: Span, field: s
     written = node.text if isinstance(node, Scalar) else "this"
     listed = ", ".join(f"`{name}`" for name in names)
     hint = suggestion(written, names) or Hint(f"one of {listed}")
-    message = f"`{written}` is not one of {listed}"
-    return remark("KP103", message, span, hint=hint.text, field=field, fix=slip_of(node, hint))
+    return remark(
+        "KP103",
+        f"`{written}` is not one of {listed}",
+        span,
+        hint=hint.text,
+        field=field,
+        fix=slip_of(node, hint),
+    )
 
 
 def _type_hint(kind: str, node: Node | None) -> str:

@@ -129,10 +129,9 @@ def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
         except UnicodeDecodeError as error:
             readable = source.text[: error.start].decode("utf-8")
             shown = SourceText(source.name, source.text.decode("utf-8", "replace"))
-            message = f"byte 0x{source.text[error.start]:02x} is not UTF-8"
             return shown, remark(
                 "KP101",
-                message,
+                f"byte 0x{source.text[error.start]:02x} is not UTF-8",
                 Span(len(readable), len(readable) + 1),
                 hint="save the file as UTF-8",
             )
