@@ -28,9 +28,9 @@ FILES = sorted(
 )
 # Why no file here can have the code.
 WITHOUT_FILE = {
-    "KP109": "a megabyte, or 50,000 values: tests/unit/policy/test_document.py makes them",
+    "KP109": "a megabyte, or 50,000 values: tests/unit/policy/yaml/test_tree_reader.py makes them",
     "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/verbs/test_fmt.py",
-    "KP124": "a value given by hand: tests/unit/policy/test_params.py",
+    "KP124": "a value given by hand: tests/unit/policy/assembly/test_params.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",
