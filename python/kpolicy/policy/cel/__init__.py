@@ -1,6 +1,6 @@
-"""The expression language: CEL text in, checked IR or diagnostics out.
+"""The expression language: compiles CEL text to checked IR, or to diagnostics.
 
-`compile_expression` is the whole interface. Pure: no I/O, no engine; the same text in the same
+`compile_expression` is the whole interface. No I/O, no engine: the same text in the same
 environment gives the same bytes.
 """
 

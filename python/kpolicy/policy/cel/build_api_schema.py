@@ -1,8 +1,8 @@
 """Writes `api_schema.py`: `python -m kpolicy.policy.cel.build_api_schema api__v1_openapi.json`.
 
-Owns which parts of Pod, Node and Namespace expressions may read by API path, and the packed form of
-their types. The argument is `api/openapi-spec/v3/api__v1_openapi.json` of Kubernetes' sources. Runs
-when a release of Kubernetes is followed, never when a policy is loaded.
+The argument is `api/openapi-spec/v3/api__v1_openapi.json` of Kubernetes' sources; `LEFT_OUT` names
+the fields that expressions may not read. Run it when kpolicy follows a new release of Kubernetes.
+It does not run when a policy is loaded.
 """
 
 from __future__ import annotations

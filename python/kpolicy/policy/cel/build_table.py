@@ -1,7 +1,7 @@
-"""Writes `parser_table.py`: `python -m kpolicy.policy.cel.build_table`.
+"""Writes `parser_table.py` from cel-python's grammar: `python -m kpolicy.policy.cel.build_table`.
 
-Owns how the table is made of cel-python's grammar, and its packed form. Runs when the grammar or
-lark changes, never when a policy is loaded.
+Run it when cel-python's grammar or lark changes: a test fails until then. It does not run when a
+policy is loaded.
 """
 
 from __future__ import annotations

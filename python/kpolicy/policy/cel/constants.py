@@ -1,7 +1,7 @@
-"""Checks of constant operands: patterns, quantities, times, selectors, addresses, versions, URLs.
+"""Checks constant operands: patterns, quantities, times, selectors, addresses, versions, URLs.
 
-Owns KP207 for texts that can never be read, and KP402. What is checked here is read again, and
-finally, by the engine.
+KP207 reports a text that the engine could never read, KP402 a pattern that is not constant. The
+engine reads the text again and has the last word.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Literals as they are written: numbers and strings.
+"""Decodes literals: numbers, strings and bytes, as the grammar's tokens have them.
 
-Owns decoding. Assumes tokens of the grammar's shape. A literal that denotes nothing raises
-`LiteralError`, which the parser turns into a diagnostic.
+A literal that denotes no value raises `LiteralError`, which the parser turns into a diagnostic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Text to syntax tree.
+"""Parses text into the syntax tree, with the parser table made of cel-python's patched grammar.
 
-Owns syntax: the parser of cel-python's patched grammar, and its errors as diagnostics. Never raises
-on any text. Must not know types, macros or facts.
+Never raises on any text: a syntax error comes back as a diagnostic.
 """
 
 from __future__ import annotations

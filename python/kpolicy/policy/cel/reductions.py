@@ -1,7 +1,7 @@
 """Builds the syntax tree while the parser reduces: one method for each rule of the grammar.
 
-Owns the shape of the tree, and what the grammar alone cannot refuse: reserved words, bad literals,
-depth. Methods are named as the rules are. Runs without recursion, as the parser does.
+It refuses what the grammar alone accepts: reserved words, literals without a value, and trees that
+are too deep. It runs without recursion, as the parser does.
 """
 
 from __future__ import annotations

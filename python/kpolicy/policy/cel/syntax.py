@@ -1,7 +1,7 @@
-"""The syntax tree of an expression: what was written, with spans.
+"""The syntax tree of an expression: what was written, with spans and without meaning.
 
-Owns the nodes. Assumes nothing of meaning: macros are calls, operators are calls of names such as
-`_+_`. `&&` and `||` hold all operands of a chain, so that a long chain is not deep.
+Macros are calls, and operators are calls of names such as `_+_`. `&&` and `||` hold all operands
+of a chain, so that a long chain is not deep.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The static types of expressions.
+"""The static types of expressions, their text and JSON forms, and which type fits where.
 
-Owns `Type`, its text and JSON forms, and what may stand where what is expected. A unit (milli-cpu,
-memory) travels with int as a phantom: it is never part of the comparison of types. Must not know
-functions or facts.
+An int may carry a unit (milli-cpu, bytes). Comparing types ignores the unit.
 """
 
 from __future__ import annotations
