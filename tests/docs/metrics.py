@@ -16,7 +16,7 @@ from typing import Final
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Policies, Scheduler
 from kpolicy.telemetry.metrics import Description
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
@@ -48,9 +48,8 @@ async def running() -> AsyncIterator[Scheduler]:
         control_plane.add(node("n", cpu="2"), pod("fits", cpu="1"), pod("wide", cpu="9"))
         scheduler = Scheduler(
             connection(control_plane.url),
-            FixedSource([POLICY]),
+            Policies(FixedSource([POLICY]), shadow=FixedSource([POLICY])),
             Options(port=free_port(), lease_namespace="default", seed=1),
-            shadow=FixedSource([POLICY]),
         )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):

@@ -20,7 +20,7 @@ from opentelemetry.util.types import Attributes
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
@@ -65,9 +65,9 @@ async def run() -> str:
         control_plane.add(pod("urgent", cpu="3500m", priority=1000))
         scheduler = Scheduler(
             connection(control_plane.url),
-            FixedSource([POLICY]),
+            Policies(FixedSource([POLICY])),
             Options(port=0, leader_elect=False, seed=1),
-            traces=traces,
+            environment=Environment(traces=traces),
         )
         running = asyncio.create_task(scheduler.run())
 

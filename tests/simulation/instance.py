@@ -22,7 +22,7 @@ from kpolicy.scheduler.loop.reload import Compile
 from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
@@ -142,14 +142,15 @@ class Instance:
         )
         scheduler = Scheduler(
             connection,
-            self.policies(self.clock),
+            Policies(self.policies(self.clock), keeping=self.keeping),
             self.options,
-            clock=self.clock,
-            engine=engine,
-            compile_with=self.compile,
-            machine=machine,
-            keeping=self.keeping,
-            on_lost=lambda: self.end("lease lost"),
+            environment=Environment(
+                clock=self.clock,
+                engine=engine,
+                compile_with=self.compile,
+                machine=machine,
+                on_lost=lambda: self.end("lease lost"),
+            ),
         )
         shadowed = None
         if self.has_dead_shadow:

@@ -29,7 +29,7 @@ from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
 
@@ -90,7 +90,12 @@ class Story:
             raise DemoFailed(str(connection))
         options = Options(port=0, leader_elect=False, seed=self.scale.seed)
         source = FileSource([policy], clock)
-        return Scheduler(connection, source, options, clock=clock, engine=engine)
+        return Scheduler(
+            connection,
+            Policies(source),
+            options,
+            environment=Environment(clock=clock, engine=engine),
+        )
 
     async def _stay(
         self, kubeconfig: Path, policy: Path, run: asyncio.Task[Problem | None]

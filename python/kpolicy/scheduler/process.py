@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any
@@ -54,55 +55,77 @@ class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks
     pass
 
 
-class Scheduler:
-    """`run` it as a task; it gives None after `stop`, or why it could not start or go on.
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """Where policies come from (the shipped one by default), and where they are kept."""
 
-    `lease_connection` is for the elector's thread and used by nothing else. `on_lost` hears, in
-    that thread, that we lead no more; without it the run ends with a problem."""
+    source: GivenPolicies | None = None
+    keeping: Keeping = field(default_factory=Keeping)
+    shadow: GivenPolicies | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the process runs in and with; what is None is the real thing.
+
+    `lease_connection` is used by the elector's thread only. `on_lost` is called in that thread when
+    the lease is lost; without it the run ends with a problem.
+    """
+
+    clock: Clock | None = None
+    traces: Traces | None = None
+    lease_connection: Connection | None = None
+    on_lost: Callable[[], None] | None = None
+    engine: Engine | None = None
+    compile_with: Compile = compile_policy
+    machine: Machine | None = None
+
+
+class Scheduler:
+    """Run `run` as a task. It returns None after `stop`, or why it could not start or go on."""
 
     def __init__(
         self,
         connection: Connection,
-        source: GivenPolicies | None = None,
-        options: Options | None = None,
+        policies: Policies,
+        options: Options,
         *,
-        clock: Clock | None = None,
-        traces: Traces | None = None,
-        lease_connection: Connection | None = None,
-        on_lost: Callable[[], None] | None = None,
-        engine: Engine | None = None,
-        compile_with: Compile | None = None,
-        keeping: Keeping | None = None,
+        environment: Environment | None = None,
         configuration: Mapping[str, Any] | None = None,
-        shadow: GivenPolicies | None = None,
-        machine: Machine | None = None,
     ) -> None:
-        self.options = options or Options()
+        environment = environment or Environment()
+        self.options = options
         self.metrics = SchedulerMetrics()
         self._connection = connection
-        self._lease_connection = lease_connection or connection
-        self._given = source or FixedSource()
-        self._keeping = keeping or Keeping()
+        self._lease_connection = environment.lease_connection or connection
+        self._given = policies.source or FixedSource()
+        self._keeping = policies.keeping
         self._shown = dict(configuration or {})
         self._delivery: Delivery | None = None
-        self._clock = clock or SystemClock()
+        self._clock = environment.clock or SystemClock()
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
-        self._machine = machine or Machine()
-        seed, self._random = self.options.seed, self._machine.random
-        self._on_lost = on_lost
-        engine = engine or Engine(self._random.getrandbits(64) if seed is None else seed)
-        self._compile = compile_with or compile_policy
-        self._shadow_given = shadow
+        self._machine = environment.machine or Machine()
+        seed, self._random = options.seed, self._machine.random
+        self._on_lost = environment.on_lost
+        engine = environment.engine
+        if engine is None:
+            engine = Engine(self._random.getrandbits(64) if seed is None else seed)
+        self._compile = environment.compile_with
+        self._shadow_given = policies.shadow
         self._shadow: ShadowPolicy | None = None
-        if shadow is not None:
+        if policies.shadow is not None:
             self._shadow = ShadowPolicy(self._compile, self._clock)
             self._shadow.observe(self.metrics)
-        witness = self._shadow.witness() if self._shadow is not None else None
         self._runtime = Runtime(
             self._clock,
-            EngineThread(engine, self._clock, self.metrics, witness=witness),
+            EngineThread(
+                engine,
+                self._clock,
+                self.metrics,
+                witness=self._shadow.witness() if self._shadow is not None else None,
+            ),
             self.metrics,
-            traces or Traces(),
+            environment.traces or Traces(),
             self._random,
         )
         self._heartbeats = Heartbeats(self._clock)

@@ -14,7 +14,7 @@ from aiohttp import web
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Policies, Scheduler
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import connection
@@ -78,7 +78,7 @@ async def test_pages_in_place_of_answers_stop_nothing(page: bytes) -> None:
         asks = {"urlPrefix": url, "preemptVerb": "preempt", "nodeCacheCapable": False}
         scheduler = Scheduler(
             connection(proxy.url),
-            FixedSource([Source("policy.yaml", policy(asks))]),
+            Policies(FixedSource([Source("policy.yaml", policy(asks))])),
             Options(port=0, leader_elect=True, seed=1),
         )
         task = asyncio.create_task(scheduler.run())

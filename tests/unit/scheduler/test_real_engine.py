@@ -12,7 +12,7 @@ from typing import Any
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Policies, Scheduler
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import connection
@@ -39,7 +39,7 @@ async def running(
     sources = [Source(f"policy-{number}.yaml", text) for number, text in enumerate(policies)]
     scheduler = Scheduler(
         connection(control_plane.url),
-        FixedSource(sources),
+        Policies(FixedSource(sources)),
         Options(port=0, leader_elect=False, seed=1, binds_in_flight_max=binds_in_flight_max),
     )
     task = asyncio.create_task(scheduler.run())

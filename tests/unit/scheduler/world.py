@@ -20,7 +20,7 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource, PolicySource
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.small_engine import SmallEngine
@@ -107,11 +107,9 @@ async def running(
     engine = engine or SmallEngine()
     scheduler = Scheduler(
         connection(control_plane.url),
-        source or FixedSource([POLICY]),
+        Policies(source or FixedSource([POLICY])),
         options,
-        traces=traces,
-        engine=engine,
-        compile_with=compile_json,
+        environment=Environment(traces=traces, engine=engine, compile_with=compile_json),
     )
     world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
     try:

@@ -79,7 +79,7 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
     from kpolicy.scheduler.problem_codes import Problem, of_connection
-    from kpolicy.scheduler.process import Scheduler
+    from kpolicy.scheduler.process import Environment, Policies, Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
@@ -104,16 +104,16 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     traces = _traces(settings)
     scheduler = Scheduler(
         connection,
-        delivered.policies,
+        Policies(delivered.policies, keeping=delivered.keeping, shadow=delivered.shadow),
         _options(settings, connection.namespace if connection.is_in_cluster else ""),
-        clock=clock,
-        compile_with=partial(compile_policy, params=settings.params),
-        traces=traces,
-        lease_connection=connections[-1],
-        on_lost=_exit_lost,
-        keeping=delivered.keeping,
+        environment=Environment(
+            clock=clock,
+            compile_with=partial(compile_policy, params=settings.params),
+            traces=traces,
+            lease_connection=connections[-1],
+            on_lost=_exit_lost,
+        ),
         configuration=settings.shown(origins),
-        shadow=delivered.shadow,
     )
     reloads = _handle_signals(scheduler)
     problem = await scheduler.run()

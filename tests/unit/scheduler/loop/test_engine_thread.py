@@ -11,7 +11,7 @@ import aiohttp
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Policies, Scheduler
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import connection, free_port
@@ -62,7 +62,7 @@ async def running(
 ) -> AsyncIterator[tuple[Scheduler, Callable[[Callable[[], bool]], Awaitable[None]]]]:
     scheduler = Scheduler(
         connection(control_plane.url),
-        FixedSource([Source("policy.yaml", POLICY)]),
+        Policies(FixedSource([Source("policy.yaml", POLICY)])),
         Options(port=free_port(), leader_elect=False, seed=1),
     )
     task = asyncio.create_task(scheduler.run())

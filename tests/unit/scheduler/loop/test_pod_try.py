@@ -25,7 +25,7 @@ from kpolicy.scheduler.loop.decide import Basis, Placement
 from kpolicy.scheduler.loop.pod_try import PodTry
 from kpolicy.scheduler.loop.queued_pod import QueuedPod
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Scheduler
+from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 from kpolicy.telemetry.logs import JsonFormatter
@@ -105,9 +105,9 @@ async def told(
     traces = Traces((exporter,), sampling, Random(3))
     scheduler = Scheduler(
         connection(control_plane.url),
-        FixedSource([policy]),
+        Policies(FixedSource([policy])),
         Options(port=0, leader_elect=False, seed=1),
-        traces=traces,
+        environment=Environment(traces=traces),
     )
     task = asyncio.create_task(scheduler.run())
     async with asyncio.timeout(WAIT_S):

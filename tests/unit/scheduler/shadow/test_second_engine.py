@@ -322,7 +322,7 @@ def test_bytes_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> None:
     import aiohttp
 
-    from kpolicy.scheduler.process import Scheduler
+    from kpolicy.scheduler.process import Policies, Scheduler
 
     port = free_port()
     in_force = Source("a.yaml", POLICY.format(predicate="node.name == 'a'", priority="0"))
@@ -331,9 +331,8 @@ async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> N
         control_plane.add(node("a"), node("b"), *(pod(f"p{number}") for number in range(5)))
         scheduler = Scheduler(
             connection(control_plane.url),
-            FixedSource([in_force]),
+            Policies(FixedSource([in_force]), shadow=FixedSource([shadow])),
             on_port(port),
-            shadow=FixedSource([shadow]),
         )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S), aiohttp.ClientSession() as session:
@@ -354,16 +353,15 @@ async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> N
 
 
 async def test_a_shadow_policy_that_is_wrong_changes_nothing() -> None:
-    from kpolicy.scheduler.process import Scheduler
+    from kpolicy.scheduler.process import Policies, Scheduler
     from tests.unit.scheduler.world import QUIET
 
     async with ControlPlane() as control_plane:
         control_plane.add(node("a"), pod("p"))
         scheduler = Scheduler(
             connection(control_plane.url),
-            FixedSource(),
+            Policies(FixedSource(), shadow=FixedSource([Source("b.yaml", "kind: nonsense")])),
             QUIET,
-            shadow=FixedSource([Source("b.yaml", "kind: nonsense")]),
         )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):
