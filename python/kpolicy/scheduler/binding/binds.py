@@ -165,8 +165,11 @@ class Binds:
             # Clause: what an extender binds is no bind of a plugin.
             is_by_extender = self._binder.is_by_extender(pod.uid)
             began_ns = self._clock.monotonic_ns()
-            with self._reservations.request():
+            self._reservations.in_flight += 1
+            try:
                 outcome = await self._binder.bind(binding, traceparent)
+            finally:
+                self._reservations.in_flight -= 1
             self.outcomes[type(outcome).__name__] += 1
         if isinstance(outcome, Unknown):
             outcome = await self._resolve(binding, outcome, reservation, traceparent)

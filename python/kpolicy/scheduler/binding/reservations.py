@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 from kpolicy.cluster.writes.binder import (
@@ -84,15 +84,18 @@ class Reservation:
     node: str
     withdrawn: BindEnd | None = None
     may_send_again: bool = True
-    _has_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiter: asyncio.Future[BindEnd] | None = None
 
     def withdraw(self, end: BindEnd) -> None:
         self.withdrawn = self.withdrawn or end
-        self._has_changed.set()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(self.withdrawn)
 
-    async def wait_withdrawn(self) -> BindEnd | None:
-        await self._has_changed.wait()
-        return self.withdrawn
+    async def wait_withdrawn(self) -> BindEnd:
+        if self.withdrawn is not None:
+            return self.withdrawn
+        self._waiter = asyncio.get_running_loop().create_future()
+        return await self._waiter
 
 
 class Reservations:
@@ -150,14 +153,6 @@ class Reservations:
     def close(self, reservation: Reservation) -> None:
         """From here on it cannot be withdrawn: its bind is sent, or never will be."""
         del self._unsent[reservation.uid]
-
-    @contextmanager
-    def request(self) -> Iterator[None]:
-        self.in_flight += 1
-        try:
-            yield
-        finally:
-            self.in_flight -= 1
 
     @contextmanager
     def doubted(self, reservation: Reservation) -> Iterator[None]:

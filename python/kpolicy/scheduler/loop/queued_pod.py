@@ -10,7 +10,7 @@ import heapq
 import itertools
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
@@ -45,8 +45,7 @@ class PendingPod(Protocol):
     def created_ns(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try to place a pod: the pod and its counts, as they were when the queue handed it out.
 
     The queue's own record moves on meanwhile.
