@@ -13,12 +13,12 @@ from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
+    from kpolicy.offline.answers.diff import Diff, Difference, diff
+    from kpolicy.offline.answers.evaluate import Evaluated, evaluate
+    from kpolicy.offline.answers.explain import Explained, explain
+    from kpolicy.offline.answers.simulate import SimulatedPod, Simulation, simulate
     from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import Measured, measure
-    from kpolicy.offline.decide.diff import Diff, Difference, diff
-    from kpolicy.offline.decide.evaluate import Evaluated, evaluate
-    from kpolicy.offline.decide.explain import Explained, explain
-    from kpolicy.offline.decide.simulate import SimulatedPod, Simulation, simulate
     from kpolicy.offline.policy_tests.results import PolicyTestRun
     from kpolicy.offline.policy_tests.session import run_tests
     from kpolicy.offline.redaction.redact import redact
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
-    "Diff": "kpolicy.offline.decide.diff",
-    "Difference": "kpolicy.offline.decide.diff",
-    "Evaluated": "kpolicy.offline.decide.evaluate",
-    "Explained": "kpolicy.offline.decide.explain",
+    "Diff": "kpolicy.offline.answers.diff",
+    "Difference": "kpolicy.offline.answers.diff",
+    "Evaluated": "kpolicy.offline.answers.evaluate",
+    "Explained": "kpolicy.offline.answers.explain",
     "Header": "kpolicy.offline.snapshot_file.header",
     "Measured": "kpolicy.offline.bench.measure",
     "Origin": "kpolicy.offline.snapshot_file.header",
     "PolicyRefusedError": "kpolicy.offline.snapshots.snapshot",
     "PolicyTestRun": "kpolicy.offline.policy_tests.results",
     "Problem": "kpolicy.offline.snapshots.snapshot_problem",
-    "SimulatedPod": "kpolicy.offline.decide.simulate",
-    "Simulation": "kpolicy.offline.decide.simulate",
+    "SimulatedPod": "kpolicy.offline.answers.simulate",
+    "Simulation": "kpolicy.offline.answers.simulate",
     "Size": "kpolicy.offline.bench.generated_cluster",
     "Snapshot": "kpolicy.offline.snapshots.snapshot",
     "Survey": "kpolicy.offline.snapshots.survey",
-    "diff": "kpolicy.offline.decide.diff",
-    "evaluate": "kpolicy.offline.decide.evaluate",
-    "explain": "kpolicy.offline.decide.explain",
+    "diff": "kpolicy.offline.answers.diff",
+    "evaluate": "kpolicy.offline.answers.evaluate",
+    "explain": "kpolicy.offline.answers.explain",
     "measure": "kpolicy.offline.bench.measure",
     "redact": "kpolicy.offline.redaction.redact",
     "run_tests": "kpolicy.offline.policy_tests.session",
-    "simulate": "kpolicy.offline.decide.simulate",
+    "simulate": "kpolicy.offline.answers.simulate",
     "survey": "kpolicy.offline.snapshots.survey",
     "write_snapshot": "kpolicy.offline.snapshot_file.writer",
     "Compiled": "kpolicy.policy.compile",

@@ -23,7 +23,7 @@ from kpolicy.demo import demo_cluster
 from kpolicy.demo.tally import NOT_TRIED, Object, Tally, take
 from kpolicy.demo.view import Measured, View, explanation_lines, show_summary, view_for, write
 from kpolicy.engine import Engine, Scheduled
-from kpolicy.offline.decide.explain import explain
+from kpolicy.offline.answers.explain import explain
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.delivery.sources import FileSource

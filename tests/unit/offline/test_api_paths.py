@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Engine
-from kpolicy.offline.decide.evaluate import Evaluating
+from kpolicy.offline.answers.evaluate import Evaluating
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Engine, Verdict
-from kpolicy.offline.decide.evaluate import evaluate
+from kpolicy.offline.answers.evaluate import evaluate
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing.builders import node, pod

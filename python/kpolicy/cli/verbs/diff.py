@@ -25,7 +25,7 @@ exit: 0 nothing differs, 1 something does, 2 could not work (also: a policy has 
 
 
 def _main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.decide.diff import diff
+    from kpolicy.offline.answers.diff import diff
     from kpolicy.offline.reports.decision_text import diff_text, difference_text
 
     old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)

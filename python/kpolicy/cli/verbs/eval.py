@@ -24,9 +24,9 @@ from kpolicy.cli.verb import (
 from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 
 if TYPE_CHECKING:
-    from kpolicy.offline.decide.cross_check import CrossCheck
-    from kpolicy.offline.decide.evaluate import Evaluated, Evaluating
-    from kpolicy.offline.decide.policy_names import PolicyNames
+    from kpolicy.offline.answers.cross_check import CrossCheck
+    from kpolicy.offline.answers.evaluate import Evaluated, Evaluating
+    from kpolicy.offline.answers.policy_names import PolicyNames
 
 # A line of a batch: an expression of ten kilobytes and its variables.
 LINE_CHARACTERS_MAX: Final = 16 << 20
@@ -67,7 +67,7 @@ def _variable(argument: str) -> tuple[str, Any]:
 
 
 def _main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.decide.evaluate import UNKNOWN_OBJECT, Evaluating
+    from kpolicy.offline.answers.evaluate import UNKNOWN_OBJECT, Evaluating
 
     _check_flags(args)
     names = _policy_names(args) if args.policy else None
@@ -100,7 +100,7 @@ def _main(args: argparse.Namespace) -> int:
 def _cross_check(
     text: str, evaluate: Callable[[str], Evaluated], variables: Iterable[str]
 ) -> CrossCheck:
-    from kpolicy.offline.decide.cross_check import cross_check
+    from kpolicy.offline.answers.cross_check import cross_check
 
     return cross_check(text, evaluate, tuple(variables))
 
@@ -137,7 +137,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 def _policy_names(args: argparse.Namespace) -> PolicyNames:
     """What the policy lets an expression name."""
-    from kpolicy.offline.decide.policy_names import NothingMeant, names_in
+    from kpolicy.offline.answers.policy_names import NothingMeant, names_in
     from kpolicy.policy.compile import examine
 
     sources = all_sources(args.policy)
@@ -201,7 +201,7 @@ def _bounded(lines: IO[str]) -> Iterator[str]:
 
 def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, Any]:
     """The answer to a line of a batch. A line that cannot be read is answered with an error."""
-    from kpolicy.offline.decide.evaluate import BAD_REQUEST
+    from kpolicy.offline.answers.evaluate import BAD_REQUEST
 
     def refused(message: str) -> dict[str, Any]:
         return {"error": {"code": BAD_REQUEST, "message": message}}

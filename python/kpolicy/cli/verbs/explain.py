@@ -14,7 +14,7 @@ from kpolicy.cli.inputs import ask_engine
 from kpolicy.cli.verb import CannotWorkError, Verb, argument, repeatable
 
 if TYPE_CHECKING:
-    from kpolicy.offline.decide.explain import Explaining
+    from kpolicy.offline.answers.explain import Explaining
 
 # With more pods than this, and without --pod, each pod gets one line.
 _PODS_IN_FULL_MAX: Final = 20
@@ -27,7 +27,7 @@ exit: 0 explained, 1 the policy has errors, 2 could not work
 
 
 def _main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.decide.explain import Explaining
+    from kpolicy.offline.answers.explain import Explaining
 
     work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed))
     lines = work.lines_of(args.pod) if args.pod else work.lines()

@@ -19,7 +19,7 @@ exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could
 
 
 def _main(args: argparse.Namespace) -> int:
-    from kpolicy.offline.decide.simulate import Simulating
+    from kpolicy.offline.answers.simulate import Simulating
     from kpolicy.offline.reports.decision_text import pods_text, simulation_text
 
     work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))

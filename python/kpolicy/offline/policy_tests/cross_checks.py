@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kpolicy.engine import Engine
-from kpolicy.offline.decide.cross_check import CrossCheck, cross_check
-from kpolicy.offline.decide.evaluate import Evaluating
-from kpolicy.offline.decide.policy_names import PolicyNames, profile_expressions
+from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
+from kpolicy.offline.answers.evaluate import Evaluating
+from kpolicy.offline.answers.policy_names import PolicyNames, profile_expressions
 from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
 from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
 from kpolicy.policy.compile import Examined

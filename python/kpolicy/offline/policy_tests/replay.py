@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine import Engine, PodChange
-from kpolicy.offline.decide.expression_values import given
-from kpolicy.offline.decide.policy_on_snapshot import decide
+from kpolicy.offline.answers.expression_values import given
+from kpolicy.offline.answers.policy_on_snapshot import decide
 from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
 from kpolicy.offline.policy_tests.matching import plain_number

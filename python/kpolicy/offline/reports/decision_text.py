@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from kpolicy.offline.answers.diff import Diff, Difference, Judged, Outscored, Rejection, Scored
+from kpolicy.offline.answers.simulate import SimulatedPod, Summary
 from kpolicy.offline.bench.measure import Measured
-from kpolicy.offline.decide.diff import Diff, Difference, Judged, Outscored, Rejection, Scored
-from kpolicy.offline.decide.simulate import SimulatedPod, Summary
 from kpolicy.offline.reports.columns import amount, columns, counted, largest_first, listed, percent
 
 _REASONS_SHOWN: Final = 10

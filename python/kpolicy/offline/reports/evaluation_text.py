@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kpolicy.offline.decide.evaluate import Evaluated
-from kpolicy.offline.decide.expression_values import written
-from kpolicy.offline.decide.subexpressions import Outcome, Step
+from kpolicy.offline.answers.evaluate import Evaluated
+from kpolicy.offline.answers.expression_values import written
+from kpolicy.offline.answers.subexpressions import Outcome, Step
 
 _TEXT_MAX: Final = 72
 _VALUE_MAX: Final = 96

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.offline.decide.explain import Explaining
+from kpolicy.offline.answers.explain import Explaining
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER
 from kpolicy.offline.snapshots.snapshot import Snapshot

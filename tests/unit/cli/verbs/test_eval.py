@@ -297,7 +297,7 @@ def test_a_cross_check_says_whether_cel_python_gives_the_same(capsys: Capture) -
 def test_an_unknown_difference_is_a_finding(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kpolicy.offline.decide.cel_python.KNOWN_DIFFERENCES", ())
+    monkeypatch.setattr("kpolicy.offline.answers.cel_python.KNOWN_DIFFERENCES", ())
     code, line, _ = asked(capsys, "--cross-check", "string(true)")
     assert (code, line["value"]) == (1, "true")
     assert "known" not in line["crossCheck"]["difference"]

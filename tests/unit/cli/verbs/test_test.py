@@ -224,7 +224,7 @@ def test_a_cross_check_compares_every_rule_with_cel_python(
     assert code == 0
     known = json.loads(out)["crossCheck"]["known"][0]
     assert "`string(true)`: kpolicy gives `'true'`, cel-python `'True'`" in known
-    monkeypatch.setattr("kpolicy.offline.decide.cel_python.KNOWN_DIFFERENCES", ())
+    monkeypatch.setattr("kpolicy.offline.answers.cel_python.KNOWN_DIFFERENCES", ())
     code, out, _ = printed(capsys, "--run", "holds", "--cross-check")
     assert code == 1
     assert "cel-python: `'True'`" in out

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kpolicy.offline.decide.cel_python import KNOWN_DIFFERENCES
-from kpolicy.offline.decide.cross_check import CrossCheck, cross_check
-from kpolicy.offline.decide.evaluate import Evaluating
+from kpolicy.offline.answers.cel_python import KNOWN_DIFFERENCES
+from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
+from kpolicy.offline.answers.evaluate import Evaluating
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from tests.conformance.cel.random_text import expression, world
 from tests.conformance.cel.suite import cases, variable_json
@@ -70,7 +70,7 @@ def test_the_smallest_part_that_differs_is_named() -> None:
 
 
 def test_an_unknown_difference_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kpolicy.offline.decide.cel_python.KNOWN_DIFFERENCES", ())
+    monkeypatch.setattr("kpolicy.offline.answers.cel_python.KNOWN_DIFFERENCES", ())
     found = _checked("string(true)")
     assert found.is_finding
     assert "no known difference explains this" in str(found)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from kpolicy import Snapshot, simulate
-from kpolicy.offline.decide import policy_on_snapshot
+from kpolicy.offline.answers import policy_on_snapshot
 from kpolicy.offline.snapshots.survey import Utilisation
 from kpolicy.testing import node, pod
 from tests.unit.offline.worlds import aged, cluster, program

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.diagnostics import Span
-from kpolicy.offline.decide.expression_values import Exact, is_told, plain
+from kpolicy.offline.answers.expression_values import Exact, is_told, plain
 
 _VARIABLES: Final = "variables."
 _PARAMS: Final = "params."

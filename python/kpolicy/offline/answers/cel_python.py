@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from kpolicy.offline.decide.expression_values import Exact
+from kpolicy.offline.answers.expression_values import Exact
 from kpolicy.policy.cel import syntax
 
 # Functions of the standard library that cel-python has under the same names.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kpolicy.engine import Decision, Verdict
-from kpolicy.offline.decide.policy_on_snapshot import PolicyOnSnapshot, decide
+from kpolicy.offline.answers.policy_on_snapshot import PolicyOnSnapshot, decide
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.snapshot import Progress, Snapshot
 from kpolicy.offline.snapshots.survey import Utilisation, utilisation

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kpolicy import Snapshot, explain
-from kpolicy.offline.decide import explain as explaining
-from kpolicy.offline.decide.explain import Explaining
+from kpolicy.offline.answers import explain as explaining
+from kpolicy.offline.answers.explain import Explaining
 from kpolicy.testing import node, pod
 from tests.unit.offline.worlds import Object, aged, cluster, program
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.engine import Engine
-from kpolicy.offline.decide.expression_values import Exact, NotAValueError, given, is_told, plain
-from kpolicy.offline.decide.policy_names import PolicyNames
-from kpolicy.offline.decide.subexpressions import Step, steps, used_variables, variable_name
+from kpolicy.offline.answers.expression_values import Exact, NotAValueError, given, is_told, plain
+from kpolicy.offline.answers.policy_names import PolicyNames
+from kpolicy.offline.answers.subexpressions import Step, steps, used_variables, variable_name
 from kpolicy.offline.snapshots.pod_lookup import (
     full_key,
     key_of_pod,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kpolicy.engine import PodChange
-from kpolicy.offline.decide.policy_on_snapshot import PolicyOnSnapshot
+from kpolicy.offline.answers.policy_on_snapshot import PolicyOnSnapshot
 from kpolicy.offline.limits import EXPLAINED_NODES_MAX
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.pod_lookup import (

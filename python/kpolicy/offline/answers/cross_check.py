@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.offline.decide.cel_python import (
+from kpolicy.offline.answers.cel_python import (
     FUNCTIONS,
     MACROS,
     Answer,
@@ -24,7 +24,7 @@ from kpolicy.offline.decide.cel_python import (
     in_cel_python,
     known_difference,
 )
-from kpolicy.offline.decide.evaluate import Evaluated
+from kpolicy.offline.answers.evaluate import Evaluated
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.parse import parse
 
