@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -131,3 +132,10 @@ def test_the_page_lists_the_known_differences() -> None:
         for known in KNOWN_DIFFERENCES
     ]
     assert [line for line in page.splitlines() if line.startswith("| `")] == rows
+
+
+def test_the_clauses_name_cases_that_exist() -> None:
+    ids = [case.id for file in G1 for case in cases(DATA, file)]
+    for known in KNOWN_DIFFERENCES:
+        for named in re.findall(r"[a-z_]+/[A-Za-z_/]+", known.clause.partition("conformance: ")[2]):
+            assert any(f"{identity}/".startswith(f"{named}/") for identity in ids), named
