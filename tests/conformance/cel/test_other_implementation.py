@@ -11,6 +11,7 @@ from collections import Counter
 from random import Random
 from typing import Any, Final
 
+import pytest
 from cel_expr_python import cel as oracle
 from cel_expr_python.ext import ext_strings as strings
 
@@ -28,7 +29,8 @@ DEVIATIONS: Final[tuple[tuple[str, Any, Any, str], ...]] = (
     ("''.split('')", [""], [], "cel-go splits an empty text into no parts"),
     ("'12'.substring(0, 2)", None, "12", "the specification lets a part end where the text ends"),
 )
-EXPRESSIONS: Final = 12_000
+SEEDS: Final = (20260101, 20260102, 20260103, 20260104)
+EXPRESSIONS: Final = 3_000  # of each seed
 WORLDS: Final = 2
 _ENVIRONMENT: Final = Environment(
     roots=(), inputs=INPUTS, constant_patterns=False, warnings=False, cost_max=10**15
@@ -76,9 +78,10 @@ class _Theirs:
         return None if value.type() == oracle.Type.ERROR else (_json(value.plain_value()),)
 
 
-def test_both_give_the_same() -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_give_the_same(seed: int) -> None:
     theirs = _Theirs()
-    chance = Random(20260101)
+    chance = Random(seed)
     texts = [expression(chance) for _ in range(EXPRESSIONS)]
     worlds = [[world(chance) for _ in range(WORLDS)] for _ in texts]
     compiled = [compile_expression(text, environment=_ENVIRONMENT) for text in texts]
@@ -100,7 +103,7 @@ def test_both_give_the_same() -> None:
                 differ.append(f"{text}\n  {data}\n  theirs {wanted}, ours {got}")
     assert differ == [], f"{len(differ)} differ:\n" + "\n".join(differ[:10])
     assert counts["values"] + counts["errors"] == EXPRESSIONS * WORLDS
-    assert min(counts.values()) > 4000, counts
+    assert min(counts.values()) > 1000, counts
 
 
 def test_where_they_are_meant_to_differ() -> None:
