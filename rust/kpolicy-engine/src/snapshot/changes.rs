@@ -98,7 +98,7 @@ impl Cluster {
         match &entry.place {
             Place::On { node, held, is_assumed } => {
                 let is_same = **node == *new.node_name
-                    && if *is_assumed { held.weighs_as(new) } else { held.holds_like(new) };
+                    && if *is_assumed { held.asks_like(new) } else { held.holds_like(new) };
                 if !is_same {
                     occurrences.push(gone(held));
                 }
@@ -192,7 +192,7 @@ impl Cluster {
             self.nominations.set(new, node);
         }
         let is_moved = before.is_some() && self.nominations.node_of(&new.uid) != before.as_ref();
-        let is_another = before.is_some() && old.is_some_and(|old| !old.weighs_as(new));
+        let is_another = before.is_some() && old.is_some_and(|old| !old.asks_like(new));
         if is_moved || was_changed || is_another {
             let old = Some(old.map_or_else(|| Arc::clone(new), |old| Arc::new(old.clone())));
             out.push(Occurrence::Pod { old, new: None, is_assigned: true });
@@ -219,7 +219,12 @@ impl Cluster {
         match self.pods.get(uid) {
             Some(PodEntry { pod, place: Place::Pending }) => {
                 let pod = Arc::clone(pod);
-                self.nominations.renounce(&pod);
+                // On the node that was held for it, nothing becomes free for others.
+                if self.nominations.node_of(uid) == Some(&node) {
+                    self.nominations.remove(uid);
+                } else {
+                    self.nominations.renounce(&pod);
+                }
                 self.put(pod, node, true);
                 true
             }

@@ -149,6 +149,11 @@ impl Pod {
             && self.is_terminating == other.is_terminating
     }
 
+    /// Whether both ask for the same and mean the same to selectors. A bind adds annotations.
+    pub fn asks_like(&self, other: &Self) -> bool {
+        self.template == other.template && self.identity == other.identity
+    }
+
     /// Whether both hold the same of a node, but for what updates may change: labels, annotations,
     /// requests and tolerations.
     pub fn holds_like(&self, other: &Self) -> bool {

@@ -73,11 +73,12 @@ impl Filter for InterPodAffinity {
         hints::wakes(pod, occurrence)
     }
 
-    /// Hints know no labels of namespaces, take a pod for unwanted only if all terms mean it, and do not
-    /// look at what becomes of pods that matched when they or their nodes go.
+    /// Hints know no labels of namespaces, take a pod for unwanted only if all terms mean it, look at new
+    /// nodes for the pod's own terms only, and not at what becomes of pods that matched when they or their
+    /// nodes go.
     fn more_events(&self) -> Events {
         let own = [Event::PodAdd, Event::PodLabel, Event::PodDelete];
-        let of_nodes = [Event::NodeDelete, Event::NodeLabel];
+        let of_nodes = [Event::NodeAdd, Event::NodeDelete, Event::NodeLabel];
         Events::of(&own)
             .with(Events::of(&of_nodes))
             .with(Events::of(&Event::of_object(Kind::Namespace)))
@@ -87,6 +88,14 @@ impl Filter for InterPodAffinity {
         match hints::wakes_more(pod, occurrence, cluster) {
             hints::More::Yes => true,
             hints::More::No => false,
+            hints::More::AskNew(node) => {
+                let view =
+                    cluster.nodes().find(&node.name).and_then(|slot| cluster.nodes().view(slot));
+                view.is_some_and(|view| {
+                    self.prepare(pod, cluster)
+                        .is_none_or(|prepared| prepared.check(cluster, view).passes())
+                })
+            }
             hints::More::Ask => self.passes_somewhere(pod, cluster),
         }
     }

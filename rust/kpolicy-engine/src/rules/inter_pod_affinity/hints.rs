@@ -21,15 +21,17 @@ pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
 }
 
 /// What becomes of an event for which kube-scheduler has no hint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum More {
+#[derive(Debug, Clone, Copy)]
+pub enum More<'a> {
     Yes,
     No,
+    /// The rule is to be asked of this new node.
+    AskNew(&'a Node),
     /// The rule is to be asked again.
     Ask,
 }
 
-pub fn wakes_more(pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> More {
+pub fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cluster) -> More<'a> {
     let decided = |wakes: bool| if wakes { More::Yes } else { More::No };
     match occurrence {
         Occurrence::Pod { old, new, is_assigned: true } => {
@@ -38,6 +40,7 @@ pub fn wakes_more(pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> More
         Occurrence::Node { old: Some(old), new: Some(new), .. } => {
             decided(node_leaves_a_domain(pod, old, new, cluster))
         }
+        Occurrence::Node { old: None, new: Some(new), .. } => More::AskNew(new),
         Occurrence::Node { old: Some(_), new: None, .. } | Occurrence::Object(_) => More::Ask,
         Occurrence::Node { .. } | Occurrence::Pod { .. } => More::No,
     }
