@@ -131,7 +131,10 @@ impl Draw {
         match self.lots.below(54) {
             0..=13 => {
                 let uid = self.new_pod(false);
-                self.steps.push(Step::Try(uid));
+                self.steps.push(Step::Try(uid.clone()));
+                if self.lots.one_in(2) {
+                    self.steps.push(Step::Confirm(uid));
+                }
             }
             14..=17 => {
                 let uid = self.any_pod();

@@ -13,6 +13,7 @@ use kpolicy_engine::api::{
 };
 use kpolicy_engine::model::Meta;
 use kpolicy_engine::program::Preemption;
+use kpolicy_engine::snapshot::PodEntry;
 use serde_json::{Value, json};
 
 use crate::changes;
@@ -36,6 +37,10 @@ pub struct Seen {
     pub promised: usize,
     pub rebuilt: usize,
     pub listed_for_paths: usize,
+    /// Parked pods that were looked at after a change, and those of them that could be placed and wait for
+    /// the API server to confirm a decision.
+    pub parked_checked: usize,
+    pub parked_excused: usize,
     pub woken: usize,
     /// Woken pods that a decision right then would have parked again.
     pub woken_in_vain: usize,
@@ -67,6 +72,8 @@ impl Seen {
         self.promised += other.promised;
         self.rebuilt += other.rebuilt;
         self.listed_for_paths += other.listed_for_paths;
+        self.parked_checked += other.parked_checked;
+        self.parked_excused += other.parked_excused;
         self.woken += other.woken;
         self.woken_in_vain += other.woken_in_vain;
         for (what, count) in &other.counts {
@@ -273,7 +280,8 @@ impl Run<'_> {
 
     fn settle(&mut self, uid: &str, outcome: Outcome) {
         let outcomes = [(Arc::from(uid), outcome)];
-        if outcome != Outcome::Bound {
+        let is_assumed = self.engine.cluster().pods().get(uid).is_some_and(PodEntry::is_assumed);
+        if outcome == Outcome::Gone || (outcome == Outcome::Failed && is_assumed) {
             self.parked.confirm(uid);
         }
         self.both(|engine, applied| engine.settle(&outcomes, 0, applied));

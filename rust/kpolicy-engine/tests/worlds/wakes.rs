@@ -2,17 +2,18 @@
 //! woken.
 //!
 //! Owns who is parked, as the engine's caller knows it from decisions and wakes alone. Decisions wake
-//! nobody until the API server confirms them: a pod that became placeable by a decision is excused until
-//! the API server has shown what became of the pod that was decided.
+//! nobody until the API server confirms them: a pod is excused while it may be placeable by a decision that
+//! was made since it was parked, until the API server has shown what became of the pod that was decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kpolicy_engine::api::{Decision, Verdict, Wake};
+use kpolicy_engine::snapshot::PodEntry;
 
 use crate::run::{Agreed, Fault, Run};
 
-/// By uid of the parked pod: the pods by whose decisions it became placeable.
+/// By uid of the parked pod: the pods by whose decisions it may be placeable.
 #[derive(Debug, Default)]
 pub struct Parked(BTreeMap<String, BTreeSet<String>>);
 
@@ -71,28 +72,36 @@ impl Run<'_> {
                         "{uid} could be placed and was not woken, parked for: {why}"
                     ));
                 }
-                Verdict::Placed => {}
+                Verdict::Placed => self.seen.parked_excused += 1,
                 Verdict::Gone => {
                     self.parked.wake(&uid);
                 }
-                _ => {
-                    self.parked.0.insert(uid, BTreeSet::new());
-                }
+                _ => self.keep_assumed(&uid, &[]),
             }
+            self.seen.parked_checked += 1;
         }
         Ok(())
+    }
+
+    /// One rule of several may have come to accept it by a decision: placements that are not confirmed
+    /// stay its excuse.
+    fn keep_assumed(&mut self, uid: &str, decided: &[&str]) {
+        let pods = self.engine.cluster().pods();
+        let is_assumed = |uid: &str| pods.get(uid).is_some_and(PodEntry::is_assumed);
+        if let Some(excuses) = self.parked.0.get_mut(uid) {
+            excuses.retain(|decided| is_assumed(decided));
+            let new = decided.iter().filter(|decided| is_assumed(decided));
+            excuses.extend(new.map(ToString::to_string));
+        }
     }
 
     /// After decisions: whoever can be placed now is excused until these are confirmed.
     pub fn excuse(&mut self, decided: &[&str]) {
         for uid in self.parked.0.keys().cloned().collect::<Vec<_>>() {
-            let is_placeable = self.verdict_of(&uid) == Verdict::Placed;
-            if let Some(excuses) = self.parked.0.get_mut(&uid) {
-                if !is_placeable {
-                    excuses.clear();
-                } else if excuses.is_empty() {
-                    excuses.extend(decided.iter().map(ToString::to_string));
-                }
+            if self.verdict_of(&uid) != Verdict::Placed {
+                self.keep_assumed(&uid, decided);
+            } else if let Some(excuses) = self.parked.0.get_mut(&uid) {
+                excuses.extend(decided.iter().map(ToString::to_string));
             }
         }
     }

@@ -88,7 +88,7 @@ impl Filter for InterPodAffinity {
         match hints::wakes_more(pod, occurrence, cluster) {
             hints::More::Yes => true,
             hints::More::No => false,
-            hints::More::AskNew(node) => {
+            hints::More::AskOf(node) => {
                 let view =
                     cluster.nodes().find(&node.name).and_then(|slot| cluster.nodes().view(slot));
                 view.is_some_and(|view| {

@@ -25,8 +25,8 @@ pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
 pub enum More<'a> {
     Yes,
     No,
-    /// The rule is to be asked of this new node.
-    AskNew(&'a Node),
+    /// The rule is to be asked of this node.
+    AskOf(&'a Node),
     /// The rule is to be asked again.
     Ask,
 }
@@ -38,9 +38,10 @@ pub fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cluster) 
             decided(other_pod_helps(pod, old.as_deref(), new.as_deref(), cluster))
         }
         Occurrence::Node { old: Some(old), new: Some(new), .. } => {
-            decided(node_leaves_a_domain(pod, old, new, cluster))
+            // Its own pods may leave a domain, or it the domain of others.
+            if node_leaves_a_domain(pod, old, new, cluster) { More::Yes } else { More::AskOf(new) }
         }
-        Occurrence::Node { old: None, new: Some(new), .. } => More::AskNew(new),
+        Occurrence::Node { old: None, new: Some(new), .. } => More::AskOf(new),
         Occurrence::Node { old: Some(_), new: None, .. } | Occurrence::Object(_) => More::Ask,
         Occurrence::Node { .. } | Occurrence::Pod { .. } => More::No,
     }
