@@ -191,7 +191,7 @@ fn prepared_filter(
 ) -> Box<dyn PreparedFilter> {
     let filters = &program.profiles.first().expect("a profile").filters;
     let rule = filters.iter().find(|filter| *filter.name == *name).expect("it is in the profile");
-    rule.rule.prepare(pod, cluster).expect("it has a say")
+    rule.prepare(pod, cluster).expect("it has a say")
 }
 
 fn prepared_score(
@@ -202,7 +202,7 @@ fn prepared_score(
 ) -> Box<dyn PreparedScore> {
     let scores = &program.profiles.first().expect("a profile").scores;
     let rule = scores.iter().find(|score| *score.name == *name).expect("it is in the profile");
-    rule.rule.prepare(pod, cluster).expect("it has a say")
+    rule.prepare(pod, cluster).expect("it has a say")
 }
 
 fn filters(criterion: &mut Criterion) {

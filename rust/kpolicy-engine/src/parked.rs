@@ -57,7 +57,7 @@ pub struct Parked {
 
 /// The events that a rule waits for.
 pub fn events_of(rule: &FilterRule) -> Events {
-    let events = rule.rule.events();
+    let events = rule.events();
     if events.contains(Event::NodeAdd) {
         events.with(Events::of(&[Event::NodeTaint]))
     } else {
@@ -72,21 +72,21 @@ fn wakes(
     occurrence: &Occurrence,
     cluster: &Cluster,
 ) -> bool {
-    let events = rule.rule.events();
+    let events = rule.events();
     let is_hinted = if events.contains(event) {
-        rule.rule.wakes(pod, event, occurrence, cluster)
+        rule.wakes(pod, event, occurrence, cluster)
     } else {
         event == Event::NodeTaint && events.contains(Event::NodeAdd)
     };
     is_hinted
-        || (rule.rule.more_events().contains(event)
-            && rule.rule.wakes_more(pod, occurrence, cluster))
+        || (rule.more_events().contains(event)
+            && rule.wakes_more(pod, occurrence, cluster))
 }
 
 /// What a rule reads of a pod.
 fn key_of(rule: &FilterRule, pod: &Pod) -> Key {
     let mut key = Key::default();
-    rule.rule.key(pod, &mut key);
+    rule.key(pod, &mut key);
     key
 }
 
@@ -139,7 +139,7 @@ impl Parked {
             // Clause: what an extender may have made of it is not known, so anything wakes.
             _ if key.is_of_extender() => Events::ALL,
             Some(rules) if !rules.is_empty() => {
-                let of_rule = |rule: &&FilterRule| events_of(rule).with(rule.rule.more_events());
+                let of_rule = |rule: &&FilterRule| events_of(rule).with(rule.more_events());
                 rules.iter().map(of_rule).fold(Events::NONE, Events::with)
             }
             _ => Events::of(&[Event::NodeAdd]),
@@ -245,7 +245,7 @@ impl Parked {
         // What has no hint, or what the API server lets nobody change: whether the rule reads it tells.
         let may_pass = |rule: &&FilterRule| {
             old.is_some_and(|old| key_of(rule, old) != key_of(rule, new))
-                && rule.rule.passes_somewhere(new, cluster)
+                && rule.passes_somewhere(new, cluster)
         };
         let events = occurrence.events();
         let helping =

@@ -100,7 +100,7 @@ fn scores(engine: &mut Engine, expression: &Value) -> [Option<f64>; 3] {
     engine.load(&program("scores", expression)).expect("the program is good");
     let cluster = engine.cluster();
     let pod = &cluster.pods().get("w").expect("it waits").pod;
-    let rule = &engine.program().profiles[0].scores[0].rule;
+    let rule = &engine.program().profiles[0].scores[0];
     let prepared = rule.prepare(pod, cluster).expect("it has a say");
     let mut all = vec![0.0; cluster.nodes().slots()];
     prepared.raw_all(cluster, &mut all);
@@ -117,7 +117,7 @@ fn passes(engine: &mut Engine, expression: &Value) -> [bool; 3] {
     engine.load(&program("filters", expression)).expect("the program is good");
     let cluster = engine.cluster();
     let pod = &cluster.pods().get("w").expect("it waits").pod;
-    let rule = &engine.program().profiles[0].filters[0].rule;
+    let rule = &engine.program().profiles[0].filters[0];
     let prepared = rule.prepare(pod, cluster).expect("it has a say");
     let mut all = vec![Code::PASS; cluster.nodes().slots()];
     prepared.check_all(cluster, &mut all);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::message::{self, Histogram, NO_NODES};
 use crate::preemption::{Trimmed, Unplaced};
 use crate::rules::Rejection;
-use crate::snapshot::{Cluster, Pod};
+use crate::snapshot::{Cluster, Generation, Pod};
 
 use super::post_filter::Room;
 
@@ -79,7 +79,7 @@ pub struct FitErrorMemo {
 
 #[derive(Debug, PartialEq, Eq)]
 struct RestsOn {
-    generation: u64,
+    generation: Generation,
     nominations: u64,
     priority: i32,
     never_preempts: bool,

@@ -6,13 +6,15 @@
 //! agree. Must not change the snapshot.
 
 pub mod best;
-mod filter_column;
+mod column;
+mod context;
+mod filter_answers;
 mod fit_error;
 pub mod post_filter;
 pub mod reference;
 mod run;
 mod sampling;
-mod score_column;
+mod score_answers;
 mod shape;
 mod shape_score;
 mod shapes;
@@ -32,6 +34,7 @@ use crate::timing::{Lasted, Meter, Stages, Unmetered};
 pub use fit_error::FitError;
 pub use sampling::Sampling;
 
+use context::Context;
 use fit_error::Say;
 use run::Run;
 use shapes::{ShapeKey, Shapes};
@@ -119,7 +122,7 @@ impl Cycle {
                 return Outcome::Rejected(Arc::clone(fit_error));
             }
             let found = run.decide();
-            let outcome = run.told(found, Say::Nothing);
+            let outcome = run.outcome(found, Say::Nothing);
             debug_assert!(
                 known.is_none_or(|known| {
                     matches!(&outcome, Outcome::Rejected(new) if *new == known)
@@ -166,7 +169,7 @@ impl Cycle {
     ) -> Timed<Option<Outcome>> {
         let chosen = self.run(question, cluster, watched, |run| {
             let found = run.choose_kept(extended)?;
-            let outcome = run.told(found, trimmed.map_or(Say::Nodes, Say::Room));
+            let outcome = run.outcome(found, trimmed.map_or(Say::Nodes, Say::Room));
             let is_spent =
                 matches!(&outcome, Outcome::Rejected(fit_error) if fit_error.room.is_spent);
             let is_stale = trimmed.is_some_and(|trimmed| trimmed.is_stale);
@@ -203,7 +206,8 @@ impl Cycle {
         let stages = Stages::begin(stopwatch);
         let profile = question.program.profiles.get(question.profile)?;
         self.key.set(question.profile, profile, question.pod);
-        let id = self.shapes.find(&self.key, profile, question.pod, cluster, meter);
+        let id =
+            self.shapes.find(&self.key, Context { profile, pod: question.pod, cluster, meter });
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
         let mut run = Run { question, profile, cluster, shape, stores, sampling, stages, meter };

@@ -15,7 +15,7 @@ use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{
     Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection,
-    Stage, Status,
+    Scale, Stage, Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Unmetered;
@@ -83,8 +83,8 @@ pub struct Fresh {
 
 impl Fresh {
     pub fn of(profile: &Profile, pod: &Pod, cluster: &Cluster) -> Self {
-        let filters = profile.filters.iter().map(|filter| filter.rule.prepare(pod, cluster));
-        let scores = profile.scores.iter().map(|score| score.rule.prepare(pod, cluster));
+        let filters = profile.filters.iter().map(|filter| filter.prepare(pod, cluster));
+        let scores = profile.scores.iter().map(|score| score.prepare(pod, cluster));
         Self { filters: filters.collect(), scores: scores.collect() }
     }
 
@@ -290,7 +290,7 @@ fn score(
                 *cell = value;
             }
         }
-        let normalized = normalize(prepared.as_ref(), cluster, shown, &raw);
+        let normalized = normalize(prepared.as_ref(), rule.scale, cluster, shown, &raw);
         for node in nodes.iter_mut().filter(|node| shown.mask.get(node.slot.index()) == Some(&true))
         {
             let index = node.slot.index();
@@ -307,15 +307,17 @@ fn score(
 /// By slot; `raw` holds [`IGNORED`] where a node is not feasible.
 fn normalize(
     prepared: &dyn PreparedScore,
+    scale: Scale,
     cluster: &Cluster,
     feasible: Feasible<'_>,
     raw: &[f64],
 ) -> Vec<i64> {
-    if prepared.normalization() == &Normalization::Whole {
+    let normalization = scale.normalization(prepared);
+    if *normalization == Normalization::Whole {
         let mut normalized = vec![0; raw.len()];
-        prepared.normalize_all(cluster, feasible, raw, &mut normalized);
+        scale.normalize_all(prepared, cluster, feasible, raw, &mut normalized);
         return normalized;
     }
     let fitted = Fitted::over(raw.iter().copied());
-    raw.iter().map(|value| prepared.normalization().apply(&fitted, *value)).collect()
+    raw.iter().map(|value| normalization.apply(&fitted, *value)).collect()
 }

@@ -12,11 +12,11 @@ use crate::program::Profile;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Meter, Point, Stages, StatusCode};
 
+use super::context::Context;
 use super::fit_error::{FitError, Say};
 use super::post_filter;
 use super::sampling::Sampling;
 use super::shape::{Shape, Stores};
-use super::totals::INFEASIBLE;
 use super::{Extended, Outcome};
 
 /// What the stages came to.
@@ -34,10 +34,10 @@ pub enum Found {
 
 /// What passed the filters.
 enum Passing {
-    /// What the shape says, and no more.
-    AsShown,
+    /// What the shape's columns say, and no more.
+    AsCached,
     /// In order of names, and what rejected the others.
-    Told(Vec<NodeSlot>, Rejected),
+    Listed(Vec<NodeSlot>, Rejected),
 }
 
 /// One decision under way.
@@ -52,7 +52,12 @@ pub struct Run<'a, M> {
     pub meter: M,
 }
 
-impl<M: Meter> Run<'_, M> {
+impl<'a, M: Meter> Run<'a, M> {
+    fn context(&self) -> Context<'a, M> {
+        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod);
+        Context { profile, pod: pod.as_ref(), cluster, meter: self.meter }
+    }
+
     pub fn decide(&mut self) -> Found {
         let left = match self.left() {
             Ok(left) => left,
@@ -68,7 +73,7 @@ impl<M: Meter> Run<'_, M> {
             Err(failed) => return failed,
         };
         let percentage = self.profile.percentage_of_nodes_to_score;
-        if percentage == 100 && matches!(passing, Passing::AsShown) {
+        if percentage == 100 && matches!(passing, Passing::AsCached) {
             self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among_all();
         }
@@ -135,8 +140,8 @@ impl<M: Meter> Run<'_, M> {
 
     /// Nodes that are left to look at, or what the pod as a whole comes to.
     fn left(&mut self) -> Result<NodesToCheck, Found> {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
-        self.shape.follow_filters(profile, pod, cluster, self.stores, self.meter);
+        let (profile, cluster) = (self.profile, self.cluster);
+        self.shape.follow_filters(self.context(), self.stores);
         let left = pre_filter::run(profile, &self.shape.prepared(self.stores), cluster);
         let rejection = left.as_ref().err().and_then(|rejected| rejected.pre_filter.as_ref());
         let status = rejection.map_or(StatusCode::Success, |(_, status)| status.rejection.into());
@@ -198,7 +203,7 @@ impl<M: Meter> Run<'_, M> {
                 rejected.narrowed_by = narrowed_by;
                 match first_failure(&rejected.nodes, self.cluster) {
                     Some(failure) => Err(self.failed(failure)),
-                    None => Ok(Passing::Told(feasible, rejected)),
+                    None => Ok(Passing::Listed(feasible, rejected)),
                 }
             }
         }
@@ -206,7 +211,7 @@ impl<M: Meter> Run<'_, M> {
 
     fn passing_of_all(&mut self) -> Result<Passing, Found> {
         let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
-        self.shape.update_feasible(cluster, self.stores, self.meter);
+        self.shape.update_feasible(self.context(), self.stores);
         let closed = match cluster.nominations().is_empty() {
             true => Vec::new(),
             false => self.shape.closed(pod, program, cluster, self.stores),
@@ -219,20 +224,20 @@ impl<M: Meter> Run<'_, M> {
             return Err(self.failed(failure));
         }
         if closed.is_empty() && self.shape.feasible().count > 0 {
-            return Ok(Passing::AsShown);
+            return Ok(Passing::AsCached);
         }
         let mut nodes = self.shape.rejections(cluster, self.stores);
         nodes.retain(is_open);
         nodes.extend(closed);
         let feasible = self.feasible_slots(&nodes);
-        Ok(Passing::Told(feasible, Rejected { nodes, ..Rejected::default() }))
+        Ok(Passing::Listed(feasible, Rejected { nodes, ..Rejected::default() }))
     }
 
     /// One by one.
     fn listed(&self, passing: Passing) -> (Vec<NodeSlot>, Rejected) {
         match passing {
-            Passing::Told(feasible, rejected) => (feasible, rejected),
-            Passing::AsShown => {
+            Passing::Listed(feasible, rejected) => (feasible, rejected),
+            Passing::AsCached => {
                 let nodes = self.shape.rejections(self.cluster, self.stores);
                 let feasible = self.feasible_slots(&nodes);
                 (feasible, Rejected { nodes, ..Rejected::default() })
@@ -261,14 +266,14 @@ impl<M: Meter> Run<'_, M> {
     }
 
     /// What becomes of the pod; where no node will do, room is made for it.
-    pub fn told(&mut self, found: Found, say: Say<'_>) -> Outcome {
+    pub fn outcome(&mut self, found: Found, say: Say<'_>) -> Outcome {
         match found {
             Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
             Found::Failed(why) => Outcome::Failed(why),
             Found::Rejected(rejected) => {
                 let fit_error = Arc::new(self.fit_error(&rejected, say));
                 if matches!(say, Say::Nothing) {
-                    self.shape.know(&fit_error, self.question.pod, self.cluster);
+                    self.shape.remember(&fit_error, self.question.pod, self.cluster);
                 }
                 Outcome::Rejected(fit_error)
             }
@@ -324,11 +329,11 @@ impl<M: Meter> Run<'_, M> {
 
     /// Scores a few nodes and chooses; there is at least one. `added` goes on top of their totals.
     fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Found {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
+        let (profile, cluster) = (self.profile, self.cluster);
         let is_scored = slots.len() > 1;
-        self.shape.follow_scores(profile, pod, cluster, self.stores, self.meter);
+        self.shape.follow_scores(self.context(), self.stores);
         self.end_pre_score(is_scored);
-        let totals = self.shape.totals_of_only(slots, cluster, self.stores, self.meter);
+        let totals = self.shape.totals_of_only(slots, self.context(), self.stores);
         let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
         if let Some(why) = failure.flatten() {
             return self.not_scored(why);
@@ -345,29 +350,24 @@ impl<M: Meter> Run<'_, M> {
     }
 
     fn choose_among_all(&mut self) -> Found {
-        let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod.as_ref());
+        let (profile, cluster) = (self.profile, self.cluster);
         let is_scored = self.shape.feasible().count > 1;
-        self.shape.follow_scores(profile, pod, cluster, self.stores, self.meter);
+        self.shape.follow_scores(self.context(), self.stores);
         self.end_pre_score(is_scored);
-        self.shape.update_totals(cluster, self.stores, self.meter);
+        self.shape.update_totals(self.context(), self.stores);
         let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
         if let Some(why) = failure.flatten() {
             return self.not_scored(why);
         }
-        let (totals, tied) = (self.shape.totals(), self.shape.best());
-        let best = tied.highest();
-        let is_tied = |slot: NodeSlot| totals.get(slot.index()) == Some(&best);
-        let slot_at = |index| cluster.nodes().slot_at(index);
-        let all_tied = || tied.tied(totals).filter_map(slot_at).collect();
-        let chosen = self.question.tie.break_among(cluster.nodes(), is_tied, all_tied);
+        let chosen = self.shape.totals().best_node(self.question.tie, cluster);
         self.end_score(is_scored);
         match chosen {
-            Some(slot) if best != INFEASIBLE => Found::Chosen {
+            Some((slot, total)) => Found::Chosen {
                 slot,
-                total: i64::from(best),
+                total: i64::from(total),
                 feasible: self.shape.feasible().count,
             },
-            _ => Found::Failed("no node could be chosen".to_owned()),
+            None => Found::Failed("no node could be chosen".to_owned()),
         }
     }
 }

@@ -9,14 +9,14 @@ use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{Feasible, PreparedFilter};
-use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
+use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
 use crate::timing::Meter;
 
-use super::best::Best;
-use super::filter_column::FilterColumn;
+use super::context::Context;
+use super::filter_answers::FilterColumn;
 use super::fit_error::{FitError, FitErrorMemo};
 use super::store::{ColumnId, Store};
-use super::totals::{Moved, ScoreStore, Totals};
+use super::totals::{Movement, ScoreStore, Totals};
 
 /// What is known of one node takes about this much.
 const KNOWN_BYTES: usize = 192;
@@ -27,22 +27,20 @@ pub struct Shape {
     filters: Vec<ColumnId>,
     feasible: Vec<bool>,
     feasible_count: usize,
-    /// The feasible nodes are not those that the totals were worked out for.
-    has_moved: bool,
-    /// Some of them moved that are not among the nodes that changed.
-    is_recast: bool,
+    /// What became of them since the totals were worked out.
+    movement: Movement,
     /// The generation judged last; `None` before the first time.
-    seen: Option<u64>,
+    seen: Option<Generation>,
     totals: Totals,
-    known: FailureMemo,
+    memo: FailureMemo,
 }
 
 /// What was worked out for pods that found no room, to be found again.
 #[derive(Debug, Default)]
 struct FailureMemo {
     fit_error: Option<FitErrorMemo>,
-    nominated_memo: NominatedMemo,
-    memo: CandidateMemo,
+    nominated: NominatedMemo,
+    candidates: CandidateMemo,
 }
 
 /// The stores of shared columns.
@@ -58,11 +56,10 @@ impl Shape {
             filters,
             feasible: Vec::new(),
             feasible_count: 0,
-            has_moved: true,
-            is_recast: true,
+            movement: Movement::Any,
             seen: None,
             totals,
-            known: FailureMemo::default(),
+            memo: FailureMemo::default(),
         }
     }
 
@@ -70,24 +67,19 @@ impl Shape {
         Feasible { mask: &self.feasible, count: self.feasible_count }
     }
 
-    /// By slot, as of the last [`Shape::update_totals`].
-    pub fn totals(&self) -> &[i32] {
-        self.totals.by_slot()
-    }
-
-    /// The highest of them.
-    pub fn best(&self) -> &Best {
-        self.totals.best()
+    /// As of the last [`Shape::update_totals`].
+    pub fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     pub fn bytes(&self) -> usize {
-        let known = self.known.nominated_memo.count() + self.known.memo.count();
-        self.feasible.len() + self.totals.bytes() + known * KNOWN_BYTES
+        let known = self.memo.nominated.count() + self.memo.candidates.count();
+        self.feasible.capacity() + self.totals.bytes() + known * KNOWN_BYTES
     }
 
     /// What the pod would be told, if that is known.
     pub fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
-        self.known.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
+        self.memo.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
     }
 
     /// Nodes that nominated pods close to this one.
@@ -98,11 +90,11 @@ impl Shape {
         cluster: &Cluster,
         stores: &Stores,
     ) -> Vec<NodeRejection> {
-        let mut nominated_memo = std::mem::take(&mut self.known.nominated_memo);
+        let mut nominated = std::mem::take(&mut self.memo.nominated);
         let prepared = self.prepared(stores);
-        nominated_memo.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
-        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut nominated_memo);
-        self.known.nominated_memo = nominated_memo;
+        nominated.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut nominated);
+        self.memo.nominated = nominated;
         closed
     }
 
@@ -117,7 +109,7 @@ impl Shape {
         work: impl FnOnce(Unplaced<'_>, &mut CandidateMemo) -> T,
     ) -> T {
         let pod = question.pod;
-        let mut memo = std::mem::take(&mut self.known.memo);
+        let mut memo = std::mem::take(&mut self.memo.candidates);
         // Who may go rests on other nodes, which nothing here follows.
         if profile.victims().is_some_and(|rule| !rule.is_local()) {
             memo = CandidateMemo::default();
@@ -126,24 +118,27 @@ impl Shape {
         memo.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
         let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
         let done = work(unplaced, &mut memo);
-        self.known.memo = memo;
+        self.memo.candidates = memo;
         done
     }
 
     /// Keeps what the pod was told.
-    pub fn know(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
-        self.known.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
+    pub fn remember(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
+        self.memo.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
     }
 
     /// Whether more than the touched nodes may have changed since a generation.
-    fn is_rewritten(&self, seen: u64, stores: &Stores) -> bool {
+    fn is_rewritten(&self, seen: Generation, stores: &Stores) -> bool {
         let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
         columns.into_iter().any(|column| column.rewritten() > seen)
     }
 
     /// Takes account of what its shared columns hold.
     pub fn weigh_columns(&self, stores: &mut Stores) {
-        self.filters.iter().for_each(|id| stores.filters.weigh(*id, FilterColumn::bytes));
+        let filters = &mut stores.filters;
+        self.filters.iter().for_each(|id| {
+            filters.weigh(*id, FilterColumn::weight_key, FilterColumn::bytes);
+        });
         self.totals.weigh_columns(&mut stores.scores);
     }
 
@@ -154,26 +149,19 @@ impl Shape {
     }
 
     /// Brings the prepared filters up to date, without asking any node.
-    pub fn follow_filters(
-        &self,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        stores: &mut Stores,
-        meter: impl Meter,
-    ) {
-        meter.begin();
-        for (position, (id, filter)) in self.filters.iter().zip(&profile.filters).enumerate() {
+    pub fn follow_filters<M: Meter>(&self, context: Context<'_, M>, stores: &mut Stores) {
+        context.meter.begin();
+        let filters = &context.profile.filters;
+        for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
             if let Some(column) = stores.filters.get_mut(*id) {
-                column.follow(filter.rule.as_ref(), pod, cluster, meter.at(position));
+                column.follow(rule, context.at(position), &mut ());
             }
         }
     }
 
     /// The filters that have a say in this cycle, by position.
     pub fn prepared<'a>(&self, stores: &'a Stores) -> PreparedFilters<'a> {
-        let active =
-            |id: &ColumnId| stores.filters.get(*id).filter(|column| column.is_active())?.prepared();
+        let active = |id: &ColumnId| stores.filters.get(*id)?.active();
         self.filters.iter().map(active).collect()
     }
 
@@ -187,10 +175,12 @@ impl Shape {
     }
 
     /// Works out which nodes are feasible.
-    pub fn update_feasible(&mut self, cluster: &Cluster, stores: &mut Stores, meter: impl Meter) {
-        for (position, id) in self.filters.iter().enumerate() {
+    pub fn update_feasible<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+        let cluster = context.cluster;
+        let filters = &context.profile.filters;
+        for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
             if let Some(column) = stores.filters.get_mut(*id) {
-                column.fill(cluster, meter.at(position));
+                column.fill(rule, context.at(position), &mut ());
             }
         }
         let seen = self.seen.replace(cluster.generation());
@@ -218,8 +208,7 @@ impl Shape {
         self.feasible_count = feasible.iter().map(|is_feasible| usize::from(*is_feasible)).sum();
         if self.feasible != feasible {
             self.feasible = feasible;
-            self.has_moved = true;
-            self.is_recast = true;
+            self.movement = Movement::Any;
         }
     }
 
@@ -232,7 +221,7 @@ impl Shape {
             *cell = is_feasible;
             self.feasible_count =
                 self.feasible_count + usize::from(is_feasible) - usize::from(!is_feasible);
-            self.has_moved = true;
+            self.movement = self.movement.max(Movement::Changed);
         }
     }
 
@@ -266,33 +255,24 @@ impl Shape {
     }
 
     /// Brings the prepared scores up to date, without asking any node.
-    pub fn follow_scores(
-        &mut self,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        stores: &mut Stores,
-        meter: impl Meter,
-    ) {
-        self.totals.follow(profile, pod, cluster, &mut stores.scores, meter);
+    pub fn follow_scores<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+        self.totals.follow(context, &mut stores.scores);
     }
 
     /// Scores some nodes as if only they were feasible, in their order.
-    pub fn totals_of_only(
+    pub fn totals_of_only<M: Meter>(
         &mut self,
         slots: &[NodeSlot],
-        cluster: &Cluster,
+        context: Context<'_, M>,
         stores: &mut Stores,
-        meter: impl Meter,
     ) -> Vec<i32> {
-        self.totals.of_only(slots, cluster, &mut stores.scores, meter)
+        self.totals.of_only(slots, context, &mut stores.scores)
     }
 
     /// Works out the total of every feasible node.
-    pub fn update_totals(&mut self, cluster: &Cluster, stores: &mut Stores, meter: impl Meter) {
+    pub fn update_totals<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
-        let moved = Moved { feasible: self.has_moved, beyond_changes: self.is_recast };
-        self.totals.update(feasible, moved, cluster, &mut stores.scores, meter);
-        (self.has_moved, self.is_recast) = (false, false);
+        let movement = std::mem::replace(&mut self.movement, Movement::None);
+        self.totals.update(feasible, movement, context, &mut stores.scores);
     }
 }

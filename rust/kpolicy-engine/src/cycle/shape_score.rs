@@ -1,12 +1,13 @@
 //! One score of a shape: its column, its weight, and the extremes it was normalised by last.
 
-use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Score};
-use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Scale, ScoreRule};
+use crate::snapshot::{Cluster, Generation, NodeSlot};
 use crate::timing::{Meter, Point, StatusCode};
 
-use super::score_column::ScoreColumn;
+use super::context::Context;
+use super::score_answers::ScoreColumn;
 use super::store::ColumnId;
-use super::totals::ScoreStore;
+use super::totals::{Movement, ScoreStore};
 
 #[derive(Debug)]
 enum Source {
@@ -18,6 +19,7 @@ enum Source {
 #[derive(Debug)]
 pub struct ShapeScore {
     weight: i32,
+    scale: Scale,
     source: Source,
     fitted: Fitted,
     /// For rules that normalise by themselves: 0–100 by slot.
@@ -25,9 +27,10 @@ pub struct ShapeScore {
 }
 
 impl ShapeScore {
-    pub fn new(column: ColumnId, weight: i64) -> Self {
+    pub fn new(column: ColumnId, rule: &ScoreRule) -> Self {
         Self {
-            weight: i32::try_from(weight).unwrap_or(i32::MAX),
+            weight: i32::try_from(rule.weight).unwrap_or(i32::MAX),
+            scale: rule.scale,
             source: Source::Shared(column),
             fitted: Fitted::NONE,
             normalized: Vec::new(),
@@ -48,24 +51,25 @@ impl ShapeScore {
             Source::Own(column) => column.bytes(),
             Source::Shared(_) => 0,
         };
-        own + self.normalized.len() * size_of::<i64>()
+        own + self.normalized.capacity() * size_of::<i64>()
     }
 
     /// Adds the scores of some nodes as if only they were feasible.
-    pub fn add_only(
+    pub fn add_only<M: Meter>(
         &mut self,
+        rule: &ScoreRule,
         slots: &[NodeSlot],
         feasible: Feasible<'_>,
-        cluster: &Cluster,
+        context: Context<'_, M>,
         store: &mut ScoreStore,
         totals: &mut [i32],
-        meter: impl Meter,
     ) {
         if let Source::Own(column) = &mut self.source {
-            column.see_feasible(cluster, feasible, &mut store.scratch, meter);
+            column.see_feasible(rule, feasible, context, &mut store.scratch);
         }
         if let Some((_, prepared)) = self.active(store) {
-            let normalized = normalized_only(prepared, slots, feasible, cluster, meter);
+            let Context { cluster, meter, .. } = context;
+            let normalized = normalized_only(prepared, self.scale, slots, feasible, cluster, meter);
             for (total, normalized) in totals.iter_mut().zip(normalized) {
                 *total += self.weight * normalized;
             }
@@ -92,52 +96,50 @@ impl ShapeScore {
         store: &'a ScoreStore,
     ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
         let column = self.column(store)?;
-        Some((column, column.prepared().filter(|_| column.is_active())?))
+        Some((column, column.active()?))
     }
 
-    pub fn follow(
+    pub fn follow<M: Meter>(
         &mut self,
-        rule: &dyn Score,
-        pod: &Pod,
-        cluster: &Cluster,
+        rule: &ScoreRule,
+        context: Context<'_, M>,
         store: &mut ScoreStore,
-        meter: impl Meter,
     ) {
         match &mut self.source {
-            Source::Own(column) => column.follow(rule, pod, cluster, &mut store.scratch, meter),
+            Source::Own(column) => column.follow(rule, context, &mut store.scratch),
             Source::Shared(id) => {
                 let Some(column) = store.columns.get_mut(*id) else { return };
-                column.follow(rule, pod, cluster, &mut store.scratch, meter);
+                column.follow(rule, context, &mut store.scratch);
                 if column.reads_feasible() {
                     store.columns.release(*id);
-                    self.source =
-                        Source::Own(Box::new(ScoreColumn::new(rule, pod, cluster, meter)));
+                    self.source = Source::Own(Box::new(ScoreColumn::new(rule, context)));
                 }
             }
         }
     }
 
     /// Whether every node is to be summed up anew.
-    pub fn update(
+    pub fn update<M: Meter>(
         &mut self,
+        rule: &ScoreRule,
         feasible: Feasible<'_>,
-        has_moved: bool,
-        seen: Option<u64>,
-        cluster: &Cluster,
+        movement: Movement,
+        seen: Option<Generation>,
+        context: Context<'_, M>,
         store: &mut ScoreStore,
-        meter: impl Meter,
     ) -> bool {
+        let Context { cluster, meter, .. } = context;
         let mut is_rewritten = false;
         match &mut self.source {
             Source::Shared(id) => {
                 if let Some(column) = store.columns.get_mut(*id) {
-                    column.fill(cluster, &mut store.scratch, meter);
+                    column.fill(rule, context, &mut store.scratch);
                 }
             }
             Source::Own(column) => {
-                column.fill(cluster, &mut store.scratch, meter);
-                if column.owes_feasible() || has_moved {
-                    column.see_feasible(cluster, feasible, &mut store.scratch, meter);
+                column.fill(rule, context, &mut store.scratch);
+                if column.awaits_feasible() || movement != Movement::None {
+                    column.see_feasible(rule, feasible, context, &mut store.scratch);
                     is_rewritten = true;
                 }
             }
@@ -150,15 +152,16 @@ impl ShapeScore {
             return is_rewritten || had_a_say;
         };
         is_rewritten |= seen.is_none_or(|seen| column.rewritten() > seen);
-        let fitted = match prepared.normalization().reads_extremes() {
+        let normalization = self.scale.normalization(prepared);
+        let fitted = match normalization.reads_extremes() {
             true => column.fit(feasible, cluster, meter),
             false => Fitted::NONE,
         };
-        if prepared.normalization() == &Normalization::Whole {
+        if *normalization == Normalization::Whole {
             meter.begin();
             normalized.clear();
             normalized.resize(feasible.mask.len(), 0);
-            prepared.normalize_all(cluster, feasible, column.raw(), &mut normalized);
+            self.scale.normalize_all(prepared, cluster, feasible, column.raw(), &mut normalized);
             meter.whole(Point::Normalize, || StatusCode::Success);
             is_rewritten = true;
         }
@@ -170,7 +173,7 @@ impl ShapeScore {
 
     pub fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
         let Some((column, prepared)) = self.active(store) else { return 0 };
-        let normalized = match prepared.normalization() {
+        let normalized = match self.scale.normalization(prepared) {
             Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
             other => column.score_of(slot, other, &self.fitted),
         };
@@ -181,19 +184,20 @@ impl ShapeScore {
     pub fn alike(&self, store: &ScoreStore) -> Option<i32> {
         let (column, prepared) = self.active(store)?;
         let constant = column.constant()?;
-        Some(self.weight * narrow(prepared.normalization().apply(&self.fitted, constant)))
+        Some(self.weight * narrow(self.scale.normalization(prepared).apply(&self.fitted, constant)))
     }
 
     pub fn add_all(&self, store: &ScoreStore, totals: &mut [i32], meter: impl Meter) {
         let Some((column, prepared)) = self.active(store) else { return };
         meter.begin();
-        if prepared.normalization() == &Normalization::Whole {
+        let normalization = self.scale.normalization(prepared);
+        if *normalization == Normalization::Whole {
             for (total, value) in totals.iter_mut().zip(&self.normalized) {
                 *total = total.wrapping_add(self.weight.wrapping_mul(narrow(*value)));
             }
         } else {
-            column.add_all(prepared.normalization(), &self.fitted, self.weight, totals);
-            if prepared.normalization().reads_extremes() {
+            column.add_all(normalization, &self.fitted, self.weight, totals);
+            if normalization.reads_extremes() {
                 meter.whole(Point::Normalize, || StatusCode::Success);
             }
         }
@@ -208,6 +212,7 @@ fn narrow(normalized: i64) -> i32 {
 /// One score of some nodes, normalised over them.
 fn normalized_only(
     prepared: &dyn PreparedScore,
+    scale: Scale,
     slots: &[NodeSlot],
     feasible: Feasible<'_>,
     cluster: &Cluster,
@@ -219,7 +224,8 @@ fn normalized_only(
     };
     let raw: Vec<f64> = slots.iter().map(raw_of).collect();
     meter.scored(slots.len());
-    if prepared.normalization() == &Normalization::Whole {
+    let normalization = scale.normalization(prepared);
+    if *normalization == Normalization::Whole {
         let mut by_slot = vec![0.0; feasible.mask.len()];
         for (slot, raw) in slots.iter().zip(&raw) {
             if let Some(cell) = by_slot.get_mut(slot.index()) {
@@ -227,15 +233,15 @@ fn normalized_only(
             }
         }
         let mut normalized = vec![0; feasible.mask.len()];
-        prepared.normalize_all(cluster, feasible, &by_slot, &mut normalized);
+        scale.normalize_all(prepared, cluster, feasible, &by_slot, &mut normalized);
         meter.whole(Point::Normalize, || StatusCode::Success);
         let of = |slot: &NodeSlot| narrow(normalized.get(slot.index()).copied().unwrap_or(0));
         return slots.iter().map(of).collect();
     }
     let fitted = Fitted::over(raw.iter().copied());
-    let apply = |raw: &f64| narrow(prepared.normalization().apply(&fitted, *raw));
+    let apply = |raw: &f64| narrow(normalization.apply(&fitted, *raw));
     let normalized = raw.iter().map(apply).collect();
-    if prepared.normalization().reads_extremes() {
+    if normalization.reads_extremes() {
         meter.whole(Point::Normalize, || StatusCode::Success);
     }
     normalized

@@ -10,8 +10,9 @@ use crate::rules::Key;
 use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
-use super::filter_column::FilterColumn;
-use super::score_column::ScoreColumn;
+use super::context::Context;
+use super::filter_answers::FilterColumn;
+use super::score_answers::ScoreColumn;
 use super::shape::{Shape, Stores};
 use super::store::ColumnId;
 use super::totals::Totals;
@@ -20,6 +21,11 @@ use super::totals::Totals;
 pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// At most this many shapes, however small.
 pub const SHAPES_MAX: usize = 4096;
+
+/// A shape that no pod had in so many decisions is dropped: its pods are most likely gone.
+const IDLE_DECISIONS_MAX: u64 = 65_536;
+/// How often idle shapes are looked for, in decisions.
+const SWEEP_EVERY: u64 = 4_096;
 
 /// What a new shape is assumed to hold for each node, with columns of its own.
 const BYTES_PER_NODE: usize = 24;
@@ -60,11 +66,11 @@ impl ShapeKey {
         self.key.push(position as u64);
         self.ends.push(self.key.len());
         for filter in &profile.filters {
-            filter.rule.key(pod, &mut self.key);
+            filter.key(pod, &mut self.key);
             self.end();
         }
         for score in &profile.scores {
-            score.rule.key(pod, &mut self.key);
+            score.key(pod, &mut self.key);
             self.end();
         }
         if let Some(victims) = profile.victims() {
@@ -102,15 +108,11 @@ impl Shapes {
     }
 
     /// The place of the pod's shape; made if it is not there.
-    pub fn find(
-        &mut self,
-        key: &ShapeKey,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        meter: impl Meter,
-    ) -> usize {
+    pub fn find<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> usize {
         self.clock += 1;
+        if self.clock.is_multiple_of(SWEEP_EVERY) {
+            self.drop_idle();
+        }
         if let Some(&id) = self.by_key.get(key.key.parts()) {
             self.hits += 1;
             if let Some(Some(entry)) = self.entries.get_mut(id) {
@@ -119,8 +121,8 @@ impl Shapes {
             return id;
         }
         self.misses += 1;
-        self.make_room(cluster);
-        let shape = self.make(key, profile, pod, cluster, meter);
+        self.make_room(context.cluster);
+        let shape = self.make(key, context);
         let key: Box<[u64]> = key.key.parts().into();
         let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0 };
         let id = match self.free.pop() {
@@ -137,14 +139,8 @@ impl Shapes {
         id
     }
 
-    fn make(
-        &mut self,
-        key: &ShapeKey,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        meter: impl Meter,
-    ) -> Shape {
+    fn make<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> Shape {
+        let profile = context.profile;
         let mut column_key: Vec<u64> = Vec::new();
         let profile_part = key.key.parts().first().copied().unwrap_or(0);
         let mut key_of = |rule: usize| {
@@ -154,16 +150,14 @@ impl Shapes {
             column_key.clone()
         };
         let mut filters: Vec<ColumnId> = Vec::with_capacity(profile.filters.len());
-        for (position, filter) in profile.filters.iter().enumerate() {
-            let (rule, meter) = (filter.rule.as_ref(), meter.at(position));
-            let new = || FilterColumn::new(rule, pod, cluster, meter);
+        for (position, rule) in profile.filters.iter().enumerate() {
+            let new = || FilterColumn::new(rule, context.at(position));
             filters.push(self.stores.filters.claim(&key_of(position), new));
         }
         let mut scores: Vec<ColumnId> = Vec::with_capacity(profile.scores.len());
-        for (position, score) in profile.scores.iter().enumerate() {
-            let (rule, meter) = (score.rule.as_ref(), meter.at(position));
+        for (position, rule) in profile.scores.iter().enumerate() {
             let key = key_of(profile.filters.len() + position);
-            let new = || ScoreColumn::new(rule, pod, cluster, meter);
+            let new = || ScoreColumn::new(rule, context.at(position));
             scores.push(self.stores.scores.columns.claim(&key, new));
         }
         Shape::new(filters, Totals::new(scores, profile))
@@ -177,10 +171,8 @@ impl Shapes {
     /// Takes account of what a shape and its columns hold, once they were worked out.
     pub fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
-        if entry.bytes == 0 {
-            entry.shape.weigh_columns(&mut self.stores);
-        }
-        let bytes = entry.shape.bytes();
+        entry.shape.weigh_columns(&mut self.stores);
+        let bytes = entry.shape.bytes() + size_of::<Entry>() + 2 * size_of_val(&*entry.key);
         self.bytes = self.bytes - entry.bytes + bytes;
         entry.bytes = bytes;
     }
@@ -199,13 +191,25 @@ impl Shapes {
         by_age.sort_unstable();
         // A quarter at once, so that this is not done for every new shape.
         let count = (by_age.len() / 4).max(1);
-        for (_, id) in by_age.into_iter().take(count) {
-            if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
-                self.by_key.remove(&entry.key);
-                self.bytes = self.bytes.saturating_sub(entry.bytes);
-                self.free.push(id);
-                entry.shape.release(&mut self.stores);
+        by_age.into_iter().take(count).for_each(|(_, id)| self.drop_shape(id));
+    }
+
+    fn drop_idle(&mut self) {
+        let oldest = self.clock.saturating_sub(IDLE_DECISIONS_MAX);
+        for id in 0..self.entries.len() {
+            let entry = self.entries.get(id).and_then(Option::as_ref);
+            if entry.is_some_and(|entry| entry.used_at < oldest) {
+                self.drop_shape(id);
             }
+        }
+    }
+
+    fn drop_shape(&mut self, id: usize) {
+        if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
+            self.by_key.remove(&entry.key);
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+            self.free.push(id);
+            entry.shape.release(&mut self.stores);
         }
     }
 }

@@ -4,6 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::snapshot::Generation;
+
 /// A column's place in its store.
 pub type ColumnId = usize;
 
@@ -12,8 +14,9 @@ struct Entry<C> {
     column: C,
     key: Box<[u64]>,
     users: usize,
-    /// What it was found to hold last.
+    /// What it was found to hold last, and what that rests on.
     bytes: usize,
+    weight_key: Option<(Generation, usize)>,
 }
 
 #[derive(Debug)]
@@ -48,10 +51,20 @@ impl<C> Store<C> {
         self.bytes
     }
 
-    /// Takes account of what a column holds.
-    pub fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&C) -> usize) {
+    /// Takes account of what a column holds, with its key; `key_of` says what that rests on.
+    pub fn weigh(
+        &mut self,
+        id: ColumnId,
+        key_of: impl FnOnce(&C) -> (Generation, usize),
+        bytes_of: impl FnOnce(&C) -> usize,
+    ) {
         if let Some(Some(entry)) = self.entries.get_mut(id) {
-            let bytes = bytes_of(&entry.column);
+            let key = Some(key_of(&entry.column));
+            if entry.weight_key == key {
+                return;
+            }
+            entry.weight_key = key;
+            let bytes = bytes_of(&entry.column) + 2 * size_of_val(&*entry.key);
             self.bytes = self.bytes - entry.bytes + bytes;
             entry.bytes = bytes;
         }
@@ -70,7 +83,7 @@ impl<C> Store<C> {
     }
 
     fn add(&mut self, key: &[u64], column: C) -> ColumnId {
-        let entry = Entry { column, key: key.into(), users: 0, bytes: 0 };
+        let entry = Entry { column, key: key.into(), users: 0, bytes: 0, weight_key: None };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {

@@ -4,14 +4,15 @@
 //! rewritten or the extremes of a normalisation moved. The outcome always equals summing up from
 //! scratch.
 
-use crate::judging::pre_score_failure;
+use crate::judging::{Tie, pre_score_failure};
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
-use crate::snapshot::{Change, Cluster, NodeSlot, Pod};
+use crate::snapshot::{Change, Cluster, Generation, NodeSlot};
 use crate::timing::Meter;
 
 use super::best::Best;
-use super::score_column::{ScoreColumn, Scratch};
+use super::context::Context;
+use super::score_answers::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
 use super::store::{ColumnId, Store};
 
@@ -26,12 +27,14 @@ pub struct ScoreStore {
 }
 
 /// What became of the feasible nodes since the totals were worked out last.
-#[derive(Debug, Clone, Copy)]
-pub struct Moved {
-    /// They are not the same.
-    pub feasible: bool,
-    /// Also nodes came or went among them that did not change themselves.
-    pub beyond_changes: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Movement {
+    /// They are the same.
+    None,
+    /// Only nodes that changed themselves came or went.
+    Changed,
+    /// Nodes came or went that did not change themselves.
+    Any,
 }
 
 #[derive(Debug)]
@@ -41,35 +44,35 @@ pub struct Totals {
     totals: Vec<i32>,
     best: Best,
     /// The generation summed up last; `None` before the first time.
-    seen: Option<u64>,
+    seen: Option<Generation>,
 }
 
 impl Totals {
     pub fn new(columns: Vec<ColumnId>, profile: &Profile) -> Self {
-        let of = |(id, rule): (ColumnId, &ScoreRule)| ShapeScore::new(id, rule.weight);
+        let of = |(id, rule): (ColumnId, &ScoreRule)| ShapeScore::new(id, rule);
         let scores = columns.into_iter().zip(&profile.scores).map(of).collect();
         Self { scores, totals: Vec::new(), best: Best::default(), seen: None }
     }
 
-    /// By slot; [`INFEASIBLE`] where a node is not feasible.
-    pub fn by_slot(&self) -> &[i32] {
-        &self.totals
-    }
-
-    /// The highest of them.
-    pub fn best(&self) -> &Best {
-        &self.best
+    /// The node to take of those with the highest total, and that total.
+    pub fn best_node(&self, tie: Tie, cluster: &Cluster) -> Option<(NodeSlot, i32)> {
+        let best = self.best.highest();
+        let is_tied = |slot: NodeSlot| self.totals.get(slot.index()) == Some(&best);
+        let slot_at = |index| cluster.nodes().slot_at(index);
+        let all_tied = || self.best.tied(&self.totals).filter_map(slot_at).collect();
+        let chosen = tie.break_among(cluster.nodes(), is_tied, all_tied)?;
+        (best != INFEASIBLE).then_some((chosen, best))
     }
 
     pub fn bytes(&self) -> usize {
-        self.totals.len() * size_of::<i32>()
+        self.totals.capacity() * size_of::<i32>()
             + self.scores.iter().map(ShapeScore::bytes).sum::<usize>()
     }
 
     /// Takes account of what its shared columns hold.
     pub fn weigh_columns(&self, store: &mut ScoreStore) {
         self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| {
-            store.columns.weigh(id, ScoreColumn::bytes);
+            store.columns.weigh(id, ScoreColumn::weight_key, ScoreColumn::bytes);
         });
     }
 
@@ -79,17 +82,11 @@ impl Totals {
     }
 
     /// Brings the prepared scores up to date, without asking any node.
-    pub fn follow(
-        &mut self,
-        profile: &Profile,
-        pod: &Pod,
-        cluster: &Cluster,
-        store: &mut ScoreStore,
-        meter: impl Meter,
-    ) {
-        meter.begin();
-        for (position, (score, rule)) in self.scores.iter_mut().zip(&profile.scores).enumerate() {
-            score.follow(rule.rule.as_ref(), pod, cluster, store, meter.at(position));
+    pub fn follow<M: Meter>(&mut self, context: Context<'_, M>, store: &mut ScoreStore) {
+        context.meter.begin();
+        for (position, score) in self.scores.iter_mut().enumerate() {
+            let Some(rule) = context.profile.scores.get(position) else { continue };
+            score.follow(rule, context.at(position), store);
         }
     }
 
@@ -99,13 +96,13 @@ impl Totals {
     }
 
     /// Scores some nodes as if only they were feasible, in their order.
-    pub fn of_only(
+    pub fn of_only<M: Meter>(
         &mut self,
         slots: &[NodeSlot],
-        cluster: &Cluster,
+        context: Context<'_, M>,
         store: &mut ScoreStore,
-        meter: impl Meter,
     ) -> Vec<i32> {
+        let cluster = context.cluster;
         let mut mask = vec![false; cluster.nodes().slots()];
         for slot in slots {
             if let Some(cell) = mask.get_mut(slot.index()) {
@@ -115,25 +112,28 @@ impl Totals {
         let feasible = Feasible { mask: &mask, count: slots.len() };
         let mut totals = vec![0_i32; slots.len()];
         for (position, score) in self.scores.iter_mut().enumerate() {
-            score.add_only(slots, feasible, cluster, store, &mut totals, meter.at(position));
+            let Some(rule) = context.profile.scores.get(position) else { continue };
+            let context = context.at(position);
+            score.add_only(rule, slots, feasible, context, store, &mut totals);
         }
         totals
     }
 
     /// Works out the total of every feasible node.
-    pub fn update(
+    pub fn update<M: Meter>(
         &mut self,
         feasible: Feasible<'_>,
-        moved: Moved,
-        cluster: &Cluster,
+        movement: Movement,
+        context: Context<'_, M>,
         store: &mut ScoreStore,
-        meter: impl Meter,
     ) {
+        let Context { cluster, meter, .. } = context;
         let seen = self.seen.replace(cluster.generation());
-        let mut is_rewritten = moved.beyond_changes;
+        let mut is_rewritten = movement == Movement::Any;
         for (position, score) in self.scores.iter_mut().enumerate() {
-            let meter = meter.at(position);
-            is_rewritten |= score.update(feasible, moved.feasible, seen, cluster, store, meter);
+            let Some(rule) = context.profile.scores.get(position) else { continue };
+            let context = context.at(position);
+            is_rewritten |= score.update(rule, feasible, movement, seen, context, store);
         }
         match cluster.changes_since(seen).filter(|_| !is_rewritten) {
             None => self.sum_all(feasible, store, meter),

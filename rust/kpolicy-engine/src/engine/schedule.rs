@@ -161,7 +161,7 @@ impl Engine {
         let Some(profile) = self.program.profiles.get(profile) else { return };
         let Some(view) = self.cluster.nodes().view(slot) else { return };
         for (audit, counts) in &profile.audits {
-            let prepared = audit.rule.prepare(pod, &self.cluster);
+            let prepared = audit.prepare(pod, &self.cluster);
             let rejects = prepared.is_some_and(|prepared| match prepared.stage() {
                 Stage::Skip => false,
                 Stage::Reject(_) => true,

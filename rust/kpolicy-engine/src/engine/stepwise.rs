@@ -128,7 +128,7 @@ impl Engine {
 
     /// Changes with everything that a decision rests on, and never comes back.
     pub(super) fn token(&self) -> u64 {
-        self.cluster.generation() + self.loads
+        self.cluster.generation().number() + self.loads
     }
 
     pub(super) fn extended(

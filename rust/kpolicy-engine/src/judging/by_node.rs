@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::snapshot::{Change, Cluster, NodeSlot, NodeView, Pod};
+use crate::snapshot::{Change, Cluster, Generation, NodeSlot, NodeView, Pod};
 
 use super::verdicts::PreparedFilters;
 
@@ -15,7 +15,7 @@ use super::verdicts::PreparedFilters;
 pub struct ByNode<T> {
     found: FxHashMap<NodeSlot, Entry<T>>,
     /// The generation that the entries are good for; `None` before the first time.
-    seen: Option<u64>,
+    seen: Option<Generation>,
     rests_on: RestsOn,
     /// The node that who asks is nominated to itself: for it, and for it alone, that nomination does
     /// not count.
@@ -55,7 +55,7 @@ impl<T> ByNode<T> {
         pod: &Pod,
         prepared: &PreparedFilters<'_>,
         cluster: &Cluster,
-        is_rewritten: impl Fn(u64) -> bool,
+        is_rewritten: impl Fn(Generation) -> bool,
     ) {
         let own = cluster.nominations().node_of(&pod.uid);
         self.own = own.and_then(|node| cluster.nodes().find(node));

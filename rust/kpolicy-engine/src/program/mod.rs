@@ -70,10 +70,10 @@ impl Program {
     pub fn kinds(&self) -> Vec<Kind> {
         let mut kinds = vec![Kind::Pod, Kind::Node];
         for profile in &self.profiles {
-            profile.filters.iter().for_each(|filter| kinds.extend(filter.rule.kinds()));
-            profile.scores.iter().for_each(|score| kinds.extend(score.rule.kinds()));
+            profile.filters.iter().for_each(|filter| kinds.extend(filter.kinds()));
+            profile.scores.iter().for_each(|score| kinds.extend(score.kinds()));
             for (audit, _) in &profile.audits {
-                kinds.extend(audit.rule.kinds());
+                kinds.extend(audit.kinds());
             }
             if profile.reads_namespaces {
                 kinds.push(Kind::Namespace);

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::ApiPaths;
-use crate::rules::expression::{
-    self, ConditionalFilter, ConditionalScore, Conditions, Counts, Ledger, Limits, VictimRule,
-    Witness,
-};
+use crate::rules::expression::{self, Conditions, Counts, Ledger, Limits, VictimRule, Witness};
 use crate::rules::gang_scheduling::{self, GangScheduling};
-use crate::rules::tenths::{self, Tenths};
 use crate::rules::volume_binding::VolumeBinding;
-use crate::rules::{Filter, FilterRule, Score, ScoreRule, catalog, dynamic_resources};
+use crate::rules::{
+    Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,
+};
 
 use super::preemption::{self, Preemption};
 use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
@@ -49,7 +47,7 @@ pub struct Profile {
 impl Profile {
     /// How volumes are bound for pods that it places, if they are.
     pub fn volume_binding(&self) -> Option<VolumeBinding> {
-        self.filters.iter().find_map(|filter| filter.rule.binds_volumes())
+        self.filters.iter().find_map(FilterRule::binds_volumes)
     }
 
     /// Who may be evicted, where the policy says more than that they matter less.
@@ -126,7 +124,7 @@ pub(super) fn read(
     }
     // Whatever a policy asks for, what cannot be done is not done by halves.
     let rule: Box<dyn Filter> = Box::new(GangScheduling);
-    profile.filters.push(FilterRule { name: gang_scheduling::NAME.into(), rule });
+    profile.filters.push(FilterRule::new(gang_scheduling::NAME.into(), None, rule));
     for (place, item) in scores? {
         let Some(read) = read_score(item, &place, policies.len(), &mut ledger, refusals) else {
             continue;
@@ -190,12 +188,8 @@ fn read_filter(
     let conditions = conditions.map(Arc::new);
     let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
     let witness = Witness::of_filter(&name, conditions.as_ref(), part);
-    let rule = match conditions {
-        Some(conditions) => Box::new(ConditionalFilter { conditions, rule }),
-        None => rule,
-    };
     Some(Read {
-        rule: FilterRule { name, rule },
+        rule: FilterRule::new(name, conditions, rule),
         counts,
         is_audit,
         witness,
@@ -240,20 +234,14 @@ fn read_score(
         }
     };
     fields.finish(refusals);
-    if let Some(minor) = minor
-        && !rule.score_as(minor)
-        && minor <= tenths::MINOR_LAST
-    {
-        rule = Box::new(Tenths { rule });
-    }
+    let scale = match minor {
+        Some(minor) if !rule.score_as(minor) && minor <= scale::MINOR_LAST => Scale::Ten,
+        Some(_) | None => Scale::Hundred,
+    };
     let conditions = conditions.map(Arc::new);
     let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
     let witness = Witness::of_score(&name, conditions.as_ref(), part);
-    let rule = match conditions {
-        Some(conditions) => Box::new(ConditionalScore { conditions, rule }),
-        None => rule,
-    };
-    let rule = ScoreRule { name, rule, weight: weight? };
+    let rule = ScoreRule::new(name, weight?, scale, conditions, rule);
     Some(ReadScore { rule, counts, witness, reads_namespace, paths })
 }
 

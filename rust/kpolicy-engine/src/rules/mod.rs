@@ -35,6 +35,7 @@ pub mod node_selection;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod node_zones;
+pub mod placed;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod requested_to_capacity_ratio;
@@ -43,12 +44,12 @@ pub mod resource_balance;
 pub mod resource_limits;
 pub mod resource_mean;
 pub mod resource_scoring;
+pub mod scale;
 pub mod scheduling_gates;
 pub mod selected_pods;
 pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
-pub mod tenths;
 pub mod tolerations;
 pub mod volume_binding;
 pub mod volume_claims;
@@ -65,6 +66,8 @@ use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 pub use normalization::{Fitted, IGNORED, Normalization};
+pub use placed::{FilterRule, ScoreRule};
+pub use scale::Scale;
 pub use status::{Code, Fault, Rejection, Status};
 
 use volume_binding::VolumeBinding;
@@ -268,8 +271,13 @@ pub trait PreparedFilter: Debug + Send + Sync {
         false
     }
 
-    /// A copy to argue with.
+    /// A copy for a hypothetical world.
     fn fork(&self) -> Box<dyn PreparedFilter>;
+
+    /// What it holds in memory, itself included.
+    fn bytes(&self) -> usize {
+        size_of_val(self)
+    }
 }
 
 /// Nodes that passed every filter in this cycle.
@@ -364,6 +372,11 @@ pub trait PreparedScore: Debug + Send + Sync {
         &Normalization::AsIs
     }
 
+    /// As [`PreparedFilter::bytes`].
+    fn bytes(&self) -> usize {
+        size_of_val(self)
+    }
+
     /// For [`Normalization::Whole`]: from the raw scores of the feasible nodes to 0–100, by slot.
     fn normalize_all(
         &self,
@@ -374,20 +387,4 @@ pub trait PreparedScore: Debug + Send + Sync {
     ) {
         let _ = (cluster, feasible, raw, normalized);
     }
-}
-
-/// A filter in its place in a profile.
-#[derive(Debug)]
-pub struct FilterRule {
-    /// kube-scheduler's plugin name, or the expression's own.
-    pub name: Arc<str>,
-    pub rule: Box<dyn Filter>,
-}
-
-/// A score in its place in a profile.
-#[derive(Debug)]
-pub struct ScoreRule {
-    pub name: Arc<str>,
-    pub rule: Box<dyn Score>,
-    pub weight: i64,
 }

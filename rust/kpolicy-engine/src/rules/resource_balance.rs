@@ -9,7 +9,7 @@ use crate::resources::Requests;
 use crate::snapshot::columns::approximate;
 use crate::snapshot::{Cluster, NodeParts, NodeView};
 
-use super::{PreparedScore, Reads, tenths};
+use super::{PreparedScore, Reads, scale};
 
 /// The first release with the standard deviation.
 const DEVIATION_MINOR_FIRST: i64 = 22;
@@ -30,7 +30,7 @@ pub struct Prepared {
 impl Balance {
     pub fn of_release(minor: i64) -> Self {
         Self {
-            score_max: if minor <= tenths::MINOR_LAST { 10.0 } else { 100.0 },
+            score_max: if minor <= scale::MINOR_LAST { 10.0 } else { 100.0 },
             is_deviation: minor >= DEVIATION_MINOR_FIRST,
         }
     }

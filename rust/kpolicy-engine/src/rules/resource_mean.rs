@@ -10,7 +10,7 @@ use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::resource_scoring::{WeightedResource, on_shape};
-use super::{Key, PreparedScore, Reads, Score, tenths};
+use super::{Key, PreparedScore, Reads, Score, scale};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
@@ -103,7 +103,7 @@ impl Score for ResourceMean {
     }
 
     fn score_as(&mut self, minor: i64) -> bool {
-        let is_in_tenths = minor <= tenths::MINOR_LAST;
+        let is_in_tenths = minor <= scale::MINOR_LAST;
         if is_in_tenths {
             self.score_max = SCORE_MAX_TENTHS;
         }

@@ -33,15 +33,25 @@ impl Change {
     }
 }
 
+/// How many changes a snapshot has seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Generation(u64);
+
+impl Generation {
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Change>,
-    generation: u64,
+    generation: Generation,
 }
 
 impl Log {
     /// The generation of the newest change.
-    pub fn generation(&self) -> u64 {
+    pub fn generation(&self) -> Generation {
         self.generation
     }
 
@@ -50,12 +60,12 @@ impl Log {
             self.entries.pop_front();
         }
         self.entries.push_back(change);
-        self.generation += 1;
+        self.generation.0 += 1;
     }
 
     /// Changes after a generation, oldest first; `None` if some are forgotten.
-    pub fn since(&self, generation: u64) -> Option<Changes<'_>> {
-        let behind = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
+    pub fn since(&self, generation: Generation) -> Option<Changes<'_>> {
+        let behind = usize::try_from(self.generation.0.checked_sub(generation.0)?).ok()?;
         let start = self.entries.len().checked_sub(behind)?;
         Some(Changes { entries: &self.entries, start })
     }

@@ -29,7 +29,7 @@ pub use census::Census;
 pub use domains::Domains;
 pub use evictions::Evictions;
 pub use images::Images;
-pub use log::{Change, Changes, Log};
+pub use log::{Change, Changes, Generation, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
 pub use nodes::Nodes;
 pub use objects::Objects;
@@ -90,12 +90,12 @@ impl Cluster {
         &self.log
     }
 
-    pub fn generation(&self) -> u64 {
+    pub fn generation(&self) -> Generation {
         self.log.generation()
     }
 
     /// The changes since a generation, if there are few enough to be looked at one by one.
-    pub fn changes_since(&self, seen: Option<u64>) -> Option<(u64, Changes<'_>)> {
+    pub fn changes_since(&self, seen: Option<Generation>) -> Option<(Generation, Changes<'_>)> {
         let seen = seen?;
         let changes = self.log.since(seen)?;
         (changes.len() <= self.nodes.len()).then_some((seen, changes))

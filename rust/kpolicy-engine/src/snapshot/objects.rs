@@ -12,6 +12,7 @@ use crate::model::{
 };
 
 use super::attached::Attached;
+use super::log::Generation;
 
 /// Objects of one kind. The namespace of cluster-scoped ones is empty.
 #[derive(Debug)]
@@ -100,7 +101,7 @@ pub struct Objects {
     pub attachments: Store<VolumeAttachment>,
     /// The attachments by node.
     pub attached: Attached,
-    changed_at: BTreeMap<Kind, u64>,
+    changed_at: BTreeMap<Kind, Generation>,
 }
 
 /// Any store, where the kind is only known at run time.
@@ -165,9 +166,9 @@ kept_as!(
 );
 
 impl Objects {
-    /// The generation at which a kind last changed; 0 if never.
-    pub fn changed_at(&self, kind: Kind) -> u64 {
-        self.changed_at.get(&kind).copied().unwrap_or(0)
+    /// The generation at which a kind last changed; the first if never.
+    pub fn changed_at(&self, kind: Kind) -> Generation {
+        self.changed_at.get(&kind).copied().unwrap_or_default()
     }
 
     pub fn len(&self) -> usize {
@@ -190,7 +191,7 @@ impl Objects {
         self.len() == 0
     }
 
-    pub(super) fn note_change(&mut self, kind: Kind, generation: u64) {
+    pub(super) fn note_change(&mut self, kind: Kind, generation: Generation) {
         self.changed_at.insert(kind, generation);
     }
 

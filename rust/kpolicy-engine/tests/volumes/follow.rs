@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kpolicy_engine::model::{Kind, Object};
 use kpolicy_engine::rules::{Code, Filter, PreparedFilter, Refresh, Stage};
-use kpolicy_engine::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
+use kpolicy_engine::snapshot::{Change, Changes, Cluster, Generation, NodeParts, NodeView, Pod};
 
 use super::clusters::{self, DISK_RULES, RULES};
 
@@ -19,7 +19,7 @@ struct Column {
     pod: Arc<Pod>,
     prepared: Box<dyn PreparedFilter>,
     codes: Vec<Code>,
-    seen: u64,
+    seen: Generation,
 }
 
 fn filled(prepared: &dyn PreparedFilter, cluster: &Cluster) -> Vec<Code> {

@@ -8,8 +8,6 @@
 mod allowance;
 mod api_path;
 mod columns;
-mod conditional;
-mod conditional_score;
 mod conditions;
 mod domain_sums;
 mod filter;
@@ -38,9 +36,7 @@ use needs::Needs;
 
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub use api_path::paths_of;
-pub use conditional::ConditionalFilter;
-pub use conditional_score::ConditionalScore;
-pub use conditions::Conditions;
+pub use conditions::{Conditions, Holds};
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};
 pub use plan::manner;
 pub use victims::{PreparedVictims, VictimRule};

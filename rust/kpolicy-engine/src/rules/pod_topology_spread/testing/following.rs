@@ -3,7 +3,7 @@
 use super::{cluster, node, pod, row, scores, service, verdicts};
 use crate::model::{self, Kind};
 use crate::rules::{Filter, Refresh, Score};
-use crate::snapshot::Cluster;
+use crate::snapshot::{Cluster, Generation};
 
 const STEPS: usize = 2_000;
 const NODES: u64 = 9;
@@ -75,7 +75,7 @@ fn change(cluster: &mut Cluster, dice: &mut Dice) {
 }
 
 /// Makes changes and compares after each few; `follow` says whether the rule followed them.
-fn many_changes(mut follow: impl FnMut(u64, &mut Cluster) -> bool, cluster: &mut Cluster) {
+fn many_changes(mut follow: impl FnMut(Generation, &mut Cluster) -> bool, cluster: &mut Cluster) {
     let mut dice = Dice(7);
     let mut followed = 0;
     for _ in 0..STEPS {

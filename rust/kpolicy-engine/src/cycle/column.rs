@@ -1,0 +1,284 @@
+//! What one rule makes of every node, for all pods of one sub-shape.
+//!
+//! Owns a prepared rule and its answers by slot, brought up to date by asking again only the nodes that
+//! changed in what the rule reads. Answers are only worked out once somebody needs all of them.
+
+use std::fmt::Debug;
+
+use crate::rules::{Reads, Refresh};
+use crate::snapshot::{Change, Changes, Cluster, Generation, NodeParts, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
+
+use super::context::Context;
+
+/// The answers of one sort of rule to all nodes.
+pub(super) trait Answers: Debug + Default {
+    type Rule;
+    type Prepared: ?Sized + Debug;
+    /// Room to work answers out in, shared by all columns.
+    type Scratch;
+    /// When a rule is prepared.
+    const POINT: Point;
+
+    fn prepare(rule: &Self::Rule, pod: &Pod, cluster: &Cluster) -> Option<Box<Self::Prepared>>;
+
+    /// Brings a prepared rule up to date.
+    fn refresh(
+        rule: &Self::Rule,
+        prepared: &mut Option<Box<Self::Prepared>>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+    ) -> Refresh;
+
+    /// Whether a rule that has nothing to say may have something to say later.
+    fn may_change(rule: &Self::Rule) -> bool;
+
+    /// What the rule comes to before any node is asked.
+    fn status(prepared: Option<&Self::Prepared>) -> StatusCode;
+
+    /// Whether the answers rest on which nodes are feasible.
+    fn reads_feasible(prepared: Option<&Self::Prepared>) -> bool;
+
+    /// Asks every node.
+    fn fill(
+        &mut self,
+        rule: &Self::Rule,
+        prepared: Option<&Self::Prepared>,
+        cluster: &Cluster,
+        scratch: &mut Self::Scratch,
+        meter: impl Meter,
+    );
+
+    /// Asks the nodes again that changed.
+    fn touch(
+        &mut self,
+        prepared: Option<&Self::Prepared>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+        meter: impl Meter,
+    );
+
+    /// Whether so many changes are dealt with quicker by asking every node.
+    fn is_worth_filling(prepared: &Self::Prepared, changes: usize, nodes: usize) -> bool;
+
+    /// How many slots have an answer.
+    fn slots(&self) -> usize;
+
+    fn bytes(&self) -> usize;
+
+    fn bytes_of(prepared: &Self::Prepared) -> usize;
+}
+
+#[derive(Debug)]
+enum State<A> {
+    /// Nobody needed the answers of all nodes yet.
+    Prepared,
+    /// The rule is to be shown the feasible nodes before it is asked; the answers are out of date.
+    AwaitsFeasible(A),
+    /// Up to date as of the generation that was seen.
+    Filled(A),
+}
+
+#[derive(Debug)]
+pub(super) struct Column<A: Answers> {
+    /// `None`: the rule has nothing to say.
+    prepared: Option<Box<A::Prepared>>,
+    state: State<A>,
+    seen: Generation,
+    rewritten: Generation,
+}
+
+/// The slot that a change makes a rule look at again.
+pub(super) fn touched(change: &Change, reads: Reads) -> Option<NodeSlot> {
+    match change {
+        Change::Node(slot, parts) => {
+            parts.meets(reads.node.with(NodeParts::EXISTENCE)).then_some(*slot)
+        }
+        Change::PodPut(slot, _) | Change::PodTaken(slot, _) => reads.load.then_some(*slot),
+        Change::Object(_) => None,
+    }
+}
+
+impl<A: Answers> Column<A> {
+    pub fn new<M: Meter>(rule: &A::Rule, context: Context<'_, M>) -> Self {
+        let Context { pod, cluster, meter, .. } = context;
+        let now = cluster.generation();
+        meter.begin();
+        let prepared = A::prepare(rule, pod, cluster);
+        meter.whole(A::POINT, || A::status(prepared.as_deref()));
+        Self { prepared, state: State::Prepared, seen: now, rewritten: now }
+    }
+
+    pub fn prepared(&self) -> Option<&A::Prepared> {
+        self.prepared.as_deref()
+    }
+
+    /// `None` where they were not worked out or are out of date.
+    pub fn answers(&self) -> Option<&A> {
+        match &self.state {
+            State::Filled(answers) => Some(answers),
+            State::Prepared | State::AwaitsFeasible(_) => None,
+        }
+    }
+
+    /// The generation at which more than the touched nodes may have changed.
+    pub fn rewritten(&self) -> Generation {
+        self.rewritten
+    }
+
+    pub fn reads_feasible(&self) -> bool {
+        A::reads_feasible(self.prepared())
+    }
+
+    pub fn awaits_feasible(&self) -> bool {
+        match &self.state {
+            State::Prepared => self.reads_feasible(),
+            State::AwaitsFeasible(_) => true,
+            State::Filled(_) => false,
+        }
+    }
+
+    /// Follows the cluster, without asking nodes that nobody needed yet.
+    pub fn follow<M: Meter>(
+        &mut self,
+        rule: &A::Rule,
+        context: Context<'_, M>,
+        scratch: &mut A::Scratch,
+    ) {
+        let Context { pod, cluster, meter, .. } = context;
+        let now = cluster.generation();
+        if self.seen == now {
+            return;
+        }
+        let changes = cluster.log().since(self.seen);
+        self.seen = now;
+        if self.prepared.is_none() && !A::may_change(rule) {
+            return;
+        }
+        let refreshed = changes
+            .map(|changes| (changes, A::refresh(rule, &mut self.prepared, changes, cluster)));
+        if matches!(refreshed, Some((_, Refresh::Again)) | None) {
+            self.prepared = A::prepare(rule, pod, cluster);
+        }
+        meter.whole(A::POINT, || A::status(self.prepared.as_deref()));
+        let nodes = cluster.nodes().len();
+        let is_worth_filling = |prepared: &A::Prepared, changes: Changes<'_>| {
+            A::is_worth_filling(prepared, changes.len(), nodes)
+        };
+        match (refreshed, self.prepared.as_deref()) {
+            (Some((changes, Refresh::Nodes)), Some(prepared))
+                if is_worth_filling(prepared, changes) =>
+            {
+                self.rewrite(rule, context, scratch);
+            }
+            (Some((changes, Refresh::Nodes)), _) => self.touch(changes, cluster, meter),
+            (Some((_, Refresh::All | Refresh::Again)) | None, _) => {
+                self.forget_feasible();
+                self.rewrite(rule, context, scratch);
+            }
+        }
+    }
+
+    /// Works out the answers of all nodes, if that was not done yet.
+    pub fn fill<M: Meter>(
+        &mut self,
+        rule: &A::Rule,
+        context: Context<'_, M>,
+        scratch: &mut A::Scratch,
+    ) {
+        if matches!(self.state, State::Prepared) {
+            context.meter.begin();
+            self.state = State::AwaitsFeasible(A::default());
+            if self.reads_feasible() {
+                self.rewritten = context.cluster.generation();
+            } else {
+                self.fill_now(rule, context, scratch);
+            }
+        }
+    }
+
+    /// What the rule was shown last does not hold any more.
+    pub fn forget_feasible(&mut self) {
+        if self.reads_feasible()
+            && let State::Filled(answers) = std::mem::replace(&mut self.state, State::Prepared)
+        {
+            self.state = State::AwaitsFeasible(answers);
+        }
+    }
+
+    /// Changes the prepared rule, after which every answer may be another.
+    pub fn show<M: Meter>(
+        &mut self,
+        rule: &A::Rule,
+        context: Context<'_, M>,
+        scratch: &mut A::Scratch,
+        change: impl FnOnce(&mut A::Prepared),
+    ) {
+        let Context { cluster, meter, .. } = context;
+        meter.begin();
+        if let Some(prepared) = self.prepared.as_deref_mut() {
+            change(prepared);
+        }
+        meter.whole(A::POINT, || A::status(self.prepared.as_deref()));
+        self.rewritten = cluster.generation();
+        if !matches!(self.state, State::Prepared) {
+            self.fill_now(rule, context, scratch);
+        }
+    }
+
+    fn rewrite<M: Meter>(
+        &mut self,
+        rule: &A::Rule,
+        context: Context<'_, M>,
+        scratch: &mut A::Scratch,
+    ) {
+        self.rewritten = context.cluster.generation();
+        let is_due = match &self.state {
+            State::Prepared => false,
+            State::AwaitsFeasible(_) => !self.reads_feasible(),
+            State::Filled(_) => true,
+        };
+        if is_due {
+            self.fill_now(rule, context, scratch);
+        }
+    }
+
+    fn fill_now<M: Meter>(
+        &mut self,
+        rule: &A::Rule,
+        context: Context<'_, M>,
+        scratch: &mut A::Scratch,
+    ) {
+        let Context { cluster, meter, .. } = context;
+        self.rewritten = cluster.generation();
+        let mut answers = match std::mem::replace(&mut self.state, State::Prepared) {
+            State::Filled(answers) | State::AwaitsFeasible(answers) => answers,
+            State::Prepared => A::default(),
+        };
+        answers.fill(rule, self.prepared(), cluster, scratch, meter);
+        self.state = State::Filled(answers);
+    }
+
+    fn touch(&mut self, changes: Changes<'_>, cluster: &Cluster, meter: impl Meter) {
+        if let State::Filled(answers) = &mut self.state {
+            answers.touch(self.prepared.as_deref(), changes, cluster, meter);
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let answers = match &self.state {
+            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.bytes(),
+            State::Prepared => 0,
+        };
+        size_of::<Self>() + answers + self.prepared().map_or(0, A::bytes_of)
+    }
+
+    /// What the bytes rest on: they are counted again once this is another.
+    pub fn weight_key(&self) -> (Generation, usize) {
+        let slots = match &self.state {
+            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.slots(),
+            State::Prepared => 0,
+        };
+        (self.rewritten, slots)
+    }
+}

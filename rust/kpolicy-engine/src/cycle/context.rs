@@ -1,0 +1,22 @@
+//! What every stage of one decision reads, besides its own state.
+
+use crate::program::Profile;
+use crate::snapshot::{Cluster, Pod};
+use crate::timing::Meter;
+
+/// One pod before one snapshot, and where the work is measured.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a, M> {
+    pub profile: &'a Profile,
+    pub pod: &'a Pod,
+    pub cluster: &'a Cluster,
+    pub meter: M,
+}
+
+impl<M: Meter> Context<'_, M> {
+    /// The same, with the work measured as that of one rule.
+    #[must_use]
+    pub fn at(self, position: usize) -> Self {
+        Self { meter: self.meter.at(position), ..self }
+    }
+}

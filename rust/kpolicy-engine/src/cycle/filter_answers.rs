@@ -1,0 +1,138 @@
+//! The verdicts of one filter on all nodes.
+
+use crate::rules::{Code, FilterRule, PreparedFilter, Refresh, Stage};
+use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
+
+use super::column::{Answers, Column, touched};
+
+/// Codes by slot. A slot without a code passes.
+#[derive(Debug, Default)]
+pub(super) struct FilterAnswers(Vec<Code>);
+
+pub(super) type FilterColumn = Column<FilterAnswers>;
+
+impl FilterColumn {
+    /// Whether the filter has a say in this cycle.
+    pub fn is_active(&self) -> bool {
+        self.active().is_some()
+    }
+
+    /// The filter, if it has a say in this cycle.
+    pub fn active(&self) -> Option<&dyn PreparedFilter> {
+        active(self.prepared())
+    }
+
+    pub fn codes(&self) -> &[Code] {
+        self.answers().map_or(&[], |answers| &answers.0)
+    }
+
+    pub fn code(&self, slot: NodeSlot) -> Code {
+        self.codes().get(slot.index()).copied().unwrap_or_default()
+    }
+}
+
+fn active<'a>(
+    prepared: Option<&'a (dyn PreparedFilter + 'static)>,
+) -> Option<&'a dyn PreparedFilter> {
+    match prepared {
+        Some(prepared) if !matches!(prepared.stage(), Stage::Skip) => Some(prepared),
+        _ => None,
+    }
+}
+
+impl Answers for FilterAnswers {
+    type Rule = FilterRule;
+    type Prepared = dyn PreparedFilter;
+    type Scratch = ();
+    const POINT: Point = Point::PreFilter;
+
+    fn prepare(rule: &FilterRule, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        rule.prepare(pod, cluster)
+    }
+
+    fn refresh(
+        rule: &FilterRule,
+        prepared: &mut Option<Box<dyn PreparedFilter>>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+    ) -> Refresh {
+        rule.refresh(prepared.as_deref_mut(), changes, cluster)
+    }
+
+    fn may_change(rule: &FilterRule) -> bool {
+        rule.may_change()
+    }
+
+    fn status(prepared: Option<&(dyn PreparedFilter + 'static)>) -> StatusCode {
+        match prepared.map(PreparedFilter::stage) {
+            None | Some(Stage::Skip) => StatusCode::Skip,
+            Some(Stage::Check) => StatusCode::Success,
+            Some(Stage::Reject(status)) => status.rejection.into(),
+        }
+    }
+
+    fn reads_feasible(_: Option<&(dyn PreparedFilter + 'static)>) -> bool {
+        false
+    }
+
+    fn fill(
+        &mut self,
+        _: &FilterRule,
+        prepared: Option<&(dyn PreparedFilter + 'static)>,
+        cluster: &Cluster,
+        (): &mut (),
+        meter: impl Meter,
+    ) {
+        self.0.clear();
+        if let Some(prepared) = active(prepared) {
+            self.0.resize(cluster.nodes().slots(), Code::PASS);
+            prepared.check_all(cluster, &mut self.0);
+            meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
+        }
+    }
+
+    fn touch(
+        &mut self,
+        prepared: Option<&(dyn PreparedFilter + 'static)>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+        meter: impl Meter,
+    ) {
+        let Some(prepared) = active(prepared) else { return };
+        self.0.resize(cluster.nodes().slots(), Code::PASS);
+        if changes.len() > prepared.worth_asking_all(cluster.nodes().len()) {
+            prepared.check_all(cluster, &mut self.0);
+            meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
+            return;
+        }
+        let reads = prepared.reads();
+        for slot in changes.iter().filter_map(|change| touched(change, reads)) {
+            let code = cluster.nodes().view(slot).map(|view| prepared.check(cluster, view));
+            if let Some(code) = code {
+                meter.judged(|verdicts| verdicts.one(prepared, slot, code, cluster));
+            }
+            if let Some(cell) = self.0.get_mut(slot.index()) {
+                *cell = code.unwrap_or_default();
+            }
+        }
+    }
+
+    /// Verdicts that are asked for again without need are the same: nothing rests on more than the
+    /// nodes that changed, so the column is not rewritten for it.
+    fn is_worth_filling(_: &(dyn PreparedFilter + 'static), _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn slots(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Code>()
+    }
+
+    fn bytes_of(prepared: &(dyn PreparedFilter + 'static)) -> usize {
+        prepared.bytes()
+    }
+}

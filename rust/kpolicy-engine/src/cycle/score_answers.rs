@@ -1,0 +1,319 @@
+//! The scores that one rule gives all nodes.
+//!
+//! Where a rule normalises without looking at other nodes, only the finished scores are kept, a byte
+//! each; raw scores otherwise, with the extremes that they lie within.
+
+use crate::rules::lanes::extremes;
+use crate::rules::normalization::ready;
+use crate::rules::{Feasible, Fitted, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule};
+use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::timing::{Meter, Point, StatusCode};
+
+use super::column::{Answers, Column, touched};
+use super::context::Context;
+
+/// Answers by slot.
+#[derive(Debug, Default)]
+pub(super) enum ScoreAnswers {
+    /// The rule has no say.
+    #[default]
+    None,
+    /// Finished, 0 to 100.
+    Ready(Vec<u8>),
+    Raw(Vec<f64>, Extremes),
+}
+
+/// What is known of the lowest and the highest raw score of all nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Extremes {
+    /// Nobody asked.
+    Unknown,
+    /// All scores lie within; nothing says that any lies on them.
+    Within(Fitted),
+    /// Some lie on them.
+    Exact(Fitted),
+}
+
+impl Extremes {
+    fn bounds(&self) -> Option<&Fitted> {
+        match self {
+            Self::Unknown => None,
+            Self::Within(fitted) | Self::Exact(fitted) => Some(fitted),
+        }
+    }
+
+    /// One score was written over, or its node is gone.
+    fn loosen(&mut self, new: Option<f64>) {
+        if let Some(bounds) = self.bounds() {
+            let mut bounds = bounds.clone();
+            if let Some(value) = new {
+                bounds.lowest = bounds.lowest.min(value);
+                bounds.highest = bounds.highest.max(value);
+            }
+            *self = Self::Within(bounds);
+        }
+    }
+}
+
+/// Room for raw scores that are not kept.
+pub(super) type Scratch = Vec<f64>;
+
+pub(super) type ScoreColumn = Column<ScoreAnswers>;
+
+impl ScoreColumn {
+    /// The rule, if it has a say in this cycle.
+    pub fn active(&self) -> Option<&dyn PreparedScore> {
+        active(self.prepared())
+    }
+
+    /// Raw scores by slot; empty where only finished ones are kept.
+    pub fn raw(&self) -> &[f64] {
+        match self.answers() {
+            Some(ScoreAnswers::Raw(raw, _)) => raw,
+            Some(ScoreAnswers::Ready(_) | ScoreAnswers::None) | None => &[],
+        }
+    }
+
+    /// The finished score of one node.
+    pub fn score_of(&self, slot: NodeSlot, normalization: &Normalization, fitted: &Fitted) -> i64 {
+        match self.answers() {
+            Some(ScoreAnswers::Ready(scores)) => {
+                scores.get(slot.index()).copied().map_or(0, i64::from)
+            }
+            Some(ScoreAnswers::Raw(raw, _)) => {
+                normalization.apply(fitted, raw.get(slot.index()).copied().unwrap_or(IGNORED))
+            }
+            Some(ScoreAnswers::None) | None => 0,
+        }
+    }
+
+    /// Adds every node's weighted score to its total.
+    pub fn add_all(
+        &self,
+        normalization: &Normalization,
+        fitted: &Fitted,
+        weight: i32,
+        totals: &mut [i32],
+    ) {
+        match self.answers() {
+            Some(ScoreAnswers::Ready(scores)) if weight == 1 => {
+                for (total, score) in totals.iter_mut().zip(scores) {
+                    *total = total.wrapping_add(i32::from(*score));
+                }
+            }
+            Some(ScoreAnswers::Ready(scores)) => {
+                for (total, score) in totals.iter_mut().zip(scores) {
+                    *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
+                }
+            }
+            Some(ScoreAnswers::Raw(raw, _)) => normalization.add_all(fitted, weight, raw, totals),
+            Some(ScoreAnswers::None) | None => {}
+        }
+    }
+
+    fn extremes(&self) -> &Extremes {
+        match self.answers() {
+            Some(ScoreAnswers::Raw(_, extremes)) => extremes,
+            Some(ScoreAnswers::Ready(_) | ScoreAnswers::None) | None => &Extremes::Unknown,
+        }
+    }
+
+    /// The raw score of every node, where all are known to have the same.
+    #[allow(clippy::float_cmp)]
+    pub fn constant(&self) -> Option<f64> {
+        let bounds = self.extremes().bounds()?;
+        (bounds.lowest == bounds.highest).then_some(bounds.lowest)
+    }
+
+    /// The extremes over the feasible nodes, ignored ones left out.
+    pub fn fit(&self, feasible: Feasible<'_>, cluster: &Cluster, meter: impl Meter) -> Fitted {
+        let all_feasible = feasible.count == cluster.nodes().len();
+        match self.extremes() {
+            Extremes::Exact(fitted) if all_feasible && fitted.lowest != IGNORED => {
+                return fitted.clone();
+            }
+            extremes if self.constant().is_some() => {
+                if let Some(fitted) = extremes.bounds() {
+                    return fitted.clone();
+                }
+            }
+            _ => {}
+        }
+        meter.begin();
+        let (lowest, highest) = extremes::<true>(self.raw(), feasible.mask);
+        meter.whole(Point::Normalize, || StatusCode::Success);
+        Fitted { lowest, highest }
+    }
+
+    /// Shows the feasible nodes to a rule that reads them; every raw score may change.
+    pub fn see_feasible<M: Meter>(
+        &mut self,
+        rule: &ScoreRule,
+        feasible: Feasible<'_>,
+        context: Context<'_, M>,
+        scratch: &mut Scratch,
+    ) {
+        let cluster = context.cluster;
+        self.show(rule, context, scratch, |prepared| prepared.see_feasible(cluster, feasible));
+    }
+}
+
+fn active<'a>(
+    prepared: Option<&'a (dyn PreparedScore + 'static)>,
+) -> Option<&'a dyn PreparedScore> {
+    match prepared {
+        Some(prepared) if !prepared.is_skipped() => Some(prepared),
+        _ => None,
+    }
+}
+
+/// Whether a node's score follows from its raw score alone.
+fn is_ready(normalization: &Normalization) -> bool {
+    !normalization.reads_extremes() && *normalization != Normalization::Whole
+}
+
+impl Answers for ScoreAnswers {
+    type Rule = ScoreRule;
+    type Prepared = dyn PreparedScore;
+    type Scratch = Scratch;
+    const POINT: Point = Point::PreScore;
+
+    fn prepare(rule: &ScoreRule, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        rule.prepare(pod, cluster)
+    }
+
+    fn refresh(
+        rule: &ScoreRule,
+        prepared: &mut Option<Box<dyn PreparedScore>>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+    ) -> Refresh {
+        rule.refresh(prepared.as_deref_mut(), changes, cluster)
+    }
+
+    fn may_change(rule: &ScoreRule) -> bool {
+        rule.may_change()
+    }
+
+    fn status(prepared: Option<&(dyn PreparedScore + 'static)>) -> StatusCode {
+        match prepared {
+            Some(prepared) if prepared.problem().is_some() => StatusCode::Error,
+            Some(prepared) if !prepared.is_skipped() => StatusCode::Success,
+            Some(_) | None => StatusCode::Skip,
+        }
+    }
+
+    fn reads_feasible(prepared: Option<&(dyn PreparedScore + 'static)>) -> bool {
+        prepared.is_some_and(PreparedScore::reads_feasible)
+    }
+
+    fn fill(
+        &mut self,
+        rule: &ScoreRule,
+        prepared: Option<&(dyn PreparedScore + 'static)>,
+        cluster: &Cluster,
+        scratch: &mut Scratch,
+        meter: impl Meter,
+    ) {
+        let Some(prepared) = active(prepared) else {
+            *self = Self::None;
+            return;
+        };
+        let normalization = rule.scale.normalization(prepared);
+        let slots = cluster.nodes().slots();
+        if is_ready(normalization) {
+            scratch.resize(slots, 0.0);
+            prepared.raw_all(cluster, scratch);
+            meter.scored(cluster.nodes().len());
+            let mut scores = match std::mem::take(self) {
+                Self::Ready(scores) => scores,
+                Self::Raw(..) | Self::None => Vec::with_capacity(slots),
+            };
+            ready(normalization, scratch, &mut scores);
+            *self = Self::Ready(scores);
+            return;
+        }
+        let mut raw = match std::mem::take(self) {
+            Self::Raw(raw, _) if raw.len() == slots => raw,
+            _ => vec![0.0; slots],
+        };
+        prepared.raw_all(cluster, &mut raw);
+        meter.scored(cluster.nodes().len());
+        let known = match normalization.reads_extremes() {
+            true => {
+                let live = &cluster.nodes().columns().live;
+                let (lowest, highest) = extremes::<false>(&raw, live);
+                Extremes::Exact(Fitted { lowest, highest })
+            }
+            false => Extremes::Unknown,
+        };
+        *self = Self::Raw(raw, known);
+    }
+
+    fn touch(
+        &mut self,
+        prepared: Option<&(dyn PreparedScore + 'static)>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+        meter: impl Meter,
+    ) {
+        let Some(prepared) = active(prepared) else { return };
+        match self {
+            Self::Ready(scores) => scores.resize(cluster.nodes().slots(), 0),
+            Self::Raw(raw, _) => raw.resize(cluster.nodes().slots(), 0.0),
+            Self::None => return,
+        }
+        let reads = prepared.reads();
+        for slot in changes.iter().filter_map(|change| touched(change, reads)) {
+            let value = cluster.nodes().view(slot).map(|view| prepared.raw(cluster, view));
+            if value.is_some() {
+                meter.scored(1);
+            }
+            match (&mut *self, value) {
+                (Self::Ready(scores), Some(value)) => {
+                    let score = prepared.normalization().apply(&Fitted::NONE, value);
+                    if let Some(cell) = scores.get_mut(slot.index()) {
+                        *cell = u8::try_from(score).unwrap_or(0);
+                    }
+                }
+                (Self::Raw(raw, known), Some(value)) => {
+                    if let Some(cell) = raw.get_mut(slot.index()) {
+                        *cell = value;
+                    }
+                    known.loosen(Some(value));
+                }
+                // An extreme may have gone with the node.
+                (Self::Raw(_, known), None) => known.loosen(None),
+                (Self::Ready(_) | Self::None, _) => {}
+            }
+        }
+    }
+
+    fn is_worth_filling(
+        prepared: &(dyn PreparedScore + 'static),
+        changes: usize,
+        nodes: usize,
+    ) -> bool {
+        changes > prepared.worth_asking_all(nodes)
+    }
+
+    fn slots(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Ready(scores) => scores.len(),
+            Self::Raw(raw, _) => raw.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Ready(scores) => scores.capacity(),
+            Self::Raw(raw, _) => raw.capacity() * size_of::<f64>(),
+            Self::None => 0,
+        }
+    }
+
+    fn bytes_of(prepared: &(dyn PreparedScore + 'static)) -> usize {
+        prepared.bytes()
+    }
+}

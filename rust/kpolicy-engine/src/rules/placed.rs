@@ -1,0 +1,219 @@
+//! Rules in their place in a profile: a name, for which pods the rule holds, and its scale and weight.
+//!
+//! Owns what conditions make of a rule: a condition that is false takes it out of the cycle, and one
+//! that cannot be evaluated rejects the pod or is ignored, as the policy says.
+
+use std::sync::Arc;
+
+use crate::event::{Event, Events, Occurrence};
+use crate::model::Kind;
+use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
+
+use super::expression::{Conditions, Holds};
+use super::volume_binding::VolumeBinding;
+use super::{
+    Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Scale, Score, Stage, Status,
+};
+
+/// A filter in its place in a profile.
+#[derive(Debug)]
+pub struct FilterRule {
+    /// kube-scheduler's plugin name, or the expression's own.
+    pub name: Arc<str>,
+    /// `None`: it holds for every pod.
+    conditions: Option<Arc<Conditions>>,
+    rule: Box<dyn Filter>,
+}
+
+impl FilterRule {
+    pub fn new(name: Arc<str>, conditions: Option<Arc<Conditions>>, rule: Box<dyn Filter>) -> Self {
+        Self { name, conditions, rule }
+    }
+
+    /// As [`Filter::key`], with all that its conditions read.
+    pub fn key(&self, pod: &Pod, key: &mut Key) {
+        if let Some(conditions) = &self.conditions {
+            conditions.needs.key(pod, key);
+        }
+        self.rule.key(pod, key);
+    }
+
+    /// As [`Filter::prepare`]; `None` also where the rule does not hold for the pod.
+    pub fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+        let Some(conditions) = &self.conditions else { return self.rule.prepare(pod, cluster) };
+        match conditions.hold(pod, cluster) {
+            Holds::Yes => self.rule.prepare(pod, cluster),
+            Holds::Unknown(why) if conditions.fails_on_errors => {
+                let (rule, text) = (&conditions.rule, why.told());
+                let reason =
+                    format!("match condition of rule {rule} could not be evaluated: {text}");
+                let status = Status::unresolvable(reason).with_fault(Some(why));
+                Some(Box::new(RejectedByCondition { status }))
+            }
+            Holds::No | Holds::Unknown(_) => None,
+        }
+    }
+
+    /// As [`PreparedFilter::refresh`], of what [`FilterRule::prepare`] gave.
+    pub fn refresh(
+        &self,
+        prepared: Option<&mut (dyn PreparedFilter + 'static)>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+    ) -> Refresh {
+        match prepared {
+            _ if is_to_be_asked_again(self.conditions.as_deref(), changes) => Refresh::Again,
+            Some(prepared) => prepared.refresh(changes, cluster),
+            None => Refresh::Nodes,
+        }
+    }
+
+    /// Whether a rule that has nothing to say may have something to say once the cluster changed.
+    pub fn may_change(&self) -> bool {
+        rests_on_cluster(self.conditions.as_deref())
+    }
+
+    /// What may let a pod that this rule rejected through.
+    pub fn events(&self) -> Events {
+        let of_conditions = self.conditions.as_ref().map(|conditions| conditions.needs.events());
+        self.rule.events().with(of_conditions.unwrap_or(Events::NONE))
+    }
+
+    /// As [`Filter::wakes`]: a rule that does not hold any more lets the pod through.
+    pub fn wakes(
+        &self,
+        pod: &Pod,
+        event: Event,
+        occurrence: &Occurrence,
+        cluster: &Cluster,
+    ) -> bool {
+        let holds =
+            |conditions: &Arc<Conditions>| matches!(conditions.hold(pod, cluster), Holds::Yes);
+        !self.conditions.as_ref().is_none_or(holds)
+            || (self.rule.events().contains(event)
+                && self.rule.wakes(pod, event, occurrence, cluster))
+    }
+
+    /// As [`Filter::more_events`].
+    pub fn more_events(&self) -> Events {
+        self.rule.more_events()
+    }
+
+    /// As [`Filter::wakes_more`].
+    pub fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        self.rule.wakes_more(pod, occurrence, cluster)
+    }
+
+    pub fn kinds(&self) -> &'static [Kind] {
+        self.rule.kinds()
+    }
+
+    pub fn binds_volumes(&self) -> Option<VolumeBinding> {
+        self.rule.binds_volumes()
+    }
+}
+
+/// A score in its place in a profile.
+#[derive(Debug)]
+pub struct ScoreRule {
+    pub name: Arc<str>,
+    pub weight: i64,
+    pub scale: Scale,
+    /// `None`: it holds for every pod.
+    conditions: Option<Arc<Conditions>>,
+    rule: Box<dyn Score>,
+}
+
+impl ScoreRule {
+    pub fn new(
+        name: Arc<str>,
+        weight: i64,
+        scale: Scale,
+        conditions: Option<Arc<Conditions>>,
+        rule: Box<dyn Score>,
+    ) -> Self {
+        Self { name, weight, scale, conditions, rule }
+    }
+
+    /// As [`FilterRule::key`].
+    pub fn key(&self, pod: &Pod, key: &mut Key) {
+        if let Some(conditions) = &self.conditions {
+            conditions.needs.key(pod, key);
+        }
+        self.rule.key(pod, key);
+    }
+
+    /// As [`FilterRule::prepare`]. Where a condition errs, the rule scores nothing.
+    pub fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let holds =
+            |conditions: &Arc<Conditions>| matches!(conditions.hold(pod, cluster), Holds::Yes);
+        match self.conditions.as_ref().is_none_or(holds) {
+            true => self.rule.prepare(pod, cluster),
+            false => None,
+        }
+    }
+
+    /// As [`FilterRule::refresh`].
+    pub fn refresh(
+        &self,
+        prepared: Option<&mut (dyn PreparedScore + 'static)>,
+        changes: Changes<'_>,
+        cluster: &Cluster,
+    ) -> Refresh {
+        match prepared {
+            _ if is_to_be_asked_again(self.conditions.as_deref(), changes) => Refresh::Again,
+            Some(prepared) => prepared.refresh(changes, cluster),
+            None => Refresh::Nodes,
+        }
+    }
+
+    /// As [`FilterRule::may_change`].
+    pub fn may_change(&self) -> bool {
+        rests_on_cluster(self.conditions.as_deref())
+    }
+
+    pub fn kinds(&self) -> &'static [Kind] {
+        self.rule.kinds()
+    }
+}
+
+fn rests_on_cluster(conditions: Option<&Conditions>) -> bool {
+    conditions.is_some_and(|conditions| conditions.needs.is_of_cluster())
+}
+
+/// Whether what conditions rest on changed.
+fn is_to_be_asked_again(conditions: Option<&Conditions>, changes: Changes<'_>) -> bool {
+    rests_on_cluster(conditions) && conditions.is_some_and(|conditions| conditions.watches(changes))
+}
+
+/// What a rule says whose condition could not be evaluated.
+#[derive(Debug, Clone)]
+struct RejectedByCondition {
+    status: Status,
+}
+
+impl PreparedFilter for RejectedByCondition {
+    fn reads(&self) -> Reads {
+        Reads::parts(NodeParts::NONE)
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        Stage::Reject(&self.status)
+    }
+
+    fn check(&self, _: &Cluster, _: NodeView<'_>) -> Code {
+        Code::PASS
+    }
+
+    fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
+        self.status.clone()
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn fork(&self) -> Box<dyn PreparedFilter> {
+        Box::new(self.clone())
+    }
+}
