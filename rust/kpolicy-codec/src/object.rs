@@ -179,13 +179,27 @@ impl Shape for Whole<'_> {
             Kind::PodDisruptionBudget => {
                 Object::DisruptionBudget(Box::new(BudgetWire::deserialize(json)?.into_model()))
             }
-            Kind::PersistentVolume
-            | Kind::PersistentVolumeClaim
-            | Kind::StorageClass
-            | Kind::CsiNode
-            | Kind::CsiDriver
-            | Kind::CsiStorageCapacity
-            | Kind::VolumeAttachment => storage_object(self.0, json)?,
+            Kind::PersistentVolume => Object::PersistentVolume(Box::new(
+                storage::VolumeWire::deserialize(json)?.into_model(),
+            )),
+            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(Box::new(
+                storage::ClaimWire::deserialize(json)?.into_model(),
+            )),
+            Kind::StorageClass => {
+                Object::StorageClass(Box::new(storage::ClassWire::deserialize(json)?.into_model()))
+            }
+            Kind::CsiNode => {
+                Object::CsiNode(Box::new(storage::CsiNodeWire::deserialize(json)?.into_model()))
+            }
+            Kind::CsiDriver => {
+                Object::CsiDriver(Box::new(storage::CsiDriverWire::deserialize(json)?.into_model()))
+            }
+            Kind::CsiStorageCapacity => Object::CsiStorageCapacity(Box::new(
+                storage::CapacityWire::deserialize(json)?.into_model(),
+            )),
+            Kind::VolumeAttachment => Object::VolumeAttachment(Box::new(
+                storage::AttachmentWire::deserialize(json)?.into_model(),
+            )),
         })
     }
 }
@@ -195,32 +209,6 @@ fn controller<'de, D: Deserializer<'de>>(
     kind: ControllerKind,
 ) -> Result<Object, D::Error> {
     Ok(Object::Controller(Box::new(ControllerWire::deserialize(json)?.into_model(kind))))
-}
-
-fn storage_object<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Object, D::Error> {
-    Ok(match kind {
-        Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(Box::new(
-            storage::ClaimWire::deserialize(json)?.into_model(),
-        )),
-        Kind::StorageClass => {
-            Object::StorageClass(Box::new(storage::ClassWire::deserialize(json)?.into_model()))
-        }
-        Kind::CsiNode => {
-            Object::CsiNode(Box::new(storage::CsiNodeWire::deserialize(json)?.into_model()))
-        }
-        Kind::CsiDriver => {
-            Object::CsiDriver(Box::new(storage::CsiDriverWire::deserialize(json)?.into_model()))
-        }
-        Kind::CsiStorageCapacity => Object::CsiStorageCapacity(Box::new(
-            storage::CapacityWire::deserialize(json)?.into_model(),
-        )),
-        Kind::VolumeAttachment => Object::VolumeAttachment(Box::new(
-            storage::AttachmentWire::deserialize(json)?.into_model(),
-        )),
-        _ => {
-            Object::PersistentVolume(Box::new(storage::VolumeWire::deserialize(json)?.into_model()))
-        }
-    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@
 //! list_end(&mut self, kind: Kind, now_ns: i64, applied: &mut Applied)
 //! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
+//! schedule_unit(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch)
+//!     -> Result<Vec<Decision>, Box<Decision>>                        // all of them, or none
 //! requested(&self, uids: &[Arc<str>], resources: &[String]) -> Vec<Vec<String>>
 //! filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered
 //! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode],
@@ -126,8 +128,14 @@ pub struct Decision {
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
-    /// What is to be done about its volumes before a placed pod may be bound; mostly nothing.
-    pub volumes: Vec<VolumeWork>,
+    /// What is to be written before a placed pod may be bound; mostly nothing.
+    pub writes: Vec<PreBindWrite>,
+}
+
+/// A write that a reservation waits for, by what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreBindWrite {
+    Volume(VolumeWork),
 }
 
 /// One claim of a placed pod, in its namespace: to be given a volume, or to be provisioned.

@@ -78,9 +78,7 @@ fn wakes(
     } else {
         event == Event::NodeTaint && events.contains(Event::NodeAdd)
     };
-    is_hinted
-        || (rule.more_events().contains(event)
-            && rule.wakes_more(pod, occurrence, cluster))
+    is_hinted || (rule.more_events().contains(event) && rule.wakes_more(pod, occurrence, cluster))
 }
 
 /// What a rule reads of a pod.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{
-    Applied, AwaitedVolume, Decision, Event, Kind, Still, Verdict, VolumeProgress, VolumeWork,
+    Applied, AwaitedVolume, Decision, Event, Kind, PreBindWrite, Still, Verdict, VolumeProgress,
+    VolumeWork,
 };
 use kpolicy_engine::model::Meta;
 use serde_json::{Value, json};
@@ -73,6 +74,13 @@ fn engine() -> Engine {
     engine
 }
 
+fn volumes(decision: Decision) -> Vec<VolumeWork> {
+    let volume = |write| match write {
+        PreBindWrite::Volume(work) => work,
+    };
+    decision.writes.into_iter().map(volume).collect()
+}
+
 fn schedule(engine: &mut Engine, uid: &str) -> Decision {
     let mut batch = engine.schedule(&[Arc::from(uid)], 0, &Still);
     batch.decisions.pop().expect("one for each")
@@ -112,11 +120,11 @@ fn work() -> VolumeWork {
 fn a_decision_tells_what_is_to_be_written() {
     let mut engine = engine();
     let decision = schedule(&mut engine, "binds");
-    assert_eq!((decision.verdict, decision.volumes), (Verdict::Placed, vec![work()]));
+    assert_eq!((decision.verdict, volumes(decision)), (Verdict::Placed, vec![work()]));
     // A pod that shares the claim may not count on the other's writing it.
     support::apply(&mut engine, &pod("shares", "taken"));
-    assert_eq!(schedule(&mut engine, "shares").volumes, vec![work()]);
-    let made = schedule(&mut engine, "makes").volumes;
+    assert_eq!(volumes(schedule(&mut engine, "shares")), vec![work()]);
+    let made = volumes(schedule(&mut engine, "makes"));
     let (none, claim): (Box<str>, Box<str>) = ("".into(), "made".into());
     let own = VolumeWork {
         claim: claim.clone(),
@@ -140,15 +148,15 @@ fn what_the_api_server_says_already_is_not_written_again() {
     support::apply(&mut engine, &claim("made", "7", "made", &selected, ""));
     let written =
         VolumeWork { volume_version: "6".into(), is_to_write: false, is_to_mark: false, ..work() };
-    assert_eq!(schedule(&mut engine, "binds").volumes, vec![written]);
-    let made = schedule(&mut engine, "makes").volumes;
+    assert_eq!(volumes(schedule(&mut engine, "binds")), vec![written]);
+    let made = volumes(schedule(&mut engine, "makes"));
     assert_eq!(made.iter().map(|work| work.is_to_write).collect::<Vec<_>>(), [false]);
     // Its user's volume names the claim without the uid: written, but it stays the user's.
     let by_user = json!({"namespace": "d", "name": "taken"});
     support::apply(&mut engine, &volume("8", &by_user, "a"));
     support::apply(&mut engine, &pod("again", "taken"));
     let completed = VolumeWork { volume_version: "8".into(), is_to_mark: false, ..work() };
-    assert_eq!(schedule(&mut engine, "again").volumes, vec![completed]);
+    assert_eq!(volumes(schedule(&mut engine, "again")), vec![completed]);
 }
 
 #[test]

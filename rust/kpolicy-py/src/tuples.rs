@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState, Refusal,
-    Verdict, Victim, VolumeProgress, VolumeWork, Wake,
+    Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState,
+    PreBindWrite, Refusal, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
@@ -178,9 +178,15 @@ pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
         list(py, &decision.victims, victim)?.into_any(),
         texts(py, &decision.rejected_by)?.into_any(),
         texts(py, &decision.displaced)?.into_any(),
-        list(py, &decision.volumes, volume_work)?.into_any(),
+        list(py, &decision.writes, pre_bind_write)?.into_any(),
     ];
     PyTuple::new(py, fields)
+}
+
+fn pre_bind_write<'py>(py: Python<'py>, write: &PreBindWrite) -> Tuple<'py> {
+    match write {
+        PreBindWrite::Volume(work) => volume_work(py, work),
+    }
 }
 
 fn volume_work<'py>(py: Python<'py>, work: &VolumeWork) -> Tuple<'py> {

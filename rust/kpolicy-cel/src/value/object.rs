@@ -35,6 +35,6 @@ pub trait Object: Debug + Send + Sync {
     /// is asked for as `labels[]`.
     fn member(&self, name: &str, args: &[Value]) -> Answer;
 
-    /// A key that is equal exactly when two objects of the same type are the same.
-    fn identity(&self) -> u64;
+    /// A text that is equal exactly when two objects of the same type are the same.
+    fn identity(&self) -> &str;
 }

@@ -6,11 +6,12 @@
 mod apply;
 mod candidates;
 mod holdings;
+mod reservations;
 mod schedule;
 mod second_opinion;
 mod stale;
 mod stepwise;
-mod volumes;
+mod unit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

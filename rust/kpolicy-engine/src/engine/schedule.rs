@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{FitError, Outcome, Watched, reference};
+use crate::cycle::{FitError, Outcome, Timed, Watched, reference};
 use crate::judging::{Question, behind};
-use crate::rules::{Stage, scheduling_gates};
+use crate::rules::{Reservation, Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
 
 use super::Engine;
-use super::volumes::Work;
+use super::reservations::writes;
 
 /// A pod that is to be judged, and the position of its profile.
 pub(super) type Ready = (Arc<Pod>, usize);
@@ -33,11 +33,23 @@ impl Engine {
             Ok(ready) => ready,
             Err(answer) => return *answer,
         };
-        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let timed = self.judge(&pod, profile, stopwatch);
+        let decision = self.carried_out(&pod, profile, &timed.outcome);
+        with_times(decision, &timed.lasted)
+    }
+
+    /// What becomes of a pod that is ready; nothing comes of it yet.
+    pub(super) fn judge(
+        &mut self,
+        pod: &Arc<Pod>,
+        profile: usize,
+        stopwatch: &dyn Stopwatch,
+    ) -> Timed<Outcome> {
+        let question = Question { pod, program: &self.program, profile, tie: self.tie() };
         let sampled = self.decisions;
         self.decisions += 1;
         if self.cluster.nodes().is_empty() {
-            return self.carried_out(&pod, profile, &no_nodes());
+            return Timed { outcome: no_nodes(), lasted: Lasted::default() };
         }
         let timed = match self.timings.tally(sampled, profile, stopwatch) {
             None => {
@@ -52,8 +64,7 @@ impl Engine {
             }
         };
         self.timings.add_stages(profile, &timed.lasted);
-        let decision = self.carried_out(&pod, profile, &timed.outcome);
-        with_times(decision, &timed.lasted)
+        timed
     }
 
     /// What [`Engine::schedule`] would answer for one pod, worked out with nothing kept from
@@ -65,12 +76,12 @@ impl Engine {
             Err(answer) => return *answer,
         };
         if self.cluster.nodes().is_empty() {
-            return self.told(&pod, &no_nodes(), None);
+            return self.decision_of(&pod, &no_nodes(), &[]);
         }
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
         let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
-        let work = self.work_of(&pod, profile, &outcome);
-        self.told(&pod, &outcome, work.as_ref())
+        let reservations = self.reservations_of(&pod, profile, &outcome);
+        self.decision_of(&pod, &outcome, &reservations)
     }
 
     /// The pod and its profile, if it is to be judged; the answer otherwise.
@@ -95,12 +106,12 @@ impl Engine {
         profile: usize,
         outcome: &Outcome,
     ) -> Decision {
-        let work = self.work_of(pod, profile, outcome);
-        let decision = self.told(pod, outcome, work.as_ref());
+        let reservations = self.reservations_of(pod, profile, outcome);
+        let decision = self.decision_of(pod, outcome, &reservations);
         match outcome {
             Outcome::Chosen { slot, .. } => {
                 self.audit(pod, profile, *slot);
-                self.place(pod, *slot, work);
+                self.place(pod, *slot, reservations);
             }
             Outcome::Rejected(fit_error) => {
                 if fit_error.room.is_tried {
@@ -115,14 +126,19 @@ impl Engine {
     }
 
     /// What is answered, before anything comes of it.
-    fn told(&self, pod: &Arc<Pod>, outcome: &Outcome, work: Option<&Work>) -> Decision {
+    pub(super) fn decision_of(
+        &self,
+        pod: &Arc<Pod>,
+        outcome: &Outcome,
+        reservations: &[Reservation],
+    ) -> Decision {
         match outcome {
             Outcome::Chosen { slot, total, feasible } => {
                 let mut decision = self.decision(pod, Verdict::Placed);
                 decision.score = *total;
                 decision.nodes_feasible = *feasible;
                 decision.node = self.name_of(Some(*slot));
-                decision.volumes = work.map(|work| self.told_work(work)).unwrap_or_default();
+                decision.writes = writes(reservations);
                 decision
             }
             Outcome::Rejected(fit_error) => self.rejected(pod, fit_error),
@@ -220,7 +236,7 @@ impl Engine {
             victims: Vec::new(),
             displaced: Vec::new(),
             rejected_by: Vec::new(),
-            volumes: Vec::new(),
+            writes: Vec::new(),
         }
     }
 }

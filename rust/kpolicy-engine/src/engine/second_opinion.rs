@@ -36,8 +36,8 @@ impl Engine {
         };
         match (ready, slot) {
             (Ok((pod, profile)), Some(slot)) => {
-                let work = self.work_at(&pod, profile, slot);
-                self.place(&pod, slot, work);
+                let reservations = self.reservations_on(&pod, profile, slot);
+                self.place(&pod, slot, reservations);
             }
             (Err(answer), Some(slot)) if self.pending_pod(&answer.uid).is_some() => {
                 self.cluster.assume(&acted.uid, slot);

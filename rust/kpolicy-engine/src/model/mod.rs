@@ -7,6 +7,7 @@
 pub mod affinity;
 pub mod api_values;
 pub mod cluster;
+pub mod kind;
 pub mod labels;
 pub mod node;
 pub mod object;
@@ -20,9 +21,10 @@ pub mod volume;
 pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, SpreadConstraint};
 pub use api_values::{ApiPaths, ApiValues};
 pub use cluster::{Controller, ControllerKind, DisruptionBudget, Namespace, Service};
+pub use kind::Kind;
 pub use labels::Labels;
 pub use node::{Effect, Image, Node, Taint};
-pub use object::{Event, Kind, Object};
+pub use object::{Event, Object};
 pub use pod::{
     Container, HostPort, OwnerReference, Phase, Pod, StatusResources, Toleration,
     TolerationOperator,

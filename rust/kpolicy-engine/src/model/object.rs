@@ -1,129 +1,12 @@
-//! Kinds of objects that the engine reads, and one object of any of them.
+//! One object of any kind that the engine reads.
 //!
-//! Owns the names by which the API knows each kind. Assumes the stable API groups. Must not know
-//! how an object is decoded or what reads it.
+//! Must not know how an object is decoded or what reads it.
 
+use super::kind::Kind;
 use super::{
     Controller, CsiDriver, CsiNode, CsiStorageCapacity, DisruptionBudget, Meta, Namespace, Node,
     PersistentVolume, PersistentVolumeClaim, Pod, Service, StorageClass, VolumeAttachment,
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    Pod,
-    Node,
-    Namespace,
-    Service,
-    ReplicationController,
-    ReplicaSet,
-    StatefulSet,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    CsiNode,
-    CsiDriver,
-    CsiStorageCapacity,
-    VolumeAttachment,
-    PodDisruptionBudget,
-}
-
-impl Kind {
-    pub const ALL: [Self; 15] = [
-        Self::Pod,
-        Self::Node,
-        Self::Namespace,
-        Self::Service,
-        Self::ReplicationController,
-        Self::ReplicaSet,
-        Self::StatefulSet,
-        Self::PersistentVolume,
-        Self::PersistentVolumeClaim,
-        Self::StorageClass,
-        Self::CsiNode,
-        Self::CsiDriver,
-        Self::CsiStorageCapacity,
-        Self::VolumeAttachment,
-        Self::PodDisruptionBudget,
-    ];
-
-    /// The plural in API paths, for example `pods`.
-    pub fn resource(self) -> &'static str {
-        match self {
-            Self::Pod => "pods",
-            Self::Node => "nodes",
-            Self::Namespace => "namespaces",
-            Self::Service => "services",
-            Self::ReplicationController => "replicationcontrollers",
-            Self::ReplicaSet => "replicasets",
-            Self::StatefulSet => "statefulsets",
-            Self::PersistentVolume => "persistentvolumes",
-            Self::PersistentVolumeClaim => "persistentvolumeclaims",
-            Self::StorageClass => "storageclasses",
-            Self::CsiNode => "csinodes",
-            Self::CsiDriver => "csidrivers",
-            Self::CsiStorageCapacity => "csistoragecapacities",
-            Self::VolumeAttachment => "volumeattachments",
-            Self::PodDisruptionBudget => "poddisruptionbudgets",
-        }
-    }
-
-    /// The `kind` field, for example `Pod`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pod => "Pod",
-            Self::Node => "Node",
-            Self::Namespace => "Namespace",
-            Self::Service => "Service",
-            Self::ReplicationController => "ReplicationController",
-            Self::ReplicaSet => "ReplicaSet",
-            Self::StatefulSet => "StatefulSet",
-            Self::PersistentVolume => "PersistentVolume",
-            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
-            Self::StorageClass => "StorageClass",
-            Self::CsiNode => "CSINode",
-            Self::CsiDriver => "CSIDriver",
-            Self::CsiStorageCapacity => "CSIStorageCapacity",
-            Self::VolumeAttachment => "VolumeAttachment",
-            Self::PodDisruptionBudget => "PodDisruptionBudget",
-        }
-    }
-
-    /// The API group; empty for the core group.
-    pub fn group(self) -> &'static str {
-        match self {
-            Self::ReplicaSet | Self::StatefulSet => "apps",
-            Self::StorageClass
-            | Self::CsiNode
-            | Self::CsiDriver
-            | Self::CsiStorageCapacity
-            | Self::VolumeAttachment => "storage.k8s.io",
-            Self::PodDisruptionBudget => "policy",
-            _ => "",
-        }
-    }
-
-    pub fn is_namespaced(self) -> bool {
-        !matches!(
-            self,
-            Self::Node
-                | Self::Namespace
-                | Self::PersistentVolume
-                | Self::StorageClass
-                | Self::CsiNode
-                | Self::CsiDriver
-                | Self::VolumeAttachment
-        )
-    }
-
-    pub fn of_resource(resource: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.resource() == resource)
-    }
-
-    /// The kind of an object by its group and `kind`; `None` for kinds that no rule reads.
-    pub fn of_name(group: &str, name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name && kind.group() == group)
-    }
-}
 
 /// One decoded object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,19 +71,4 @@ pub enum Event {
     Present(Object),
     /// It is gone; its last metadata.
     Gone(Kind, Box<Meta>),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Kind;
-
-    #[test]
-    fn every_kind_is_found_by_its_names() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::of_resource(kind.resource()), Some(kind));
-            assert_eq!(Kind::of_name(kind.group(), kind.name()), Some(kind));
-        }
-        assert_eq!(Kind::of_name("serving.knative.dev", "Service"), None);
-        assert_eq!(Kind::of_resource("secrets"), None);
-    }
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::model::ApiPaths;
 use crate::rules::expression::{self, Conditions, Counts, Ledger, Limits, VictimRule, Witness};
 use crate::rules::gang_scheduling::{self, GangScheduling};
-use crate::rules::volume_binding::VolumeBinding;
 use crate::rules::{
     Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,
 };
@@ -45,11 +44,6 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// How volumes are bound for pods that it places, if they are.
-    pub fn volume_binding(&self) -> Option<VolumeBinding> {
-        self.filters.iter().find_map(FilterRule::binds_volumes)
-    }
-
     /// Who may be evicted, where the policy says more than that they matter less.
     pub fn victims(&self) -> Option<&VictimRule> {
         self.preemption.as_ref()?.victims.as_ref()

@@ -39,6 +39,7 @@ pub mod placed;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod requested_to_capacity_ratio;
+pub mod reservation;
 pub mod resource_args;
 pub mod resource_balance;
 pub mod resource_limits;
@@ -67,10 +68,9 @@ use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 pub use normalization::{Fitted, IGNORED, Normalization};
 pub use placed::{FilterRule, ScoreRule};
+pub use reservation::Reservation;
 pub use scale::Scale;
 pub use status::{Code, Fault, Rejection, Status};
-
-use volume_binding::VolumeBinding;
 
 /// What a rule reads of a pod, as ids and numbers. Pods with equal keys get equal answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -179,14 +179,7 @@ pub trait Filter: Debug + Send + Sync {
 
     /// Asks all nodes anew: for what happens rarely.
     fn passes_somewhere(&self, pod: &Pod, cluster: &Cluster) -> bool {
-        let Some(prepared) = self.prepare(pod, cluster) else { return true };
-        match prepared.stage() {
-            Stage::Skip => true,
-            Stage::Reject(_) => false,
-            Stage::Check => {
-                cluster.nodes().iter().any(|view| prepared.check(cluster, view).passes())
-            }
-        }
+        passes_somewhere(self.prepare(pod, cluster).as_deref(), cluster)
     }
 
     /// Kinds that must be watched for this rule, besides pods and nodes.
@@ -194,8 +187,10 @@ pub trait Filter: Debug + Send + Sync {
         &[]
     }
 
-    /// How volumes are bound for pods that it let through, if it is the rule that sees to that.
-    fn binds_volumes(&self) -> Option<VolumeBinding> {
+    /// What it promises a pod on a node that it let through, and what is to be written for that
+    /// before the bind (kube-scheduler's Reserve and PreBind). `None`: nothing.
+    fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
+        let _ = (pod, cluster, node);
         None
     }
 }
@@ -277,6 +272,16 @@ pub trait PreparedFilter: Debug + Send + Sync {
     /// What it holds in memory, itself included.
     fn bytes(&self) -> usize {
         size_of_val(self)
+    }
+}
+
+/// Whether a prepared filter lets any node pass; `None` passes everywhere.
+fn passes_somewhere(prepared: Option<&dyn PreparedFilter>, cluster: &Cluster) -> bool {
+    let Some(prepared) = prepared else { return true };
+    match prepared.stage() {
+        Stage::Skip => true,
+        Stage::Reject(_) => false,
+        Stage::Check => cluster.nodes().iter().any(|view| prepared.check(cluster, view).passes()),
     }
 }
 

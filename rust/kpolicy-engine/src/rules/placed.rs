@@ -10,9 +10,9 @@ use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::expression::{Conditions, Holds};
-use super::volume_binding::VolumeBinding;
 use super::{
-    Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Scale, Score, Stage, Status,
+    Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation, Scale, Score,
+    Stage, Status, passes_somewhere,
 };
 
 /// A filter in its place in a profile.
@@ -104,12 +104,18 @@ impl FilterRule {
         self.rule.wakes_more(pod, occurrence, cluster)
     }
 
+    /// As [`Filter::passes_somewhere`], with its conditions.
+    pub fn passes_somewhere(&self, pod: &Pod, cluster: &Cluster) -> bool {
+        passes_somewhere(self.prepare(pod, cluster).as_deref(), cluster)
+    }
+
     pub fn kinds(&self) -> &'static [Kind] {
         self.rule.kinds()
     }
 
-    pub fn binds_volumes(&self) -> Option<VolumeBinding> {
-        self.rule.binds_volumes()
+    /// As [`Filter::reserve`], whether or not its conditions hold: a pod with claims needs them bound.
+    pub fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
+        self.rule.reserve(pod, cluster, node)
     }
 }
 

@@ -15,7 +15,7 @@ use super::objects::Replaced;
 use super::occurrence::Occurrence;
 use super::pod::Pod;
 use super::pods::{Place, PodEntry};
-use super::promises::{key_of, object_of};
+use super::promises::key_of;
 
 impl Cluster {
     /// Puts names in order, so that choices among nodes can go by them.
@@ -306,7 +306,7 @@ impl Cluster {
         if let Some((told, key)) = key.and_then(|key| Some((self.promises.told(&key)?, key))) {
             if replaced.new.as_ref() == Some(told) {
                 // Said before: the promise stands.
-                replaced.old.as_ref().and_then(object_of).and_then(|own| self.objects.set(own));
+                replaced.old.as_ref().and_then(|own| self.objects.set(own.to_object()));
                 return None;
             }
             self.promises.end(&key);

@@ -148,6 +148,15 @@ macro_rules! kept_as {
                 Self::$kind(object)
             }
         })*
+
+        impl Kept {
+            /// As it was decoded.
+            pub(super) fn to_object(&self) -> Object {
+                match self {
+                    $(Self::$kind(object) => Object::$kind(Box::new($kind::clone(object))),)*
+                }
+            }
+        }
     };
 }
 

@@ -1,5 +1,5 @@
-//! Objects that decisions count on before the API server says so: volumes promised to claims, claims
-//! promised to nodes.
+//! Objects of any kind that decisions count on before the API server says so, for example volumes
+//! promised to claims.
 //!
 //! Owns which objects are promised, for which pods, and what the API server said of each last. The
 //! object in the snapshot is the promised one. A promise ends when the API server says anything new
@@ -81,7 +81,7 @@ impl Promises {
 impl Cluster {
     /// Lets objects stand as they are going to be once a pod is bound, so that other pods see them
     /// so. `relied_on` are those that must stay as they are, promised or not.
-    pub fn promise(&mut self, uid: &Arc<str>, objects: Vec<Object>, relied_on: &[(Kind, &Meta)]) {
+    pub fn promise(&mut self, uid: &Arc<str>, objects: Vec<Object>, relied_on: &[(Kind, Meta)]) {
         for (kind, meta) in relied_on {
             self.promises.join(&key_of(*kind, meta), uid);
         }
@@ -125,22 +125,9 @@ impl Cluster {
             return Vec::new();
         }
         let freed = self.promises.give_up(uid);
-        let restored = freed.iter().filter_map(object_of);
+        let restored = freed.iter().map(Kept::to_object);
         let replaced: Vec<Replaced> =
             restored.filter_map(|object| self.objects.set(object)).collect();
         replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
-    }
-}
-
-/// A kept object as one to keep; only of kinds that are promised.
-pub(super) fn object_of(kept: &Kept) -> Option<Object> {
-    match kept {
-        Kept::PersistentVolume(volume) => {
-            Some(Object::PersistentVolume(Box::new(volume.as_ref().clone())))
-        }
-        Kept::PersistentVolumeClaim(claim) => {
-            Some(Object::PersistentVolumeClaim(Box::new(claim.as_ref().clone())))
-        }
-        _ => None,
     }
 }

@@ -243,9 +243,7 @@ impl Object for PodObject {
         answer(&self.0, name, args)
     }
 
-    fn identity(&self) -> u64 {
-        self.0.uid.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+    fn identity(&self) -> &str {
+        &self.0.uid
     }
 }

@@ -3,7 +3,7 @@
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
 use crate::rules::volume_claims as claims;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::bound::Bound;
@@ -64,8 +64,8 @@ impl Filter for VolumeBinding {
         ]
     }
 
-    fn binds_volumes(&self) -> Option<VolumeBinding> {
-        Some(*self)
+    fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
+        self.reservation(pod, cluster, node)
     }
 }
 

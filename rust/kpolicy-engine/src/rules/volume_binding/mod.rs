@@ -17,11 +17,11 @@ mod label_index;
 mod needs;
 mod progress;
 mod provisioning;
+mod reserve;
 
 use crate::fields::{Fields, Refusals};
 
-pub use decide::{Binding, Bindings, decide, is_to_mark, names};
-pub use needs::selected_node;
+pub use decide::{Bindings, decide};
 pub use progress::progress;
 
 pub const NAME: &str = "VolumeBinding";

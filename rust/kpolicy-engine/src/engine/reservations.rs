@@ -1,0 +1,63 @@
+//! From a chosen node to a reservation: the pod is assumed there, and what its rules promise it stands
+//! in the snapshot.
+//!
+//! Assumes that whoever binds writes what the decision names and asks [`Engine::volumes`] until all of
+//! a pod's claims are bound. Must not know how anything is written.
+
+use std::sync::Arc;
+
+use crate::api::{AwaitedVolume, PreBindWrite, VolumeProgress};
+use crate::cycle::Outcome;
+use crate::rules::volume_binding;
+use crate::rules::{FilterRule, Reservation};
+use crate::snapshot::{NodeSlot, Pod};
+
+use super::Engine;
+
+/// What the rules of a profile promise a pod on a node, in their order; mostly nothing.
+pub(super) type Reservations = Vec<Reservation>;
+
+/// What is to be written before the bind.
+pub(super) fn writes(reservations: &[Reservation]) -> Vec<PreBindWrite> {
+    reservations.iter().flat_map(|reservation| reservation.writes.iter().cloned()).collect()
+}
+
+impl Engine {
+    /// Assumes the pod on the node, and what is promised to it as it will be.
+    pub(super) fn place(&mut self, pod: &Arc<Pod>, slot: NodeSlot, reservations: Reservations) {
+        self.cluster.assume(&pod.uid, slot);
+        for Reservation { promised, relied_on, .. } in reservations {
+            self.cluster.promise(&pod.uid, promised, &relied_on);
+        }
+    }
+
+    pub(super) fn reservations_of(
+        &self,
+        pod: &Pod,
+        profile: usize,
+        outcome: &Outcome,
+    ) -> Reservations {
+        match outcome {
+            Outcome::Chosen { slot, .. } => self.reservations_on(pod, profile, *slot),
+            Outcome::Rejected(_) | Outcome::Failed(_) => Vec::new(),
+        }
+    }
+
+    /// The same where another has chosen the node.
+    pub(super) fn reservations_on(
+        &self,
+        pod: &Pod,
+        profile: usize,
+        slot: NodeSlot,
+    ) -> Reservations {
+        let Some(profile) = self.program.profiles.get(profile) else { return Vec::new() };
+        let Some(node) = self.cluster.nodes().view(slot) else { return Vec::new() };
+        let reserve = |rule: &FilterRule| rule.reserve(pod, &self.cluster, node);
+        profile.filters.iter().filter_map(reserve).collect()
+    }
+
+    /// How far each claim is, by what the API server said last.
+    pub fn volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress> {
+        awaited.iter().map(|each| volume_binding::progress(each, &self.cluster)).collect()
+    }
+}
