@@ -97,6 +97,10 @@ simulate: dev ## Run the whole scheduler through SEEDS simulated clusters in tro
 bench: release ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
 
+.PHONY: attack
+attack: ## Print what hostile pods and rules cost at 5,000 nodes: time, memory, units
+	cargo test --release --locked -p kpolicy-engine --test hostile -- --nocapture --test-threads 1
+
 SECONDS_OF_FUZZING ?= 60
 .PHONY: fuzz
 fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine for SECONDS_OF_FUZZING

@@ -57,7 +57,8 @@ _Opinion: TypeAlias = tuple[int, str, str, bool]
 # filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, volumes).
 # verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back
 # off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of
-# `choose`: filter again). post_filter_ns: looking for room, where no node will do.
+# `choose`: filter again), 6 set aside (judging it takes more work than one decision may: try it
+# last and ever more rarely). post_filter_ns: looking for room, where no node will do.
 # rejected_by: names of rules. displaced: uids of pods that lost their nomination.
 # volumes: what is to be done before the pod may be bound; for most pods nothing.
 _Decision: TypeAlias = tuple[

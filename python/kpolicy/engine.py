@@ -65,6 +65,7 @@ class Verdict(IntEnum):
     GONE = 3
     GATED = 4
     STALE = 5
+    SET_ASIDE = 6  # judging the pod takes more work than one decision may
 
 
 class Outcome(IntEnum):

@@ -13,6 +13,8 @@ SECOND_NS: Final = 1_000_000_000
 # kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds.
 BACKOFF_INITIAL_NS: Final = 1 * SECOND_NS
 BACKOFF_NS_MAX: Final = 10 * SECOND_NS
+# Of pods that take more work than one decision may: only another spec or a smaller cluster helps.
+SET_ASIDE_BACKOFF_NS_MAX: Final = 300 * SECOND_NS
 # Doubling 1 s reaches 10 s at the fifth attempt; a larger exponent would only make large numbers.
 BACKOFF_DOUBLINGS_MAX: Final = 16
 # Pods parked longer than this are tried again although no hint spoke for them; looked at each 30 s.

@@ -46,6 +46,12 @@ impl Read {
 pub trait Facts {
     /// What is known of `read`.
     fn read(&self, read: &Read) -> Answer;
+
+    /// The units that answering takes where the arguments are only known while evaluating: what is
+    /// read with constant arguments is worked out once for all lanes.
+    fn work(&self, _read: &Read) -> u64 {
+        0
+    }
 }
 
 /// A world without facts.
@@ -74,6 +80,11 @@ pub trait Columns {
 
     /// What one lane answers. Must agree with [`Columns::column`].
     fn read(&self, lane: usize, read: &Read) -> Answer;
+
+    /// As [`Facts::work`], of any lane.
+    fn work(&self, _read: &Read) -> u64 {
+        0
+    }
 }
 
 /// One read over all lanes. Slices, borrowed or made for the call, hold at least as many entries as there are lanes.

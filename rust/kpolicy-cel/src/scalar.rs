@@ -198,6 +198,7 @@ impl<'a> Machine<'a> {
         }
         let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
         let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
+        self.budget.charge(self.facts.work(&read)).map_err(place)?;
         told(fact, &read.args, self.facts.read(&read), present).map_err(place)
     }
 

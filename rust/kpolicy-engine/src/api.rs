@@ -98,6 +98,9 @@ pub enum Verdict {
     Gated,
     /// Only of `choose`: nothing is decided, filter again.
     Stale,
+    /// Judging it takes more work than one decision may: the message names the part of its spec. Try
+    /// it again last, and ever more rarely.
+    SetAside,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
 use crate::program::{Profile, Program};
+use crate::rules::decision_work::DecisionWork;
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -52,6 +53,11 @@ pub fn line(
         object.insert("message".into(), NO_NODES.into());
         let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), true)];
         object.insert("waitsFor".into(), waits.into());
+    } else if let work = DecisionWork::of(pod, cluster)
+        && work.is_excessive()
+    {
+        object.insert("message".into(), work.to_string().into());
+        object.insert("waitsFor".into(), Vec::<Value>::new().into());
     } else {
         let question = Question { pod, program, profile: position, tie };
         judged(question, profile, cluster, detail, &mut object);

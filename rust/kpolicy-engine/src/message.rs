@@ -8,6 +8,12 @@ use std::collections::BTreeMap;
 
 pub const NO_NODES: &str = "no nodes available to schedule pods";
 
+/// The most bytes that the reasons of one message take. Some 400 reasons; a cluster of 5,000 nodes has
+/// a few dozen.
+const REASONS_BYTES_MAX: usize = 16 << 10;
+/// What a count and the commas between entries take.
+const ENTRY_BYTES: usize = 8;
+
 /// How often each reason occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram(BTreeMap<Cow<'static, str>, usize>);
@@ -26,12 +32,26 @@ impl Histogram {
         self.0.is_empty()
     }
 
-    /// `"<count> <reason>"` in bytewise order, joined.
+    /// `"<count> <reason>"` in bytewise order, joined; of more reasons than there is room for, those
+    /// that come first by themselves, and how many are left out.
     fn joined(&self) -> String {
-        let mut entries: Vec<String> =
-            self.0.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let mut bytes = 0;
+        let has_room = |(reason, _): &(&Cow<'static, str>, &usize)| {
+            bytes += reason.len() + ENTRY_BYTES;
+            bytes <= REASONS_BYTES_MAX
+        };
+        let mut entries: Vec<String> = self
+            .0
+            .iter()
+            .take_while(has_room)
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
         entries.sort_unstable();
-        entries.join(", ")
+        let text = entries.join(", ");
+        match self.0.len() - entries.len() {
+            0 => text,
+            left_out => format!("{text}, and {left_out} more reasons"),
+        }
     }
 }
 
@@ -73,6 +93,18 @@ mod tests {
             fit_error(12, "", &histogram, "no more"),
             "0/12 nodes are available: 10 c, 2 a, 2 b. no more"
         );
+    }
+
+    #[test]
+    fn more_reasons_than_there_is_room_for_are_counted() {
+        let mut histogram = Histogram::default();
+        for resource in 0..10_000 {
+            let reason = format!("Insufficient example.com/resource-{resource:05}");
+            histogram.add(&[reason.into()], 5_000);
+        }
+        let text = fit_error(5_000, "", &histogram, "");
+        assert!(text.len() <= super::REASONS_BYTES_MAX + 100, "{}", text.len());
+        assert!(text.ends_with("more reasons."), "{}", &text[text.len() - 80..]);
     }
 
     #[test]

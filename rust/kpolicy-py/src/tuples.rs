@@ -156,6 +156,7 @@ fn code(verdict: Verdict) -> u8 {
         Verdict::Gone => 3,
         Verdict::Gated => 4,
         Verdict::Stale => 5,
+        Verdict::SetAside => 6,
     }
 }
 

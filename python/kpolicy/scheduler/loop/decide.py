@@ -79,6 +79,10 @@ def take(
                 queue.failed(pod.uid, now_ns)
                 reason = ConditionReason.SCHEDULER_ERROR
                 taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.SET_ASIDE:
+                queue.set_aside(pod.uid, now_ns)
+                reason = ConditionReason.UNSCHEDULABLE
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.GONE:
                 queue.gone(pod.uid)
                 taken.dropped += 1

@@ -158,6 +158,7 @@ class Queue:
             self._fail(pod, now_ns)
             return
         pod.rejections += 1
+        pod.is_set_aside = False
         pod.errors = 0
         pod.timestamp_ns = now_ns
         pod.flushed = False
@@ -194,6 +195,13 @@ class Queue:
         """The attempt failed for no fault of the pod's: a broken rule, or a bind that failed."""
         pod = self._under_way(uid)
         if pod is not None:
+            self._fail(pod, now_ns)
+
+    def set_aside(self, uid: str, now_ns: int) -> None:
+        """Judging the pod takes more work than one decision may: it is tried ever more rarely."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            pod.is_set_aside = True
             self._fail(pod, now_ns)
 
     def gated(self, uid: str, now_ns: int) -> None:
@@ -356,4 +364,4 @@ class Queue:
 
 
 def _order(pod: QueuedPod) -> Key:
-    return (-pod.priority, pod.timestamp_ns, pod.created_ns)
+    return (int(pod.is_set_aside), -pod.priority, pod.timestamp_ns, pod.created_ns)

@@ -99,6 +99,8 @@ class QueuedPod:
     traced: TraceContext | None = None
     # Its present attempt is owed to the flush and not to a hint.
     flushed: bool = False
+    # Judging it takes more work than one decision may: it comes last, and backs off for longer.
+    is_set_aside: bool = False
 
     @property
     def key(self) -> str:
@@ -125,7 +127,8 @@ class QueuedPod:
         if count == 0:
             return self.timestamp_ns
         doublings = min(count - 1, limits.BACKOFF_DOUBLINGS_MAX)
-        wait_ns = min(limits.BACKOFF_INITIAL_NS << doublings, limits.BACKOFF_NS_MAX)
+        longest_ns = limits.SET_ASIDE_BACKOFF_NS_MAX if self.is_set_aside else limits.BACKOFF_NS_MAX
+        wait_ns = min(limits.BACKOFF_INITIAL_NS << doublings, longest_ns)
         return self.timestamp_ns + wait_ns
 
 

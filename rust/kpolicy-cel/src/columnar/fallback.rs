@@ -27,6 +27,10 @@ impl Facts for Lane<'_> {
     fn read(&self, read: &Read) -> Answer {
         self.columns.read(self.lane, read)
     }
+
+    fn work(&self, read: &Read) -> u64 {
+        self.columns.work(read)
+    }
 }
 
 /// The reads at and below a node, ascending; `None` when a fact that is not shared by all lanes is

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::{FitError, Outcome, Timed, Watched, reference};
 use crate::judging::{Question, behind};
+use crate::rules::decision_work::DecisionWork;
 use crate::rules::{Reservation, Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
@@ -94,6 +95,12 @@ impl Engine {
             let mut decision = self.decision(&pod, Verdict::Gated);
             decision.message = status.message().into();
             decision.rejected_by = vec![scheduling_gates::NAME.into()];
+            return Err(Box::new(decision));
+        }
+        let work = DecisionWork::of(&pod, &self.cluster);
+        if work.is_excessive() {
+            let mut decision = self.decision(&pod, Verdict::SetAside);
+            decision.message = work.to_string().into();
             return Err(Box::new(decision));
         }
         Ok((pod, profile))

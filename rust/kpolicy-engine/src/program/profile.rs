@@ -130,6 +130,7 @@ pub(super) fn read(
         profile.witnesses.extend(read.witness);
         profile.scores.push(read.rule);
     }
+    ledger.settle();
     let of_victims =
         profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.reads_namespace()));
     if let Some((counts, paths, reads_namespace)) = of_victims {

@@ -12,6 +12,7 @@ pub mod normalization;
 pub mod status;
 
 pub mod container_limits;
+pub mod decision_work;
 pub mod default_selector;
 pub mod dynamic_resources;
 pub mod equal_priority;

@@ -139,6 +139,24 @@ def test_a_rejected_pod_is_popped_early_when_nobody_else_waits() -> None:
     assert queue.statistics().incoming["active", POPPED_EARLY] == 1
 
 
+def test_a_pod_that_is_set_aside_backs_off_for_up_to_five_minutes_and_comes_last() -> None:
+    queue = filled(Pending("large", priority=9), Pending("small"))
+    assert popped(queue) == ["large", "small"]
+    queue.failed("small", 0)
+    for _ in range(10):
+        queue.set_aside("large", 0)
+        popped(queue, 300)
+    queue.set_aside("large", 0)
+    queue.failed("small", 0)
+    assert popped(queue, 299) == ["small"]
+    queue.failed("small", 299 * SECOND)
+    assert popped(queue, 310) == ["small", "large"], "last in its batch, whatever its priority"
+    queue.parked("large", ["Fit"], 310 * SECOND)
+    queue.wake("large", NODE_ADDED, 311 * SECOND)
+    queue.changed(Pending("other"), 330 * SECOND)
+    assert popped(queue, 330) == ["large", "other"], "judged at last, it has its priority again"
+
+
 def test_errors_and_rejections_are_counted_apart() -> None:
     queue = filled(Pending("a"))
     for _ in range(3):

@@ -1,11 +1,12 @@
 //! What a rule may cost: on one node, and up to how many nodes in a cycle.
 //!
 //! Owns [`Ledger`], which deals out the budgets of a profile's cycle as the profile is read, and
-//! [`Allowance`], a rule's part. All in units of cost, and of the worst case that the compiler found:
-//! whether a rule is evaluated depends on the program and the number of nodes alone, and not on who
-//! was asked before or what is remembered. Must not know how expressions are evaluated.
+//! [`Allowance`], a rule's part, in units of cost. Whether a rule is evaluated at all follows from the
+//! worst case that the compiler found; how much it may really spend on a node, from what all rules of
+//! the profile may cost together. Both depend on the program and the number of nodes alone, and not on
+//! who was asked before or what is remembered. Must not know how expressions are evaluated.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::rules::status::Fault;
 
@@ -26,10 +27,48 @@ pub struct Limits {
     pub per_cycle: Option<u64>,
 }
 
+/// What all rules of a profile may really spend on one node of a large cluster, where one decision may
+/// take so much and no more.
+const SPENT_PER_NODE_MAX: u64 = 500;
+/// What they may spend in a cycle of a small cluster: as much as on 5,000 nodes.
+const SPENT_PER_CYCLE_MIN: u64 = 2_500_000;
+/// A rule may spend this much however little the compiler found, as long as there is enough for all.
+const DEMAND_MIN: u64 = 64;
+
+/// What the rules of a profile ask for, ascending: known once all of them are read.
+#[derive(Debug, Clone, Default)]
+struct Demands(Arc<OnceLock<Box<[u64]>>>);
+
+impl Demands {
+    /// What a rule that asks for `demand` may spend on each of so many nodes. Where there is enough for
+    /// all, each gets more in proportion; where there is not, those that ask for little get it, and
+    /// the others share the rest. The number of nodes counts in powers of two, so that it changes
+    /// rarely.
+    fn share(&self, demand: u64, nodes: usize) -> u64 {
+        let Some(demands) = self.0.get() else { return u64::MAX };
+        let nodes = (nodes.max(1) as u64).next_power_of_two();
+        let mut left = SPENT_PER_NODE_MAX.max(SPENT_PER_CYCLE_MIN / nodes);
+        let together: u64 = demands.iter().fold(0, |sum, demand| sum.saturating_add(*demand));
+        if together <= left {
+            return demand.saturating_mul(left) / together.max(1);
+        }
+        for (index, each) in demands.iter().enumerate() {
+            let fair = left / (demands.len() - index) as u64;
+            if *each > fair {
+                return demand.min(fair).max(1);
+            }
+            left -= each;
+        }
+        demand
+    }
+}
+
 /// What one rule may cost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Allowance {
-    pub per_node: u64,
+    per_node: u64,
+    demand: u64,
+    demands: Demands,
     /// The rule is not evaluated where there are more nodes.
     pub nodes_max: u64,
     /// Of it and the rules before it that draw on the same budget, on one node.
@@ -39,9 +78,26 @@ pub struct Allowance {
 
 impl Allowance {
     /// Of a rule that is only asked of the node that was chosen.
-    pub const fn of_one_node(limits: Limits) -> Self {
+    pub fn of_one_node(limits: Limits) -> Self {
         let per_node = per_node(limits);
-        Self { per_node, nodes_max: u64::MAX, together: 0, per_cycle: u64::MAX }
+        Self {
+            per_node,
+            demand: per_node,
+            demands: Demands::default(),
+            nodes_max: u64::MAX,
+            together: 0,
+            per_cycle: u64::MAX,
+        }
+    }
+
+    /// What it may cost on a node as far as its policy says.
+    pub const fn per_node(&self) -> u64 {
+        self.per_node
+    }
+
+    /// What it may really spend on each of so many nodes.
+    pub fn per_node_of(&self, nodes: usize) -> u64 {
+        self.per_node.min(self.demands.share(self.demand, nodes))
     }
 
     pub const fn covers(&self, nodes: usize) -> bool {
@@ -104,6 +160,8 @@ pub struct Ledger {
     limits: Vec<Limits>,
     policies: Vec<Account>,
     profile: Account,
+    asked: Vec<u64>,
+    demands: Demands,
 }
 
 impl Ledger {
@@ -111,7 +169,13 @@ impl Ledger {
     pub fn new(limits: &[Limits]) -> Self {
         let profile = Account { per_cycle: COST_PER_CYCLE_MAX, floor: COST_PER_NODE_MAX, drawn: 0 };
         let policies = limits.iter().map(|limits| Account::of_policy(*limits)).collect();
-        Self { limits: limits.to_vec(), policies, profile }
+        Self {
+            limits: limits.to_vec(),
+            policies,
+            profile,
+            asked: Vec::new(),
+            demands: Demands::default(),
+        }
     }
 
     pub fn limits(&self, policy: usize) -> Limits {
@@ -130,7 +194,17 @@ impl Ledger {
         let tighter = of_policy.filter(|account| account.nodes_max() <= of_profile.nodes_max());
         let Account { per_cycle, drawn, .. } = tighter.unwrap_or(of_profile);
         let nodes_max = tighter.unwrap_or(of_profile).nodes_max();
-        Allowance { per_node, nodes_max, together: drawn, per_cycle }
+        let demand = units.max(DEMAND_MIN);
+        self.asked.push(demand);
+        let demands = self.demands.clone();
+        Allowance { per_node, demand, demands, nodes_max, together: drawn, per_cycle }
+    }
+
+    /// All rules of the profile are read: what they may spend is theirs to share.
+    pub fn settle(mut self) {
+        self.asked.sort_unstable();
+        // It is set once: a ledger is settled by being given away.
+        let _ = self.demands.0.set(self.asked.into());
     }
 }
 
@@ -159,11 +233,25 @@ mod tests {
     }
 
     #[test]
+    fn what_rules_really_spend_is_shared_by_what_they_ask_for() {
+        let mut ledger = Ledger::new(&[Limits::default()]);
+        let rules = [30, 451, 9_000].map(|units| ledger.draw(0, units));
+        ledger.settle();
+        let spent = |nodes| rules.each_ref().map(|rule| rule.per_node_of(nodes));
+        assert_eq!(spent(100), [131, 925, 10_000], "there is enough for all");
+        assert_eq!(spent(5_000), [64, 218, 218]);
+        assert_eq!(spent(5_000), spent(8_000), "nodes count in powers of two");
+        assert_eq!(spent(1_000_000), spent(5_000));
+        assert!(spent(5_000).iter().sum::<u64>() <= 500);
+    }
+
+    #[test]
     fn many_policies_share_the_budget_of_their_profile() {
         let mut ledger = Ledger::new(&[Limits::default(); 100]);
         let last = (0..100).map(|policy| ledger.draw(policy, COST_PER_NODE_MAX)).last();
-        assert_eq!(last.map(|one| one.nodes_max), Some(COST_PER_CYCLE_MAX / 1_000_000));
-        let fault = last.map(|one| one.fault(501));
+        let nodes_max = last.as_ref().map(|rule| rule.nodes_max);
+        assert_eq!(nodes_max, Some(COST_PER_CYCLE_MAX / 1_000_000));
+        let fault = last.map(|rule| rule.fault(501));
         let told = "this rule and those before it may cost 1000000 units a node, on 501 nodes more \
                     than the 500000000 of a cycle";
         assert_eq!(
@@ -176,7 +264,7 @@ mod tests {
     fn a_policy_may_lower_what_a_node_may_cost_and_not_raise_it() {
         let limits = |per_node| Limits { per_node, per_cycle: None };
         let mut ledger = Ledger::new(&[limits(Some(7)), limits(Some(1 << 40)), limits(None)]);
-        let per_node = [0, 1, 2, 9].map(|policy| ledger.draw(policy, 1).per_node);
+        let per_node = [0, 1, 2, 9].map(|policy| ledger.draw(policy, 1).per_node());
         assert_eq!(per_node, [7, COST_PER_NODE_MAX, COST_PER_NODE_MAX, COST_PER_NODE_MAX]);
     }
 }

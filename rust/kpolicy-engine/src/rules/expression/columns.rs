@@ -311,6 +311,10 @@ impl Columns for NodeColumns<'_> {
         is_shared(fact)
     }
 
+    fn work(&self, read: &Read) -> u64 {
+        self.world.work(read)
+    }
+
     fn read(&self, lane: usize, read: &Read) -> Answer {
         let slot = self.cluster().nodes().slot_at(lane);
         let Some(node) = slot.and_then(|slot| self.cluster().nodes().view(slot)) else {

@@ -9,7 +9,6 @@ use crate::model::Kind;
 use crate::rules::{Code, Fault, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
-use super::allowance::COST_PER_NODE_MAX;
 use super::columns::{NodeColumns, live};
 use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
@@ -42,8 +41,8 @@ struct Prepared {
     spec: Arc<Spec>,
     pod: Arc<Pod>,
     residual: Arc<Expression>,
-    /// There are more nodes than it may be evaluated on.
-    is_beyond: bool,
+    /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
+    limit: Option<u64>,
 }
 
 impl Filter for ExpressionFilter {
@@ -100,8 +99,8 @@ impl Filter for ExpressionFilter {
 impl Prepared {
     fn of(spec: &Arc<Spec>, pod: &Pod, cluster: &Cluster) -> Self {
         let residual = Arc::new(spec.written.folded(pod, cluster));
-        let is_beyond = spec.written.is_beyond(cluster);
-        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, is_beyond }
+        let limit = spec.written.limit(cluster);
+        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, limit }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
@@ -110,11 +109,11 @@ impl Prepared {
 
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
         let written = &self.spec.written;
-        if self.is_beyond {
+        let Some(limit) = self.limit else {
             return Err(written.allowance.fault(cluster.nodes().len()));
-        }
+        };
         let world = NodeWorld { world: self.world(cluster), node };
-        match self.residual.evaluate(&world, &mut written.budget()) {
+        match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Bool(passes)) => Ok(passes),
             Ok(other) => Err(wrong_type(&other)),
             Err(error) => Err(fault_of(error)),
@@ -135,7 +134,8 @@ impl Prepared {
             return Arc::clone(&self.spec.message);
         };
         let world = NodeWorld { world: self.world(cluster), node };
-        match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
+        let limit = self.limit.unwrap_or_default();
+        match expression.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::String(text)) if !text.trim().is_empty() => text,
             _ => Arc::clone(&self.spec.message),
         }
@@ -148,7 +148,7 @@ impl PreparedFilter for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        if self.is_beyond != self.spec.written.is_beyond(cluster) {
+        if self.limit != self.spec.written.limit(cluster) {
             return Refresh::Again;
         }
         self.spec.written.refresh(changes)
@@ -163,16 +163,17 @@ impl PreparedFilter for Prepared {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        if self.is_beyond {
+        let Some(limit) = self.limit else {
             let nodes = cluster.nodes().len();
             self.spec.written.counts.count_errors(nodes, nodes);
             codes.fill(self.code(None));
             return;
-        }
+        };
         let columns = NodeColumns::of(&self.residual, self.world(cluster));
         let selected = live(cluster);
-        let mut budget = self.spec.written.budget_of_each();
+        let mut budget = Budget::of_each_lane(limit);
         let mask = self.residual.filter(&columns, &selected, &mut budget);
+        self.spec.written.counts.count_units(&budget);
         self.spec.written.counts.count_errors(mask.error.count(), budget.lanes_exceeded());
         let told = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
         let words = mask.truth.words().iter().zip(mask.error.words());

@@ -95,7 +95,7 @@ fn written(
         expression,
         needs,
         allowance: Allowance::of_one_node(limits),
-        is_bounded: cost <= Allowance::of_one_node(limits).per_node,
+        is_bounded: cost <= Allowance::of_one_node(limits).per_node(),
         counts: Arc::new(Counts::default()),
     };
     Some((written, cost))
@@ -109,7 +109,7 @@ fn worst_case(value: &Value, expression: &Expression) -> u64 {
 
 /// What is drawn for an expression: on a node it cannot spend more than it may.
 fn drawn(cost: u64, limits: Limits) -> u64 {
-    cost.min(Allowance::of_one_node(limits).per_node)
+    cost.min(Allowance::of_one_node(limits).per_node())
 }
 
 pub fn filter(
@@ -198,7 +198,7 @@ pub fn victims(
     let allowance = Allowance::of_one_node(limits);
     Some(VictimRule(Written {
         name: Arc::clone(name),
-        is_bounded: worst_case(value, &expression) <= allowance.per_node,
+        is_bounded: worst_case(value, &expression) <= allowance.per_node(),
         expression,
         needs,
         allowance,

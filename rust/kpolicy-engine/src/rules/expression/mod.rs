@@ -50,9 +50,20 @@ pub struct Counts {
     cost_exceeded: AtomicU64,
     clamped: AtomicU64,
     audited: AtomicU64,
+    /// Units of cost that were really spent.
+    units: AtomicU64,
 }
 
 impl Counts {
+    /// What it has cost so far.
+    pub fn units(&self) -> u64 {
+        self.units.load(Ordering::Relaxed)
+    }
+
+    fn count_units(&self, budget: &Budget) {
+        self.units.fetch_add(budget.spent(), Ordering::Relaxed);
+    }
+
     pub fn told(&self) -> RuleStatistics {
         let read = |counted: &AtomicU64| counted.load(Ordering::Relaxed);
         RuleStatistics {
@@ -126,19 +137,11 @@ impl Written {
         !self.needs.other_pods() && !self.needs.other_nodes() && !self.allowance.is_bounded()
     }
 
-    /// What it may spend on a node.
-    fn budget(&self) -> Budget {
-        Budget::new(self.allowance.per_node)
-    }
-
-    /// What it may spend on each of all nodes.
-    fn budget_of_each(&self) -> Budget {
-        Budget::of_each_lane(self.allowance.per_node)
-    }
-
-    /// There are more nodes than it may be evaluated on.
-    fn is_beyond(&self, cluster: &Cluster) -> bool {
-        !self.allowance.covers(cluster.nodes().len())
+    /// What it may spend on each node of a cluster like this; `None` where it may not be evaluated at
+    /// all.
+    fn limit(&self, cluster: &Cluster) -> Option<u64> {
+        let nodes = cluster.nodes().len();
+        self.allowance.covers(nodes).then(|| self.allowance.per_node_of(nodes))
     }
 
     /// What may let a pod that it rejected through.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Expression, ScoreValues, Value};
+use kpolicy_cel::{Budget, Expression, ScoreValues, Value};
 
 use crate::model::Kind;
 use crate::rules::normalization::SCORE_MAX_F;
@@ -27,8 +27,8 @@ struct Prepared {
     spec: Arc<Spec>,
     pod: Pod,
     residual: Expression,
-    /// There are more nodes than it may be evaluated on.
-    is_beyond: bool,
+    /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
+    limit: Option<u64>,
 }
 
 impl Score for ExpressionScore {
@@ -38,9 +38,9 @@ impl Score for ExpressionScore {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let residual = self.0.written.folded(pod, cluster);
-        let is_beyond = self.0.written.is_beyond(cluster);
+        let limit = self.0.written.limit(cluster);
         let spec = Arc::clone(&self.0);
-        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, is_beyond }))
+        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, limit }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -62,11 +62,11 @@ impl Prepared {
     #[allow(clippy::cast_precision_loss)]
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<f64, Fault> {
         let written = &self.spec.written;
-        if self.is_beyond {
+        let Some(limit) = self.limit else {
             return Err(written.allowance.fault(cluster.nodes().len()));
-        }
+        };
         let world = NodeWorld { world: self.world(cluster), node };
-        match self.residual.evaluate(&world, &mut written.budget()) {
+        match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Int(score)) => Ok(score as f64),
             Ok(Value::Uint(score)) => Ok(score as f64),
             Ok(Value::Double(score)) => Ok(told(score)),
@@ -92,7 +92,7 @@ impl PreparedScore for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        if self.is_beyond != self.spec.written.is_beyond(cluster) {
+        if self.limit != self.spec.written.limit(cluster) {
             return Refresh::Again;
         }
         self.spec.written.refresh(changes)
@@ -117,16 +117,17 @@ impl PreparedScore for Prepared {
 
     #[allow(clippy::cast_precision_loss)]
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if self.is_beyond {
+        let Some(limit) = self.limit else {
             let nodes = cluster.nodes().len();
             self.spec.written.counts.count_errors(nodes, nodes);
             raw.fill(IGNORED);
             return;
-        }
+        };
         let columns = NodeColumns::of(&self.residual, self.world(cluster));
         let selected = live(cluster);
-        let mut budget = self.spec.written.budget_of_each();
+        let mut budget = Budget::of_each_lane(limit);
         let score = self.residual.score(&columns, &selected, &mut budget);
+        self.spec.written.counts.count_units(&budget);
         self.spec.written.counts.count_errors(score.error.count(), budget.lanes_exceeded());
         match score.values {
             ScoreValues::Int(values) => {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Expression, Facts, Read, Value};
+use kpolicy_cel::{Answer, Budget, Expression, Facts, Read, Value};
 
 use crate::model::ApiPaths;
 use crate::rules::Key;
@@ -61,7 +61,10 @@ impl PreparedVictims<'_> {
     pub fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
         let world = ClusterWorld(PodWorld { pod: self.pod, cluster: self.cluster });
         let world = VictimWorld { world: NodeWorld { world, node }, victim };
-        let fault = match self.residual.evaluate(&world, &mut self.rule.budget()) {
+        let fault = match self
+            .residual
+            .evaluate(&world, &mut Budget::new(self.rule.allowance.per_node()))
+        {
             Ok(Value::Bool(allows)) => return allows,
             Ok(other) => wrong_type(&other),
             Err(error) => fault_of(error),

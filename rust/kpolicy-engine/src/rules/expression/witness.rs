@@ -84,15 +84,15 @@ impl Witness {
         if let Some(written) = self.written().filter(|_| holds) {
             let expression = &written.expression;
             let mut seen = Vec::new();
-            let beyond = written.is_beyond(cluster);
+            let limit = written.limit(cluster);
             for node in views {
                 let facts = NodeWorld { world, node };
-                if beyond {
+                let Some(limit) = limit else {
                     let fault = written.allowance.fault(cluster.nodes().len());
                     errors.push(told(&fault, expression.root(), Some(&node.node.name)));
-                } else if let Err(error) =
-                    witnessed(expression, &facts, written.budget(), &mut seen)
-                {
+                    continue;
+                };
+                if let Err(error) = witnessed(expression, &facts, Budget::new(limit), &mut seen) {
                     let at = error.node;
                     errors.push(told(&fault_of(error), at, Some(&node.node.name)));
                 }

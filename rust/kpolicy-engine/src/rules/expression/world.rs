@@ -14,6 +14,10 @@ use super::api_path::{self, is_api_path};
 use super::pod_facts::{self, PodObject, entry, keyed, map, no_such_overload};
 use super::pod_set::{Asked, requested};
 
+/// What a sum walks for one unit of cost.
+const NODES_A_UNIT: usize = 16;
+const IDENTITIES_A_UNIT: usize = 4;
+
 /// What is known before any node: the pod and its namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct PodWorld<'a> {
@@ -71,6 +75,22 @@ impl Facts for ClusterWorld<'_> {
             None => self.0.read(read),
         }
     }
+
+    /// Sums over a domain or the cluster walk all nodes, and match a selector with all kinds of pods.
+    fn work(&self, read: &Read) -> u64 {
+        let path = read
+            .fact
+            .strip_prefix("cluster.")
+            .or_else(|| read.fact.strip_prefix("node.domain.").filter(|path| *path != "name"));
+        let Some(path) = path else { return 0 };
+        let cluster = self.0.cluster;
+        let identities = if path.starts_with("pods.") {
+            cluster.census().identities().len() / IDENTITIES_A_UNIT
+        } else {
+            0
+        };
+        (cluster.nodes().len() / NODES_A_UNIT + identities) as u64
+    }
 }
 
 /// As [`ClusterWorld`], with one node.
@@ -86,6 +106,10 @@ impl Facts for NodeWorld<'_> {
             Some(path) => of_node(self.world.0, self.node, path, &read.args),
             None => self.world.read(read),
         }
+    }
+
+    fn work(&self, read: &Read) -> u64 {
+        self.world.work(read)
     }
 }
 

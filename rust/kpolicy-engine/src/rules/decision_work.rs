@@ -1,0 +1,213 @@
+//! The work that one decision may take, in units, and what a pod's spec asks of it.
+//!
+//! Owns the price of each part of a spec that built-ins walk for every node, and the bound. Prices rest
+//! on the pod and on the size of the cluster alone, not on what is cached, so that a pod is set aside
+//! or judged whatever was asked before. A unit is about ten nanoseconds: `benches/kernels.rs` measures
+//! what each kind of work takes. Must not know the rules themselves.
+
+use std::fmt;
+
+use crate::model::{NodeSelectorTerm, PodAffinityTerm, Requirement, Selector, SpreadConstraint};
+use crate::snapshot::{Cluster, Pod};
+
+/// What a decision may take on each node.
+pub const UNITS_A_NODE: u64 = 1_000;
+/// What it may take in small clusters too: as much as on 5,000 nodes.
+const UNITS_MIN: u64 = 5_000_000;
+/// What one decision may take in a cluster of so many nodes.
+pub fn units_max(nodes: usize) -> u64 {
+    (nodes as u64).saturating_mul(UNITS_A_NODE).max(UNITS_MIN)
+}
+
+/// A part of a pod's spec and what judging it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    field: &'static str,
+    entries: usize,
+    units: u64,
+}
+
+/// What judging a pod takes besides the expressions of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionWork {
+    parts: [Part; 10],
+    units_max: u64,
+}
+
+/// What each part takes on one node. A label that no rule asked for yet is looked up on each node;
+/// amounts are looked up by name for filter, score and message.
+const PAIR: u64 = 5;
+const REQUIREMENT: u64 = 5;
+const TERM: u64 = 1;
+const TOLERATION: u64 = 1;
+const SCALAR: u64 = 10;
+const CONSTRAINT: u64 = 20;
+const AFFINITY_TERM: u64 = 20;
+const VOLUME: u64 = 10;
+const PORT: u64 = 5;
+const CONTAINER: u64 = 1;
+/// What a requirement of a selector takes for pods of equal labels, and a selector besides.
+const SELECTED: u64 = 2;
+
+impl DecisionWork {
+    /// Of a pod in a cluster as it is.
+    pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
+        let template = &pod.template;
+        let nodes = cluster.nodes().len() as u64;
+        let identities = cluster.census().identities().len() as u64;
+        let on_nodes = |entries: usize, price: u64| product(entries, price.saturating_mul(nodes));
+        let affinity = &template.node_affinity;
+        let pairs = affinity.selector.as_ref().map_or(0, |pairs| pairs.iter().count());
+        let required = affinity.required.as_ref().map_or(&[][..], |selector| &selector.terms);
+        let preferred = affinity.preferred.iter().map(|(_, term)| term);
+        let pod_affinity = &template.pod_affinity;
+        let weighted = |terms: &[(i32, PodAffinityTerm)]| -> u64 {
+            sum(terms.iter().map(|(_, term)| of_affinity_term(term, nodes, identities)))
+        };
+        let plain = |terms: &[PodAffinityTerm]| -> u64 {
+            sum(terms.iter().map(|term| of_affinity_term(term, nodes, identities)))
+        };
+        let own_affinity =
+            plain(&pod_affinity.required).saturating_add(weighted(&pod_affinity.preferred));
+        let own_anti = plain(&pod_affinity.anti_required)
+            .saturating_add(weighted(&pod_affinity.anti_preferred));
+        let spread = template.spread.iter().map(|each| of_constraint(each, nodes, identities));
+        let scalars = template.requests.fit.scalars.len();
+        let containers = template.containers.init.len() + template.containers.regular.len();
+        let parts = [
+            part("spec.nodeSelector", pairs, on_nodes(pairs, PAIR)),
+            part(
+                "spec.affinity.nodeAffinity",
+                required.len() + affinity.preferred.len(),
+                sum(required.iter().chain(preferred).map(|term| of_term(term, nodes))),
+            ),
+            part(
+                "spec.affinity.podAffinity",
+                pod_affinity.required.len() + pod_affinity.preferred.len(),
+                own_affinity,
+            ),
+            part(
+                "spec.affinity.podAntiAffinity",
+                pod_affinity.anti_required.len() + pod_affinity.anti_preferred.len(),
+                own_anti,
+            ),
+            part("spec.topologySpreadConstraints", template.spread.len(), sum(spread)),
+            part(
+                "spec.tolerations",
+                template.tolerations.len(),
+                on_nodes(template.tolerations.len(), TOLERATION),
+            ),
+            part("spec.containers[].resources", scalars, on_nodes(scalars, SCALAR)),
+            part("spec.containers", containers, on_nodes(containers, CONTAINER)),
+            part(
+                "spec.containers[].ports",
+                template.ports.len(),
+                on_nodes(template.ports.len(), PORT),
+            ),
+            part("spec.volumes", template.volumes.len(), on_nodes(template.volumes.len(), VOLUME)),
+        ];
+        Self { parts, units_max: units_max(cluster.nodes().len()) }
+    }
+
+    pub fn units(&self) -> u64 {
+        sum(self.parts.iter().map(|part| part.units))
+    }
+
+    /// Whether it takes more than one decision may.
+    pub fn is_excessive(&self) -> bool {
+        self.units() > self.units_max
+    }
+}
+
+/// Names the part that takes most.
+impl fmt::Display for DecisionWork {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(part) = self.parts.iter().max_by_key(|part| part.units) else { return Ok(()) };
+        write!(
+            out,
+            "the pod's {} ({} entries) takes more work than one decision may: {} units of {}",
+            part.field,
+            part.entries,
+            self.units(),
+            self.units_max
+        )
+    }
+}
+
+fn part(field: &'static str, entries: usize, units: u64) -> Part {
+    Part { field, entries, units }
+}
+
+fn product(entries: usize, units: u64) -> u64 {
+    (entries as u64).saturating_mul(units)
+}
+
+fn sum(units: impl Iterator<Item = u64>) -> u64 {
+    units.fold(0, u64::saturating_add)
+}
+
+/// Values are found by halving their list.
+fn of_requirement(requirement: &Requirement) -> u64 {
+    let halvings = u64::BITS - (requirement.values.len() as u64).leading_zeros();
+    REQUIREMENT + u64::from(halvings)
+}
+
+fn of_term(term: &NodeSelectorTerm, nodes: u64) -> u64 {
+    let requirements = term.match_expressions.iter().chain(&term.match_fields);
+    sum(requirements.map(of_requirement)).saturating_add(TERM).saturating_mul(nodes)
+}
+
+fn of_selector(selector: Option<&Selector>) -> u64 {
+    let requirements = selector.map_or(0, |selector| selector.requirements.len());
+    product(requirements + 1, SELECTED)
+}
+
+fn of_affinity_term(term: &PodAffinityTerm, nodes: u64, identities: u64) -> u64 {
+    let selectors = of_selector(term.label_selector.as_ref())
+        .saturating_add(of_selector(term.namespace_selector.as_ref()))
+        .saturating_add(u64::from(usize::BITS - term.namespaces.len().leading_zeros()));
+    nodes.saturating_mul(AFFINITY_TERM).saturating_add(identities.saturating_mul(selectors))
+}
+
+fn of_constraint(constraint: &SpreadConstraint, nodes: u64, identities: u64) -> u64 {
+    let selector = of_selector(constraint.label_selector.as_ref())
+        .saturating_add(product(constraint.match_label_keys.len(), SELECTED));
+    nodes.saturating_mul(CONSTRAINT).saturating_add(identities.saturating_mul(selector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DecisionWork, UNITS_A_NODE, units_max};
+    use crate::model::{Labels, Meta, Node, Pod};
+    use crate::snapshot::Cluster;
+
+    fn with_pairs(pairs: usize) -> Pod {
+        let labels: Labels = (0..pairs).map(|pair| (format!("key-{pair:05}"), "x")).collect();
+        Pod { node_selector: Some(labels), ..Pod::default() }
+    }
+
+    #[test]
+    fn a_pod_that_asks_too_much_of_every_node_is_named_by_its_largest_part() {
+        let mut cluster = Cluster::default();
+        for index in 0..100 {
+            let meta = Meta { name: format!("n{index}").into(), ..Meta::default() };
+            cluster.set_node(Node { meta, ..Node::default() });
+        }
+        let ordinary = cluster.row(with_pairs(20));
+        assert!(!DecisionWork::of(&ordinary, &cluster).is_excessive());
+        let hostile = cluster.row(with_pairs(32_000));
+        let work = DecisionWork::of(&hostile, &cluster);
+        assert!(work.is_excessive());
+        assert_eq!(
+            work.to_string(),
+            "the pod's spec.nodeSelector (32000 entries) takes more work than one decision \
+             may: 16000000 units of 5000000"
+        );
+    }
+
+    #[test]
+    fn the_bound_grows_with_the_nodes_beyond_5000() {
+        assert_eq!(units_max(10), units_max(5_000));
+        assert_eq!(units_max(20_000), 20_000 * UNITS_A_NODE);
+    }
+}
