@@ -15,6 +15,13 @@ enum Range {
 }
 
 impl Range {
+    fn len(&self) -> usize {
+        match self {
+            Self::List(items) => items.len(),
+            Self::Map(map) => map.iter().count(),
+        }
+    }
+
     /// The values of the first and the second variable, of each element in turn. With one variable
     /// a list gives its items and a map its keys; with two, a list gives its indices first.
     fn elements(&self, two: bool) -> Vec<(Value, Value)> {
@@ -51,8 +58,9 @@ impl Machine<'_> {
             (Value::Map(map), _) => Range::Map(map),
             _ => return Err(place(Fault::no_such_overload())),
         };
+        // Before a list of them is made: that takes as long as they are many.
+        self.budget.charge(range.len() as u64).map_err(place)?;
         let elements = range.elements(second.is_some());
-        self.budget.charge(elements.len() as u64).map_err(place)?;
         let mut pass = Pass { node, first, second, elements };
         match kind {
             LoopKind::All => self.decided(&mut pass, false),

@@ -97,8 +97,8 @@ fn hostile_specs() -> Vec<(&'static str, Value, &'static str)> {
             "spec.affinity.podAntiAffinity",
         ),
         (
-            "20,000 tolerations",
-            json!({"tolerations": many(20_000, &|key| json!({"key": format!("k{key:05}"),
+            "16,000 tolerations",
+            json!({"tolerations": many(16_000, &|key| json!({"key": format!("k{key:05}"),
                 "operator": "Exists"}))}),
             "spec.tolerations",
         ),
