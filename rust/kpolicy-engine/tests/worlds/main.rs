@@ -36,7 +36,7 @@ use run::{Difference, Fault, Seen, live};
 use world::World;
 
 /// About twenty seconds' worth without optimisation.
-const WORLDS: u64 = 3000;
+const WORLDS: u64 = 500;
 const THREADS: u8 = 2;
 
 fn number<T: FromStr>(name: &str, default: T) -> T {

@@ -76,10 +76,10 @@ pub fn claim(lots: &mut Lots) -> Value {
     let mode = lots.pick(&["ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod"]);
     let mut claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": "red", "uid": name, "annotations": {}},
-        "spec": {"storageClassName": lots.pick(&CLASSES), "accessModes": [mode],
+        "spec": {"storageClassName": lots.pick(&["now", "later", "later", "made"]), "accessModes": [mode],
                  "resources": {"requests": {"storage": format!("{}Gi", 1 + lots.below(3))}}},
         "status": {"phase": "Pending"}});
-    if lots.one_in(2) {
+    if lots.one_in(3) {
         claim["spec"]["volumeName"] = json!(format!("pv{}", lots.below(VOLUMES)));
         claim["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = json!("yes");
     }
