@@ -155,7 +155,7 @@ impl Cluster {
                 if entry.node().is_some() {
                     self.take_off(&entry);
                     occurrences.extend(self.break_promises(&new.uid));
-                    let old = Some(Arc::clone(&entry.pod));
+                    let old = Some(entry.frees());
                     occurrences.push(Occurrence::Pod { old, new: None, is_assigned: true });
                 }
                 Place::Pending
@@ -207,7 +207,7 @@ impl Cluster {
         self.take_held(&entry);
         let mut occurrences = self.settle_renounced(uid);
         occurrences.extend(self.break_promises(uid));
-        occurrences.push(Occurrence::Pod { old: Some(entry.pod), new: None, is_assigned });
+        occurrences.push(Occurrence::Pod { old: Some(entry.frees()), new: None, is_assigned });
         occurrences
     }
 
@@ -244,7 +244,8 @@ impl Cluster {
         if !pod.nominated_node_name.is_empty() {
             self.nominations.set(&pod, &pod.nominated_node_name);
         }
-        occurrences.push(Occurrence::Pod { old: Some(pod), new: None, is_assigned: true });
+        let old = Some(entry.frees());
+        occurrences.push(Occurrence::Pod { old, new: None, is_assigned: true });
         occurrences
     }
 

@@ -39,6 +39,15 @@ impl PodEntry {
     pub fn is_assumed(&self) -> bool {
         matches!(self.place, Place::On { is_assumed: true, .. })
     }
+
+    /// The pod whose room becomes free when this one leaves: on a node it is the version that the node
+    /// holds, which an update of an assumed pod does not change.
+    pub(super) fn frees(&self) -> Arc<Pod> {
+        match &self.place {
+            Place::Pending => Arc::clone(&self.pod),
+            Place::On { held, .. } => Arc::clone(held),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -214,7 +214,7 @@ impl Run<'_> {
     fn apply(&mut self, object: Value) {
         let Some(key) = key(&object) else { return };
         self.note_change(key.0, self.shown.get(&key).cloned().as_ref(), Some(&object));
-        if key.0 == Kind::Pod {
+        if key.0 == Kind::Pod && !self.is_unaware_of_bind(&key.1, &object) {
             self.parked.confirm(&key.1);
         }
         let wakes = feed(&mut self.engine, &object);
@@ -239,6 +239,13 @@ impl Run<'_> {
         if let Some(name) = changes::name_of(kind.name(), old, new) {
             self.seen.count("change", &name);
         }
+    }
+
+    /// An update that does not know of our bind yet leaves the reservation as it is.
+    fn is_unaware_of_bind(&self, uid: &str, object: &Value) -> bool {
+        let is_assumed = self.engine.cluster().pods().get(uid).is_some_and(PodEntry::is_assumed);
+        let has_ended = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        is_assumed && !has_ended && object["spec"]["nodeName"].as_str().unwrap_or("").is_empty()
     }
 
     pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str, uid: &str) {
