@@ -220,7 +220,9 @@ class TestR05RejectedBySpread:
         stage.parked("waits", "1 node(s) didn't match pod topology spread constraints")
 
     def test_r05_is_requeued_when_a_matching_pod_is_deleted(self, stage: Stage) -> None:
-        with stage.tried_again("AssignedPodDelete"):
+        # Clause: spreading does not count pods that are being deleted. So the update that says
+        # so wakes the pod already, where kube-scheduler waits until the other is gone.
+        with stage.tried_again("AssignedPodUpdate"):
             stage.delete_pod("web")
         stage.bound("waits", "a")
 
