@@ -23,7 +23,7 @@ const CLUSTER: &[u8] = include_bytes!("cluster.json");
 const PODS_MAX: usize = 64;
 
 /// A file of objects.
-pub fn object(body: &[u8]) -> u64 {
+pub(crate) fn object(body: &[u8]) -> u64 {
     let mut read = 0;
     let unreadable = file::objects(body, Keep(None), &mut |event| read += counted(&event));
     assert_bounded(&unreadable);
@@ -31,7 +31,7 @@ pub fn object(body: &[u8]) -> u64 {
 }
 
 /// A page of a list, of the kind that the first byte picks.
-pub fn page(body: &[u8]) -> u64 {
+pub(crate) fn page(body: &[u8]) -> u64 {
     let Some((first, body)) = body.split_first() else { return 0 };
     let mut read = 0;
     let feed = list::page(body, kind(*first), Keep(None), &mut |event| read += counted(&event));
@@ -40,7 +40,7 @@ pub fn page(body: &[u8]) -> u64 {
 }
 
 /// Lines of a watch, of the kind that the first byte picks.
-pub fn lines(body: &[u8]) -> u64 {
+pub(crate) fn lines(body: &[u8]) -> u64 {
     let Some((first, body)) = body.split_first() else { return 0 };
     let mut read = 0;
     let feed = watch::lines(body, kind(*first), Keep(None), &mut |event| read += counted(&event));
@@ -49,7 +49,7 @@ pub fn lines(body: &[u8]) -> u64 {
 }
 
 /// A quantity: what parses is within the cap and equal to itself in nanos.
-pub fn quantity(text: &[u8]) -> u64 {
+pub(crate) fn quantity(text: &[u8]) -> u64 {
     let Ok(quantity) = parse(&String::from_utf8_lossy(text)) else { return 0 };
     assert!(quantity.nanos().abs() <= i128::from(i64::MAX) * 1_000_000_000);
     assert_eq!(parse(&format!("{}n", quantity.nanos())), Ok(quantity));
@@ -57,7 +57,7 @@ pub fn quantity(text: &[u8]) -> u64 {
 }
 
 /// A recorded cluster: loaded, explained, and its pending pods placed, twice.
-pub fn world(body: &[u8]) -> u64 {
+pub(crate) fn world(body: &[u8]) -> u64 {
     let program = serde_json::from_slice(PROGRAM).unwrap_or_default();
     let (mut first, read) = holding(&program, body);
     let (mut second, _) = holding(&program, body);
@@ -70,7 +70,7 @@ pub fn world(body: &[u8]) -> u64 {
 
 /// A cluster that changes: watch lines of any kind, and between them lines that are not JSON and
 /// let the cycle run (`schedule`) or binds fail (`forget`).
-pub fn deltas(body: &[u8]) -> u64 {
+pub(crate) fn deltas(body: &[u8]) -> u64 {
     let mut engine = Engine::new(1);
     let program: Value = serde_json::from_slice(PROGRAM).unwrap_or_default();
     assert!(engine.load(&program).is_ok());
@@ -104,7 +104,7 @@ pub fn deltas(body: &[u8]) -> u64 {
 }
 
 /// A program document: refused with a place, or it decides the small cluster.
-pub fn program(body: &[u8]) -> u64 {
+pub(crate) fn program(body: &[u8]) -> u64 {
     let Ok(document) = serde_json::from_slice::<Value>(body) else { return 0 };
     let mut engine = Engine::new(1);
     if let Err(refusals) = engine.load(&document) {

@@ -21,28 +21,28 @@ impl std::fmt::Display for Syntax {
 }
 
 #[derive(Debug, Clone)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// Where inside an array or object: before its first member or behind one.
-pub struct Members {
+pub(crate) struct Members {
     close: u8,
     is_first: bool,
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    pub fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     /// The next byte that is not white space.
-    pub fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         let rest = self.rest().as_bytes();
         let spaces = rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count();
         self.at += spaces;
@@ -66,23 +66,23 @@ impl<'a> Cursor<'a> {
         Err(self.syntax(message))
     }
 
-    pub fn syntax(&self, message: impl Into<String>) -> Syntax {
+    pub(crate) fn syntax(&self, message: impl Into<String>) -> Syntax {
         Syntax { at: self.at, message: message.into() }
     }
 
-    pub fn object(&mut self) -> Result<Members, Syntax> {
+    pub(crate) fn object(&mut self) -> Result<Members, Syntax> {
         self.expect(b'{')?;
         Ok(Members { close: b'}', is_first: true })
     }
 
-    pub fn array(&mut self) -> Result<Members, Syntax> {
+    pub(crate) fn array(&mut self) -> Result<Members, Syntax> {
         self.expect(b'[')?;
         Ok(Members { close: b']', is_first: true })
     }
 
     /// The next value as `decode` reads it from at most `bytes_max` bytes. Where that fails the
     /// cursor has not moved.
-    pub fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         bytes_max: usize,
         decode: impl FnOnce(&mut Json<'a>) -> Result<T, serde_json::Error>,
@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value if it has the type, otherwise it is skipped.
-    pub fn value<T: Deserialize<'a>>(&mut self) -> Result<Option<T>, Syntax> {
+    pub(crate) fn value<T: Deserialize<'a>>(&mut self) -> Result<Option<T>, Syntax> {
         if let Ok(value) = self.read(usize::MAX, |json| T::deserialize(json)) {
             return Ok(Some(value));
         }
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value as it is written.
-    pub fn skip(&mut self) -> Result<&'a str, Syntax> {
+    pub(crate) fn skip(&mut self) -> Result<&'a str, Syntax> {
         self.peek();
         let from = self.at;
         match self.read(usize::MAX, |json| IgnoredAny::deserialize(json)) {
@@ -113,11 +113,11 @@ impl<'a> Cursor<'a> {
 }
 
 /// What `read` hands to its caller.
-pub type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
+pub(crate) type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
 
 impl Members {
     /// Whether another member follows; the cursor stands at it.
-    pub fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Syntax> {
+    pub(crate) fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Syntax> {
         if std::mem::take(&mut self.is_first) {
             return Ok(!cursor.take(self.close));
         }
@@ -128,7 +128,10 @@ impl Members {
     }
 
     /// The key of the next field; the cursor stands at its value.
-    pub fn next_key<'a>(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Syntax> {
+    pub(crate) fn next_key<'a>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<Option<Text<'a>>, Syntax> {
         if !self.next(cursor)? {
             return Ok(None);
         }
@@ -140,7 +143,7 @@ impl Members {
 }
 
 /// The message of an error without the line and column, which count from where reading began.
-pub fn without_position(error: &serde_json::Error) -> String {
+pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(end) = text.rfind(" at line ") {
         text.truncate(end);

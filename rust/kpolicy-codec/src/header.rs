@@ -9,7 +9,7 @@ use crate::cursor::{Cursor, Syntax};
 use crate::wire::scalar::Text;
 
 #[derive(Debug, Default)]
-pub struct Header<'a> {
+pub(crate) struct Header<'a> {
     pub api_version: Text<'a>,
     pub kind: Text<'a>,
     /// It has a list of items.
@@ -18,7 +18,7 @@ pub struct Header<'a> {
 
 impl<'a> Header<'a> {
     /// Reads until both are known, or items begin; `whole` looks behind the items too.
-    pub fn peek(mut cursor: Cursor<'a>, whole: bool) -> Result<Self, Syntax> {
+    pub(crate) fn peek(mut cursor: Cursor<'a>, whole: bool) -> Result<Self, Syntax> {
         let mut header = Self::default();
         let mut members = cursor.object()?;
         while let Some(key) = members.next_key(&mut cursor)? {
@@ -45,12 +45,12 @@ impl<'a> Header<'a> {
     }
 
     /// `None` for a kind that no rule reads.
-    pub fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<Kind> {
         kind_of(&self.api_version, &self.kind)
     }
 
     /// The kind of the items of a typed list, which need not repeat it.
-    pub fn kind_of_items(&self) -> Option<Kind> {
+    pub(crate) fn kind_of_items(&self) -> Option<Kind> {
         kind_of(&self.api_version, self.kind.strip_suffix("List")?)
     }
 }

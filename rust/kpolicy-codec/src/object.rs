@@ -19,13 +19,13 @@ use crate::wire::{storage, wire};
 
 /// An object that could not be read, and the version it says it has.
 #[derive(Debug)]
-pub struct Refused {
+pub(crate) struct Refused {
     pub unreadable: Unreadable,
     pub resource_version: String,
 }
 
 /// What to read of an object of some kind.
-pub trait Shape: Copy {
+pub(crate) trait Shape: Copy {
     type Value;
 
     fn kind(self) -> Kind;
@@ -40,15 +40,15 @@ pub trait Shape: Copy {
 
 /// All that the model keeps, and values at API paths.
 #[derive(Clone, Copy)]
-pub struct Whole<'p>(pub Kind, pub Keep<'p>);
+pub(crate) struct Whole<'p>(pub Kind, pub Keep<'p>);
 
 /// The metadata, whatever the rest looks like.
 #[derive(Clone, Copy)]
-pub struct Bare(pub Kind);
+pub(crate) struct Bare(pub Kind);
 
 /// The object at the cursor, or why it cannot be read; either way the cursor then stands behind it.
 /// `place` names it where it has no name itself.
-pub fn read<S: Shape>(
+pub(crate) fn read<S: Shape>(
     cursor: &mut Cursor<'_>,
     shape: S,
     place: &dyn Fn() -> String,
@@ -212,7 +212,7 @@ fn controller<'de, D: Deserializer<'de>>(
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::{Whole, read};
     use crate::cursor::Cursor;
     use crate::kept::Keep;
@@ -228,18 +228,18 @@ pub mod tests {
         outcome.map_err(|refused| refused.unreadable)
     }
 
-    pub fn decoded(kind: Kind, json: &str) -> Object {
+    pub(crate) fn decoded(kind: Kind, json: &str) -> Object {
         outcome(kind, json).unwrap_or_else(|unreadable| panic!("{unreadable:?}"))
     }
 
-    pub fn pod(json: &str) -> Pod {
+    pub(crate) fn pod(json: &str) -> Pod {
         match decoded(Kind::Pod, json) {
             Object::Pod(pod) => *pod,
             other => panic!("not a pod: {other:?}"),
         }
     }
 
-    pub fn refused(kind: Kind, json: &str) -> Unreadable {
+    pub(crate) fn refused(kind: Kind, json: &str) -> Unreadable {
         outcome(kind, json).expect_err(json)
     }
 

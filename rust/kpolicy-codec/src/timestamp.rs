@@ -4,7 +4,7 @@
 //! read and dropped, as the API keeps whole seconds.
 
 /// `None` where the text is not a timestamp.
-pub fn seconds(text: &str) -> Option<i64> {
+pub(crate) fn seconds(text: &str) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
     let year: i64 = number(date.get(0..4)?)?;
     let month = number(date.get(5..7)?)?;

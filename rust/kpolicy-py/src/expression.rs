@@ -5,17 +5,17 @@ use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
 
-pub struct Request {
+pub(crate) struct Request {
     document: Value,
 }
 
-pub fn manner(ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
+pub(crate) fn manner(ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
     let ir: Value = serde_json::from_slice(ir)
         .map_err(|error| PyValueError::new_err(format!("the IR cannot be read: {error}")))?;
     manner_of(&ir).map_err(PyValueError::new_err)
 }
 
-pub fn read(request: &[u8]) -> PyResult<Request> {
+pub(crate) fn read(request: &[u8]) -> PyResult<Request> {
     let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
     let document: Value =
         serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
@@ -23,7 +23,7 @@ pub fn read(request: &[u8]) -> PyResult<Request> {
 }
 
 impl Request {
-    pub fn asked(&self) -> Query<'_> {
+    pub(crate) fn asked(&self) -> Query<'_> {
         let text = |name: &str| self.document.get(name).and_then(Value::as_str);
         Query {
             ir: self.document.get("ir").unwrap_or(&Value::Null),

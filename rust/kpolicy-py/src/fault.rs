@@ -17,12 +17,15 @@ create_exception!(
     "A bug of ours: the engine broke off and cannot be used again."
 );
 
-pub fn poisoned() -> PyErr {
+pub(crate) fn poisoned() -> PyErr {
     EngineFault::new_err("an earlier call broke off; this engine cannot be used again")
 }
 
 /// Does `work` with other Python threads running, and turns a panic into [`EngineFault`].
-pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> PyResult<T> + Send,
+) -> PyResult<T> {
     // What a panic leaves half done sits behind a mutex, which it poisons.
     py.detach(|| catch_unwind(AssertUnwindSafe(work)))
         .unwrap_or_else(|panic| Err(EngineFault::new_err(said(panic.as_ref()))))

@@ -15,7 +15,7 @@ use crate::held::Held;
 /// Decoded objects held before the engine takes them.
 const BATCH_EVENTS_MAX: usize = 128;
 
-pub struct Feeder<'e> {
+pub(crate) struct Feeder<'e> {
     engine: &'e Mutex<Held>,
     now_ns: i64,
     waiting: Vec<Event>,
@@ -24,17 +24,17 @@ pub struct Feeder<'e> {
 }
 
 impl<'e> Feeder<'e> {
-    pub fn new(engine: &'e Mutex<Held>, now_ns: i64) -> Self {
+    pub(crate) fn new(engine: &'e Mutex<Held>, now_ns: i64) -> Self {
         let waiting = Vec::with_capacity(64);
         Self { engine, now_ns, waiting, applied: Applied::default(), failure: None }
     }
 
     /// What is to be kept of the objects to come, for the program in force now.
-    pub fn paths(&self) -> Arc<ApiPaths> {
+    pub(crate) fn paths(&self) -> Arc<ApiPaths> {
         self.engine.lock().map(|held| held.core.paths()).unwrap_or_default()
     }
 
-    pub fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: Event) {
         self.waiting.push(event);
         if self.waiting.len() == BATCH_EVENTS_MAX {
             self.flush();
@@ -55,7 +55,7 @@ impl<'e> Feeder<'e> {
         }
     }
 
-    pub fn finish(mut self) -> Result<Applied, PyErr> {
+    pub(crate) fn finish(mut self) -> Result<Applied, PyErr> {
         self.flush();
         match self.failure {
             Some(failure) => Err(failure),

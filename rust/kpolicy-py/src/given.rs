@@ -2,11 +2,11 @@
 
 use kpolicy_engine::api::{KeptNode, LeftNode, LeftRoom, RefusedNode};
 
-pub fn kept(nodes: Vec<(String, i64)>) -> Vec<KeptNode> {
+pub(crate) fn kept(nodes: Vec<(String, i64)>) -> Vec<KeptNode> {
     nodes.into_iter().map(|(node, score)| KeptNode { node: node.into(), score }).collect()
 }
 
-pub fn refused(nodes: Vec<(String, String, bool)>) -> Vec<RefusedNode> {
+pub(crate) fn refused(nodes: Vec<(String, String, bool)>) -> Vec<RefusedNode> {
     let refused = nodes.into_iter().map(|(node, reason, is_unresolvable)| RefusedNode {
         node: node.into(),
         reason,
@@ -16,9 +16,9 @@ pub fn refused(nodes: Vec<(String, String, bool)>) -> Vec<RefusedNode> {
 }
 
 /// (token, failure, nodes as (node, uids of victims, violations), or none).
-pub type Left = (u64, String, Option<Vec<(String, Vec<String>, u64)>>);
+pub(crate) type Left = (u64, String, Option<Vec<(String, Vec<String>, u64)>>);
 
-pub fn left((token, failure, nodes): Left) -> LeftRoom {
+pub(crate) fn left((token, failure, nodes): Left) -> LeftRoom {
     let node = |(node, victims, violations): (String, Vec<String>, u64)| LeftNode {
         node: node.into(),
         victims: victims.into_iter().map(Into::into).collect(),

@@ -9,28 +9,28 @@ use kpolicy_codec::{Feed, Status};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Kind};
 
-pub struct Held {
+pub(crate) struct Held {
     pub core: Engine,
     broken: BTreeMap<Kind, Status>,
 }
 
 impl Held {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { core: Engine::new(seed), broken: BTreeMap::new() }
     }
 
-    pub fn list_begin(&mut self, kind: Kind) {
+    pub(crate) fn list_begin(&mut self, kind: Kind) {
         self.broken.remove(&kind);
         self.core.list_begin(kind);
     }
 
-    pub fn page_read(&mut self, kind: Kind, feed: &Feed) {
+    pub(crate) fn page_read(&mut self, kind: Kind, feed: &Feed) {
         if let Some(status) = &feed.status {
             self.broken.insert(kind, status.clone());
         }
     }
 
-    pub fn list_end(&mut self, kind: Kind, now_ns: i64) -> (Feed, Applied) {
+    pub(crate) fn list_end(&mut self, kind: Kind, now_ns: i64) -> (Feed, Applied) {
         let mut applied = Applied::default();
         let status = self.broken.remove(&kind);
         if status.is_none() {

@@ -11,7 +11,7 @@ const NOT_JSON: &str = "PR100";
 /// Far above any program: the compiler refuses policies long before.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
 
-pub fn read(program: &[u8]) -> Result<Value, Refusal> {
+pub(crate) fn read(program: &[u8]) -> Result<Value, Refusal> {
     let refusal = |message: String| Refusal {
         code: NOT_JSON,
         place: "$".to_owned(),

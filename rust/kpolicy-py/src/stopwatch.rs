@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use kpolicy_engine::api::Stopwatch;
 
-pub struct Monotonic(Instant);
+pub(crate) struct Monotonic(Instant);
 
 impl Monotonic {
-    pub fn started() -> Self {
+    pub(crate) fn started() -> Self {
         Self(Instant::now())
     }
 }

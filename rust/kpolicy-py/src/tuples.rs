@@ -30,13 +30,16 @@ fn texts<'py>(py: Python<'py>, texts: &[Arc<str>]) -> PyResult<Bound<'py, PyList
     PyList::new(py, texts.iter().map(|text| &**text))
 }
 
-pub fn refusals<'py>(py: Python<'py>, refusals: &[Refusal]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn refusals<'py>(py: Python<'py>, refusals: &[Refusal]) -> PyResult<Bound<'py, PyList>> {
     list(py, refusals, |py, refusal| {
         (refusal.code, &refusal.place, &refusal.message, &refusal.hint).into_pyobject(py)
     })
 }
 
-pub fn pod_changes<'py>(py: Python<'py>, pods: &[PodChange]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn pod_changes<'py>(
+    py: Python<'py>,
+    pods: &[PodChange],
+) -> PyResult<Bound<'py, PyList>> {
     list(py, pods, pod_change)
 }
 
@@ -61,11 +64,11 @@ fn pod_change<'py>(py: Python<'py>, pod: &PodChange) -> Tuple<'py> {
         .into_pyobject(py)
 }
 
-pub fn wakes<'py>(py: Python<'py>, wakes: &[Wake]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn wakes<'py>(py: Python<'py>, wakes: &[Wake]) -> PyResult<Bound<'py, PyList>> {
     list(py, wakes, |py, wake| (&*wake.uid, wake.event).into_pyobject(py))
 }
 
-pub fn unreadable<'py>(
+pub(crate) fn unreadable<'py>(
     py: Python<'py>,
     unreadable: &[Unreadable],
     source: &str,
@@ -80,7 +83,7 @@ pub fn unreadable<'py>(
     })
 }
 
-pub fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> Tuple<'py> {
+pub(crate) fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> Tuple<'py> {
     let (code, reason, message) = match &feed.status {
         Some(status) => (status.code, status.reason.as_str(), status.message.as_str()),
         None => (0, "", ""),
@@ -99,12 +102,12 @@ pub fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> Tuple<'p
         .into_pyobject(py)
 }
 
-pub fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
+pub(crate) fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
     let decisions = list(py, &batch.decisions, decision)?;
     (&*batch.program_hash, &*batch.resource_version, decisions).into_pyobject(py)
 }
 
-pub fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
+pub(crate) fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
     let rejected = list(py, &filtered.rejected, |py, rejected| {
         (&*rejected.rule, rejected.code, &rejected.reasons, texts(py, &rejected.nodes)?)
             .into_pyobject(py)
@@ -112,18 +115,18 @@ pub fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
     (filtered.token, texts(py, &filtered.feasible)?, rejected).into_pyobject(py)
 }
 
-pub fn candidates<'py>(py: Python<'py>, candidates: &Candidates) -> Tuple<'py> {
+pub(crate) fn candidates<'py>(py: Python<'py>, candidates: &Candidates) -> Tuple<'py> {
     let nodes = list(py, &candidates.nodes, |py, node| {
         (&*node.node, list(py, &node.victims, victim)?, node.violations).into_pyobject(py)
     })?;
     (candidates.token, nodes).into_pyobject(py)
 }
 
-pub fn located<'py>(py: Python<'py>, pods: &[Located]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn located<'py>(py: Python<'py>, pods: &[Located]) -> PyResult<Bound<'py, PyList>> {
     list(py, pods, |py, pod| (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.node).into_pyobject(py))
 }
 
-pub fn timings<'py>(py: Python<'py>, stages: &[Series], rules: &[Series]) -> Tuple<'py> {
+pub(crate) fn timings<'py>(py: Python<'py>, stages: &[Series], rules: &[Series]) -> Tuple<'py> {
     (list(py, stages, series)?, list(py, rules, series)?).into_pyobject(py)
 }
 
@@ -140,7 +143,7 @@ fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
     (&*victim.uid, &*victim.namespace, &*victim.name, victim.is_terminating).into_pyobject(py)
 }
 
-pub fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
     list(py, opinions, opinion)
 }
 
@@ -161,7 +164,7 @@ fn code(verdict: Verdict) -> u8 {
 }
 
 /// Tuples of more than twelve fields have no conversion of their own.
-pub fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
+pub(crate) fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> {
     let fields = [
         code(decision.verdict).into_bound_py_any(py)?,
         (&*decision.uid).into_bound_py_any(py)?,
@@ -205,7 +208,10 @@ fn volume_work<'py>(py: Python<'py>, work: &VolumeWork) -> Tuple<'py> {
         .into_pyobject(py)
 }
 
-pub fn volumes<'py>(py: Python<'py>, volumes: &[VolumeProgress]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn volumes<'py>(
+    py: Python<'py>,
+    volumes: &[VolumeProgress],
+) -> PyResult<Bound<'py, PyList>> {
     list(py, volumes, |py, progress| {
         match progress {
             VolumeProgress::Waiting => (0, ""),

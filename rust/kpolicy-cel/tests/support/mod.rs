@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Facts, Map, Read, Value};
 
 /// Steele's splitmix64.
-pub struct Chance(pub u64);
+pub(crate) struct Chance(pub u64);
 
 impl Chance {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,17 +17,17 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap_or(0)
     }
 
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         let at = self.below(items.len());
         &items[at]
     }
 }
 
-pub struct Names(pub Vec<&'static str>);
+pub(crate) struct Names(pub Vec<&'static str>);
 
 impl Dictionary for Names {
     fn text(&self, id: u32) -> &str {
@@ -41,7 +41,7 @@ impl Dictionary for Names {
 }
 
 /// Lanes with labels, taints, numbers and flags.
-pub struct World {
+pub(crate) struct World {
     pub names: Names,
     pub labels: BTreeMap<&'static str, Vec<u32>>,
     pub free: Vec<i64>,
@@ -56,11 +56,11 @@ pub struct World {
     pub rack: Vec<i64>,
 }
 
-pub const SAID: [&str; 5] = ["1.2.3", "v1.28", "10.0.0.7", "fd00::1", "7"];
-pub const NAMES: [&str; 6] = ["spot", "ssd", "zone-a", "zone-b", "", "9"];
+pub(crate) const SAID: [&str; 5] = ["1.2.3", "v1.28", "10.0.0.7", "fd00::1", "7"];
+pub(crate) const NAMES: [&str; 6] = ["spot", "ssd", "zone-a", "zone-b", "", "9"];
 
 impl World {
-    pub fn random(chance: &mut Chance) -> Self {
+    pub(crate) fn random(chance: &mut Chance) -> Self {
         let lanes = 1 + chance.below(200);
         let mut ids = |bound: usize| -> Vec<u32> {
             (0..lanes).map(|_| u32::try_from(chance.below(bound)).unwrap_or(0)).collect()
@@ -175,7 +175,7 @@ impl Columns for World {
 }
 
 /// What is known of the pod.
-pub struct Pod;
+pub(crate) struct Pod;
 
 impl Facts for Pod {
     fn read(&self, read: &Read) -> Answer {
@@ -195,7 +195,7 @@ impl Facts for Pod {
 
 /// The pod and one lane.
 #[allow(dead_code, reason = "not every test asks lane by lane")]
-pub struct Lane<'a>(pub &'a World, pub usize);
+pub(crate) struct Lane<'a>(pub &'a World, pub usize);
 
 impl Facts for Lane<'_> {
     fn read(&self, read: &Read) -> Answer {

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::support::{Chance, NAMES};
 
-pub struct Maker<'a> {
+pub(crate) struct Maker<'a> {
     pub chance: &'a mut Chance,
     constants: Vec<Json>,
     nodes: Vec<Json>,
@@ -15,7 +15,7 @@ pub struct Maker<'a> {
     bound: Vec<(usize, &'static str)>,
 }
 
-pub fn expression(chance: &mut Chance, kind: &'static str) -> Json {
+pub(crate) fn expression(chance: &mut Chance, kind: &'static str) -> Json {
     let mut maker = Maker {
         chance,
         constants: Vec::new(),
@@ -57,7 +57,7 @@ impl Maker<'_> {
         self.push(json!({"op": "call", "type": kind, "overload": overload, "args": args}))
     }
 
-    pub fn node(&mut self, kind: &'static str, depth: usize) -> usize {
+    pub(crate) fn node(&mut self, kind: &'static str, depth: usize) -> usize {
         if self.bound.is_empty() && self.chance.below(8) == 0 {
             let known: Vec<usize> =
                 self.shared.iter().filter(|(_, other)| *other == kind).map(|(at, _)| *at).collect();

@@ -11,7 +11,7 @@ use super::sequence::List;
 use super::wire;
 
 wire! {
-    pub struct AffinityWire<'a> {
+    pub(crate) struct AffinityWire<'a> {
         "nodeAffinity" => node: NodeAffinityWire<'a>,
         "podAffinity" => pod: PodAffinityWire<'a>,
         "podAntiAffinity" => anti: PodAffinityWire<'a>,
@@ -19,41 +19,41 @@ wire! {
 }
 
 wire! {
-    pub struct NodeAffinityWire<'a> {
+    pub(crate) struct NodeAffinityWire<'a> {
         "requiredDuringSchedulingIgnoredDuringExecution" => required: Option<NodeSelectorWire<'a>>,
         "preferredDuringSchedulingIgnoredDuringExecution" => preferred: List<PreferredNodeWire<'a>>,
     }
 }
 
 wire! {
-    pub struct NodeSelectorWire<'a> {
+    pub(crate) struct NodeSelectorWire<'a> {
         "nodeSelectorTerms" => terms: List<NodeTermWire<'a>>,
     }
 }
 
 wire! {
-    pub struct NodeTermWire<'a> {
+    pub(crate) struct NodeTermWire<'a> {
         "matchExpressions" => expressions: List<RequirementWire<'a>>,
         "matchFields" => fields: List<RequirementWire<'a>>,
     }
 }
 
 wire! {
-    pub struct PreferredNodeWire<'a> {
+    pub(crate) struct PreferredNodeWire<'a> {
         "weight" => weight: i32,
         "preference" => preference: NodeTermWire<'a>,
     }
 }
 
 wire! {
-    pub struct PodAffinityWire<'a> {
+    pub(crate) struct PodAffinityWire<'a> {
         "requiredDuringSchedulingIgnoredDuringExecution" => required: List<PodTermWire<'a>>,
         "preferredDuringSchedulingIgnoredDuringExecution" => preferred: List<PreferredPodWire<'a>>,
     }
 }
 
 wire! {
-    pub struct PodTermWire<'a> {
+    pub(crate) struct PodTermWire<'a> {
         "labelSelector" => selector: Option<SelectorWire<'a>>,
         "namespaces" => namespaces: List<Text<'a>>,
         "namespaceSelector" => namespace_selector: Option<SelectorWire<'a>>,
@@ -62,7 +62,7 @@ wire! {
 }
 
 wire! {
-    pub struct PreferredPodWire<'a> {
+    pub(crate) struct PreferredPodWire<'a> {
         "weight" => weight: i32,
         "podAffinityTerm" => term: PodTermWire<'a>,
     }
@@ -70,7 +70,7 @@ wire! {
 
 impl AffinityWire<'_> {
     /// `None` where nothing is asked for: the same as no affinity.
-    pub fn into_model(self) -> Option<Box<Affinity>> {
+    pub(crate) fn into_model(self) -> Option<Box<Affinity>> {
         let node_preferred_problem = preferred_problem(&self.node.preferred.0);
         let affinity = Affinity {
             node_preferred_problem,
@@ -113,7 +113,7 @@ fn preferred_problem(preferred: &[PreferredNodeWire<'_>]) -> Option<Box<str>> {
 }
 
 impl NodeSelectorWire<'_> {
-    pub fn into_model(self) -> NodeSelector {
+    pub(crate) fn into_model(self) -> NodeSelector {
         NodeSelector { terms: self.terms.boxed(NodeTermWire::into_model) }
     }
 }

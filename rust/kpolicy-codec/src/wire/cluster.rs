@@ -11,41 +11,41 @@ use super::wire;
 
 wire! {
     /// An object of which only the metadata is read.
-    pub struct BareWire<'a> {
+    pub(crate) struct BareWire<'a> {
         "metadata" => meta: MetaWire<'a>,
     }
 }
 
 wire! {
     /// A service or replication controller: its selector is a map of labels.
-    pub struct MapSelectorWire<'a> {
+    pub(crate) struct MapSelectorWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: MapSelectorSpecWire,
     }
 }
 
 wire! {
-    pub struct MapSelectorSpecWire {
+    pub(crate) struct MapSelectorSpecWire {
         "selector" => selector: Option<TextMap>,
     }
 }
 
 wire! {
     /// A replica set or stateful set.
-    pub struct ControllerWire<'a> {
+    pub(crate) struct ControllerWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SelectorSpecWire<'a>,
     }
 }
 
 wire! {
-    pub struct SelectorSpecWire<'a> {
+    pub(crate) struct SelectorSpecWire<'a> {
         "selector" => selector: Option<SelectorWire<'a>>,
     }
 }
 
 wire! {
-    pub struct BudgetWire<'a> {
+    pub(crate) struct BudgetWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SelectorSpecWire<'a>,
         "status" => status: BudgetStatusWire,
@@ -53,27 +53,27 @@ wire! {
 }
 
 wire! {
-    pub struct BudgetStatusWire {
+    pub(crate) struct BudgetStatusWire {
         "disruptionsAllowed" => disruptions_allowed: i32,
         "disruptedPods" => disrupted_pods: Keys,
     }
 }
 
 impl BareWire<'_> {
-    pub fn into_namespace(self) -> Namespace {
+    pub(crate) fn into_namespace(self) -> Namespace {
         Namespace { meta: self.meta.into_meta(Kind::Namespace).0, api_values: ApiValues::default() }
     }
 }
 
 impl MapSelectorWire<'_> {
-    pub fn into_service(self) -> Service {
+    pub(crate) fn into_service(self) -> Service {
         Service {
             meta: self.meta.into_meta(Kind::Service).0,
             selector: self.spec.selector.unwrap_or_default().0,
         }
     }
 
-    pub fn into_controller(self) -> Controller {
+    pub(crate) fn into_controller(self) -> Controller {
         Controller {
             meta: self.meta.into_meta(Kind::ReplicationController).0,
             kind: ControllerKind::ReplicationController,
@@ -83,7 +83,7 @@ impl MapSelectorWire<'_> {
 }
 
 impl ControllerWire<'_> {
-    pub fn into_model(self, kind: ControllerKind) -> Controller {
+    pub(crate) fn into_model(self, kind: ControllerKind) -> Controller {
         Controller {
             meta: self.meta.into_meta(kind.into()).0,
             kind,
@@ -93,7 +93,7 @@ impl ControllerWire<'_> {
 }
 
 impl BudgetWire<'_> {
-    pub fn into_model(self) -> DisruptionBudget {
+    pub(crate) fn into_model(self) -> DisruptionBudget {
         DisruptionBudget {
             meta: self.meta.into_meta(Kind::PodDisruptionBudget).0,
             selector: self.spec.selector.map(SelectorWire::into_model),

@@ -11,7 +11,7 @@ use super::sequence::{Element, List, Models};
 use super::wire;
 
 wire! {
-    pub struct ContainerWire<'a> {
+    pub(crate) struct ContainerWire<'a> {
         "name" => name: Text<'a>,
         "image" => image: Text<'a>,
         "resources" => resources: ResourcesWire,
@@ -22,14 +22,14 @@ wire! {
 }
 
 wire! {
-    pub struct ResourcesWire {
+    pub(crate) struct ResourcesWire {
         "requests" => requests: Option<AmountMap>,
         "limits" => limits: AmountMap,
     }
 }
 
 wire! {
-    pub struct PortWire<'a> {
+    pub(crate) struct PortWire<'a> {
         "hostPort" => host_port: i32,
         "hostIP" => host_ip: Text<'a>,
         "protocol" => protocol: Text<'a>,
@@ -37,13 +37,13 @@ wire! {
 }
 
 wire! {
-    pub struct RestartRuleWire<'a> {
+    pub(crate) struct RestartRuleWire<'a> {
         "action" => action: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ContainerStatusWire<'a> {
+    pub(crate) struct ContainerStatusWire<'a> {
         "name" => name: Text<'a>,
         "resources" => resources: Option<ResourcesWire>,
         "allocatedResources" => allocated: AmountMap,
@@ -51,13 +51,13 @@ wire! {
 }
 
 /// What the status of a container says of its resources.
-pub struct ContainerStatus {
+pub(crate) struct ContainerStatus {
     name: Box<str>,
     resources: StatusResources,
 }
 
 /// Each container with its status, found by name.
-pub fn with_statuses(
+pub(crate) fn with_statuses(
     containers: Models<Container>,
     statuses: Models<ContainerStatus>,
 ) -> Box<[Container]> {
@@ -128,7 +128,7 @@ impl<'de> Element<'de> for ContainerStatus {
 }
 
 /// `None` where the status says nothing of resources.
-pub fn status_resources(
+pub(crate) fn status_resources(
     resources: Option<ResourcesWire>,
     allocated: AmountMap,
 ) -> Option<StatusResources> {

@@ -49,7 +49,7 @@ fn entries<'de, D: Deserializer<'de>, T: Entry<'de>>(deserializer: D) -> Result<
 
 /// A map of strings.
 #[derive(Default)]
-pub struct TextMap(pub Labels);
+pub(crate) struct TextMap(pub Labels);
 
 impl<'de> Deserialize<'de> for TextMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for TextMap {
 
 /// Annotations, without the copy of the whole object that `kubectl apply` keeps in one.
 #[derive(Default)]
-pub struct AnnotationMap(pub Labels);
+pub(crate) struct AnnotationMap(pub Labels);
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for AnnotationMap {
 
 /// A map of amounts.
 #[derive(Default)]
-pub struct AmountMap(pub ResourceList);
+pub(crate) struct AmountMap(pub ResourceList);
 
 impl<'de> Deserialize<'de> for AmountMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for AmountMap {
 
 /// The keys of a map, sorted; its values are skipped.
 #[derive(Default)]
-pub struct Keys(pub Box<[Box<str>]>);
+pub(crate) struct Keys(pub Box<[Box<str>]>);
 
 impl<'de> Deserialize<'de> for Keys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

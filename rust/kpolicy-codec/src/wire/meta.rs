@@ -11,7 +11,7 @@ use super::sequence::{Element, Models};
 use super::wire;
 
 wire! {
-    pub struct MetaWire<'a> {
+    pub(crate) struct MetaWire<'a> {
         "name" => name: Text<'a>,
         "namespace" => namespace: Text<'a>,
         "uid" => uid: Text<'a>,
@@ -25,7 +25,7 @@ wire! {
 }
 
 wire! {
-    pub struct OwnerWire<'a> {
+    pub(crate) struct OwnerWire<'a> {
         "apiVersion" => api_version: Text<'a>,
         "kind" => kind: Text<'a>,
         "name" => name: Text<'a>,
@@ -38,7 +38,7 @@ wire! {
 const NAMESPACE_DEFAULT: &str = "default";
 
 impl MetaWire<'_> {
-    pub fn into_meta(self, kind: Kind) -> (Meta, Option<OwnerReference>) {
+    pub(crate) fn into_meta(self, kind: Kind) -> (Meta, Option<OwnerReference>) {
         let namespace = match (kind.is_namespaced(), self.namespace) {
             (true, namespace) => namespace.boxed_or(NAMESPACE_DEFAULT),
             (false, _) => Box::default(),

@@ -4,27 +4,27 @@
 //! of duplicate keys the last counts (as in Go), strings are borrowed from the input. Assumes one
 //! object at a time. Must not know lists, watches or files.
 
-pub mod affinity;
-pub mod cluster;
-pub mod container;
-pub mod map;
-pub mod meta;
-pub mod node;
-pub mod pod;
-pub mod requirement_problem;
-pub mod scalar;
-pub mod selector;
-pub mod sequence;
-pub mod spread;
-pub mod storage;
-pub mod volume;
+pub(crate) mod affinity;
+pub(crate) mod cluster;
+pub(crate) mod container;
+pub(crate) mod map;
+pub(crate) mod meta;
+pub(crate) mod node;
+pub(crate) mod pod;
+pub(crate) mod requirement_problem;
+pub(crate) mod scalar;
+pub(crate) mod selector;
+pub(crate) mod sequence;
+pub(crate) mod spread;
+pub(crate) mod storage;
+pub(crate) mod volume;
 
 use serde::de::{Deserialize, Deserializer, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
 /// A field's value, where `null` is as good as absent.
-pub struct OrDefault<T>(pub T);
+pub(crate) struct OrDefault<T>(pub T);
 
 impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for OrDefault<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -9,7 +9,7 @@ use super::sequence::List;
 use super::wire;
 
 wire! {
-    pub struct NodeWire<'a> {
+    pub(crate) struct NodeWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SpecWire<'a>,
         "status" => status: StatusWire<'a>,
@@ -17,14 +17,14 @@ wire! {
 }
 
 wire! {
-    pub struct SpecWire<'a> {
+    pub(crate) struct SpecWire<'a> {
         "unschedulable" => unschedulable: bool,
         "taints" => taints: List<TaintWire<'a>>,
     }
 }
 
 wire! {
-    pub struct StatusWire<'a> {
+    pub(crate) struct StatusWire<'a> {
         "allocatable" => allocatable: Option<AmountMap>,
         "capacity" => capacity: AmountMap,
         "conditions" => conditions: List<ConditionWire<'a>>,
@@ -34,7 +34,7 @@ wire! {
 }
 
 wire! {
-    pub struct TaintWire<'a> {
+    pub(crate) struct TaintWire<'a> {
         "key" => key: Text<'a>,
         "value" => value: Text<'a>,
         "effect" => effect: Text<'a>,
@@ -42,21 +42,21 @@ wire! {
 }
 
 wire! {
-    pub struct ConditionWire<'a> {
+    pub(crate) struct ConditionWire<'a> {
         "type" => kind: Text<'a>,
         "status" => status: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ImageWire<'a> {
+    pub(crate) struct ImageWire<'a> {
         "names" => names: List<Text<'a>>,
         "sizeBytes" => size_bytes: i64,
     }
 }
 
 impl NodeWire<'_> {
-    pub fn into_model(self) -> Node {
+    pub(crate) fn into_model(self) -> Node {
         let (meta, _) = self.meta.into_meta(Kind::Node);
         let status = self.status;
         let capacity = status.capacity.0;
@@ -82,7 +82,7 @@ impl NodeWire<'_> {
     }
 }
 
-pub fn effect(text: &str) -> Effect {
+pub(crate) fn effect(text: &str) -> Effect {
     match text {
         "NoSchedule" => Effect::NoSchedule,
         "PreferNoSchedule" => Effect::PreferNoSchedule,

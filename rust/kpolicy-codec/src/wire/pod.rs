@@ -18,7 +18,7 @@ use super::sequence::{Element, List, Models};
 use super::wire;
 
 wire! {
-    pub struct PodWire<'a> {
+    pub(crate) struct PodWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SpecWire<'a>,
         "status" => status: StatusWire<'a>,
@@ -26,7 +26,7 @@ wire! {
 }
 
 wire! {
-    pub struct SpecWire<'a> {
+    pub(crate) struct SpecWire<'a> {
         "nodeName" => node_name: Text<'a>,
         "schedulerName" => scheduler_name: Text<'a>,
         "priority" => priority: i32,
@@ -52,7 +52,7 @@ wire! {
 }
 
 wire! {
-    pub struct StatusWire<'a> {
+    pub(crate) struct StatusWire<'a> {
         "phase" => phase: Text<'a>,
         "startTime" => started: Time,
         "nominatedNodeName" => nominated_node_name: Text<'a>,
@@ -65,26 +65,26 @@ wire! {
 }
 
 wire! {
-    pub struct NamedWire<'a> {
+    pub(crate) struct NamedWire<'a> {
         "name" => name: Text<'a>,
     }
 }
 
 wire! {
-    pub struct GroupWire<'a> {
+    pub(crate) struct GroupWire<'a> {
         "podGroupName" => name: Text<'a>,
     }
 }
 
 wire! {
     /// What release 1.35 had in place of a scheduling group.
-    pub struct WorkloadWire<'a> {
+    pub(crate) struct WorkloadWire<'a> {
         "podGroup" => group: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ConditionWire<'a> {
+    pub(crate) struct ConditionWire<'a> {
         "type" => kind: Text<'a>,
         "status" => status: Text<'a>,
         "reason" => reason: Text<'a>,
@@ -92,7 +92,7 @@ wire! {
 }
 
 wire! {
-    pub struct TolerationWire<'a> {
+    pub(crate) struct TolerationWire<'a> {
         "key" => key: Text<'a>,
         "operator" => operator: Text<'a>,
         "value" => value: Text<'a>,
@@ -102,7 +102,7 @@ wire! {
 
 /// The conditions that a rule reads.
 #[derive(PartialEq, Eq)]
-pub enum Condition {
+pub(crate) enum Condition {
     ResizeInfeasible,
     PreemptedByScheduler,
 }
@@ -110,7 +110,7 @@ pub enum Condition {
 const SCHEDULER_NAME_DEFAULT: &str = "default-scheduler";
 
 impl PodWire<'_> {
-    pub fn into_model(self) -> Pod {
+    pub(crate) fn into_model(self) -> Pod {
         let (meta, owner) = self.meta.into_meta(Kind::Pod);
         let (spec, status) = (self.spec, self.status);
         let group = spec.group.map(|group| group.name);

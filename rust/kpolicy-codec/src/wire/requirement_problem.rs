@@ -26,7 +26,7 @@ const SUBDOMAIN_FORM: &str = "a lowercase RFC 1123 subdomain must consist of low
      '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// Adds what is wrong with a requirement, each with its path below it.
-pub fn add(requirement: &RequirementWire<'_>, dialect: Dialect, problems: &mut Vec<String>) {
+pub(crate) fn add(requirement: &RequirementWire<'_>, dialect: Dialect, problems: &mut Vec<String>) {
     let values = &requirement.values.0;
     if dialect == Dialect::NodeField {
         match &*requirement.operator {
@@ -68,7 +68,7 @@ pub fn add(requirement: &RequirementWire<'_>, dialect: Dialect, problems: &mut V
 }
 
 /// Several in brackets, each once.
-pub fn told(problems: Vec<String>) -> Option<Box<str>> {
+pub(crate) fn told(problems: Vec<String>) -> Option<Box<str>> {
     let mut distinct: Vec<String> = Vec::with_capacity(problems.len());
     for problem in problems {
         if !distinct.contains(&problem) {

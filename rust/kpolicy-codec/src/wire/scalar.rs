@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Text<'de> {
 
 /// A time as seconds since the epoch; empty text equals absent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Time(pub Option<i64>);
+pub(crate) struct Time(pub Option<i64>);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Time {
 
 /// An amount of a resource: a quantity that is not negative, as a string or a number.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Amount(pub Quantity);
+pub(crate) struct Amount(pub Quantity);
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -11,14 +11,14 @@ use super::sequence::List;
 use super::wire;
 
 wire! {
-    pub struct SelectorWire<'a> {
+    pub(crate) struct SelectorWire<'a> {
         "matchLabels" => labels: TextMap,
         "matchExpressions" => expressions: List<RequirementWire<'a>>,
     }
 }
 
 wire! {
-    pub struct RequirementWire<'a> {
+    pub(crate) struct RequirementWire<'a> {
         "key" => key: Text<'a>,
         "operator" => operator: Text<'a>,
         "values" => values: List<Text<'a>>,
@@ -27,7 +27,7 @@ wire! {
 
 /// Which requirements a selector may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     /// `metav1.LabelSelector`.
     Label,
     /// `matchExpressions` of a node selector term: `Gt` and `Lt` besides.
@@ -38,7 +38,7 @@ pub enum Dialect {
 
 impl SelectorWire<'_> {
     /// Requirements in the order of their keys, so that equal selectors are equal.
-    pub fn into_model(self) -> Selector {
+    pub(crate) fn into_model(self) -> Selector {
         let mut requirements: Vec<Requirement> = equalities(&self.labels.0);
         requirements
             .extend(self.expressions.0.into_iter().map(|each| each.into_model(Dialect::Label)));
@@ -48,7 +48,7 @@ impl SelectorWire<'_> {
 }
 
 /// A map selector, as services and replication controllers have it.
-pub fn of_labels(labels: &Labels) -> Selector {
+pub(crate) fn of_labels(labels: &Labels) -> Selector {
     Selector { requirements: equalities(labels).into_boxed_slice() }
 }
 
@@ -65,7 +65,7 @@ fn equalities(labels: &Labels) -> Vec<Requirement> {
 }
 
 impl RequirementWire<'_> {
-    pub fn into_model(self, dialect: Dialect) -> Requirement {
+    pub(crate) fn into_model(self, dialect: Dialect) -> Requirement {
         let written = operator(&self.operator, dialect);
         let listed = &self.values.0;
         let counts = match written {

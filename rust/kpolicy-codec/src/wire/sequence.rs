@@ -12,7 +12,7 @@ use super::scalar::Text;
 use crate::limits::LIST_ELEMENTS_MAX;
 
 #[derive(Debug)]
-pub struct List<T>(pub Vec<T>);
+pub(crate) struct List<T>(pub Vec<T>);
 
 impl<T> Default for List<T> {
     fn default() -> Self {
@@ -22,23 +22,23 @@ impl<T> Default for List<T> {
 
 impl<T> List<T> {
     /// The elements, converted.
-    pub fn boxed<M>(self, convert: impl FnMut(T) -> M) -> Box<[M]> {
+    pub(crate) fn boxed<M>(self, convert: impl FnMut(T) -> M) -> Box<[M]> {
         self.0.into_iter().map(convert).collect()
     }
 }
 
 impl List<Text<'_>> {
-    pub fn texts(self) -> Box<[Box<str>]> {
+    pub(crate) fn texts(self) -> Box<[Box<str>]> {
         self.boxed(Text::boxed)
     }
 
-    pub fn texts_sorted(self) -> Box<[Box<str>]> {
+    pub(crate) fn texts_sorted(self) -> Box<[Box<str>]> {
         let mut texts = self.texts();
         texts.sort_unstable();
         texts
     }
 
-    pub fn texts_sorted_unique(self) -> Box<[Box<str>]> {
+    pub(crate) fn texts_sorted_unique(self) -> Box<[Box<str>]> {
         let mut texts: Vec<Box<str>> = self.0.into_iter().map(Text::boxed).collect();
         texts.sort_unstable();
         texts.dedup();
@@ -54,7 +54,7 @@ impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for List<T> {
 
 /// Elements of the model, each made from its wire form as it is read: wire forms are large.
 #[derive(Debug)]
-pub struct Models<M>(pub Box<[M]>);
+pub(crate) struct Models<M>(pub Box<[M]>);
 
 impl<M> Default for Models<M> {
     fn default() -> Self {
@@ -63,7 +63,7 @@ impl<M> Default for Models<M> {
 }
 
 /// An element of the model that has a wire form.
-pub trait Element<'de>: Sized {
+pub(crate) trait Element<'de>: Sized {
     type Wire: Default + Deserialize<'de>;
 
     /// `None` leaves it out.

@@ -8,7 +8,7 @@ use super::sequence::{Element, List};
 use super::wire;
 
 wire! {
-    pub struct SpreadWire<'a> {
+    pub(crate) struct SpreadWire<'a> {
         "maxSkew" => max_skew: i32,
         "topologyKey" => topology_key: Text<'a>,
         "whenUnsatisfiable" => when_unsatisfiable: Text<'a>,

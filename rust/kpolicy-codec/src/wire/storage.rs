@@ -23,7 +23,7 @@ const VOLUME_MODE_DEFAULT: &str = "Filesystem";
 type Pair = (Box<str>, Box<str>);
 
 wire! {
-    pub struct VolumeWire<'a> {
+    pub(crate) struct VolumeWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: VolumeSpecWire<'a>,
         "status" => status: PhaseWire<'a>,
@@ -31,7 +31,7 @@ wire! {
 }
 
 wire! {
-    pub struct VolumeSpecWire<'a> {
+    pub(crate) struct VolumeSpecWire<'a> {
         "capacity" => capacity: AmountMap,
         "storageClassName" => class: Text<'a>,
         "volumeMode" => mode: Text<'a>,
@@ -51,13 +51,13 @@ wire! {
 }
 
 wire! {
-    pub struct PhaseWire<'a> {
+    pub(crate) struct PhaseWire<'a> {
         "phase" => phase: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ReferenceWire<'a> {
+    pub(crate) struct ReferenceWire<'a> {
         "namespace" => namespace: Text<'a>,
         "name" => name: Text<'a>,
         "uid" => uid: Text<'a>,
@@ -65,20 +65,20 @@ wire! {
 }
 
 wire! {
-    pub struct VolumeAffinityWire<'a> {
+    pub(crate) struct VolumeAffinityWire<'a> {
         "required" => required: Option<NodeSelectorWire<'a>>,
     }
 }
 
 wire! {
-    pub struct CsiWire<'a> {
+    pub(crate) struct CsiWire<'a> {
         "driver" => driver: Text<'a>,
         "volumeHandle" => handle: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ClaimWire<'a> {
+    pub(crate) struct ClaimWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: ClaimSpecWire<'a>,
         "status" => status: PhaseWire<'a>,
@@ -86,7 +86,7 @@ wire! {
 }
 
 wire! {
-    pub struct ClaimSpecWire<'a> {
+    pub(crate) struct ClaimSpecWire<'a> {
         "volumeName" => volume_name: Text<'a>,
         "storageClassName" => class: Option<Text<'a>>,
         "volumeMode" => mode: Text<'a>,
@@ -98,13 +98,13 @@ wire! {
 }
 
 wire! {
-    pub struct ClaimResourcesWire {
+    pub(crate) struct ClaimResourcesWire {
         "requests" => requests: AmountMap,
     }
 }
 
 wire! {
-    pub struct ClassWire<'a> {
+    pub(crate) struct ClassWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "provisioner" => provisioner: Text<'a>,
         "volumeBindingMode" => binding_mode: Text<'a>,
@@ -113,59 +113,59 @@ wire! {
 }
 
 wire! {
-    pub struct TopologyWire<'a> {
+    pub(crate) struct TopologyWire<'a> {
         "matchLabelExpressions" => expressions: List<TopologyKeyWire<'a>>,
     }
 }
 
 wire! {
-    pub struct TopologyKeyWire<'a> {
+    pub(crate) struct TopologyKeyWire<'a> {
         "key" => key: Text<'a>,
         "values" => values: List<Text<'a>>,
     }
 }
 
 wire! {
-    pub struct CsiNodeWire<'a> {
+    pub(crate) struct CsiNodeWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: CsiNodeSpecWire<'a>,
     }
 }
 
 wire! {
-    pub struct CsiNodeSpecWire<'a> {
+    pub(crate) struct CsiNodeSpecWire<'a> {
         "drivers" => drivers: List<CsiNodeDriverWire<'a>>,
     }
 }
 
 wire! {
-    pub struct CsiNodeDriverWire<'a> {
+    pub(crate) struct CsiNodeDriverWire<'a> {
         "name" => name: Text<'a>,
         "allocatable" => allocatable: CountWire,
     }
 }
 
 wire! {
-    pub struct CountWire {
+    pub(crate) struct CountWire {
         "count" => count: Option<i32>,
     }
 }
 
 wire! {
-    pub struct CsiDriverWire<'a> {
+    pub(crate) struct CsiDriverWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: CsiDriverSpecWire,
     }
 }
 
 wire! {
-    pub struct CsiDriverSpecWire {
+    pub(crate) struct CsiDriverSpecWire {
         "storageCapacity" => storage_capacity: bool,
     }
 }
 
 wire! {
-    pub struct CapacityWire<'a> {
+    pub(crate) struct CapacityWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "storageClassName" => class: Text<'a>,
         "nodeTopology" => topology: Option<SelectorWire<'a>>,
@@ -175,14 +175,14 @@ wire! {
 }
 
 wire! {
-    pub struct AttachmentWire<'a> {
+    pub(crate) struct AttachmentWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: AttachmentSpecWire<'a>,
     }
 }
 
 wire! {
-    pub struct AttachmentSpecWire<'a> {
+    pub(crate) struct AttachmentSpecWire<'a> {
         "attacher" => attacher: Text<'a>,
         "nodeName" => node_name: Text<'a>,
         "source" => source: AttachmentSourceWire<'a>,
@@ -190,20 +190,20 @@ wire! {
 }
 
 wire! {
-    pub struct AttachmentSourceWire<'a> {
+    pub(crate) struct AttachmentSourceWire<'a> {
         "persistentVolumeName" => volume_name: Option<Text<'a>>,
         "inlineVolumeSpec" => inline: InlineWire<'a>,
     }
 }
 
 wire! {
-    pub struct InlineWire<'a> {
+    pub(crate) struct InlineWire<'a> {
         "csi" => csi: Option<CsiWire<'a>>,
     }
 }
 
 impl VolumeWire<'_> {
-    pub fn into_model(self) -> PersistentVolume {
+    pub(crate) fn into_model(self) -> PersistentVolume {
         let (meta, _) = self.meta.into_meta(Kind::PersistentVolume);
         let mut spec = self.spec;
         let in_tree = spec.take_in_tree();
@@ -258,7 +258,7 @@ impl VolumeSpecWire<'_> {
 }
 
 impl ClaimWire<'_> {
-    pub fn into_model(self) -> PersistentVolumeClaim {
+    pub(crate) fn into_model(self) -> PersistentVolumeClaim {
         let (meta, owner) = self.meta.into_meta(Kind::PersistentVolumeClaim);
         let spec = self.spec;
         PersistentVolumeClaim {
@@ -277,7 +277,7 @@ impl ClaimWire<'_> {
 }
 
 impl ClassWire<'_> {
-    pub fn into_model(self) -> StorageClass {
+    pub(crate) fn into_model(self) -> StorageClass {
         let term = |term: TopologyWire<'_>| {
             term.expressions.boxed(|each| (each.key.boxed(), each.values.texts_sorted_unique()))
         };
@@ -292,7 +292,7 @@ impl ClassWire<'_> {
 }
 
 impl CsiNodeWire<'_> {
-    pub fn into_model(self) -> CsiNode {
+    pub(crate) fn into_model(self) -> CsiNode {
         CsiNode {
             meta: self.meta.into_meta(Kind::CsiNode).0,
             drivers: self
@@ -304,7 +304,7 @@ impl CsiNodeWire<'_> {
 }
 
 impl CsiDriverWire<'_> {
-    pub fn into_model(self) -> CsiDriver {
+    pub(crate) fn into_model(self) -> CsiDriver {
         CsiDriver {
             meta: self.meta.into_meta(Kind::CsiDriver).0,
             storage_capacity: self.spec.storage_capacity,
@@ -313,7 +313,7 @@ impl CsiDriverWire<'_> {
 }
 
 impl CapacityWire<'_> {
-    pub fn into_model(self) -> CsiStorageCapacity {
+    pub(crate) fn into_model(self) -> CsiStorageCapacity {
         CsiStorageCapacity {
             meta: self.meta.into_meta(Kind::CsiStorageCapacity).0,
             storage_class: self.class.boxed(),
@@ -325,7 +325,7 @@ impl CapacityWire<'_> {
 }
 
 impl AttachmentWire<'_> {
-    pub fn into_model(self) -> VolumeAttachment {
+    pub(crate) fn into_model(self) -> VolumeAttachment {
         let spec = self.spec;
         VolumeAttachment {
             meta: self.meta.into_meta(Kind::VolumeAttachment).0,

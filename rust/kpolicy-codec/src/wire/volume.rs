@@ -8,7 +8,7 @@ use super::sequence::{Element, List};
 use super::wire;
 
 wire! {
-    pub struct VolumeWire<'a> {
+    pub(crate) struct VolumeWire<'a> {
         "name" => name: Text<'a>,
         "persistentVolumeClaim" => claim: Option<ClaimWire<'a>>,
         "ephemeral" => ephemeral: Option<IgnoredAny>,
@@ -27,33 +27,33 @@ wire! {
 }
 
 wire! {
-    pub struct ClaimWire<'a> {
+    pub(crate) struct ClaimWire<'a> {
         "claimName" => name: Text<'a>,
         "readOnly" => read_only: bool,
     }
 }
 
 wire! {
-    pub struct CsiWire<'a> {
+    pub(crate) struct CsiWire<'a> {
         "driver" => driver: Text<'a>,
     }
 }
 
 wire! {
-    pub struct GceWire<'a> {
+    pub(crate) struct GceWire<'a> {
         "pdName" => name: Text<'a>,
         "readOnly" => read_only: bool,
     }
 }
 
 wire! {
-    pub struct VolumeIdWire<'a> {
+    pub(crate) struct VolumeIdWire<'a> {
         "volumeID" => volume: Text<'a>,
     }
 }
 
 wire! {
-    pub struct RbdWire<'a> {
+    pub(crate) struct RbdWire<'a> {
         "monitors" => monitors: List<Text<'a>>,
         "pool" => pool: Text<'a>,
         "image" => image: Text<'a>,
@@ -62,14 +62,14 @@ wire! {
 }
 
 wire! {
-    pub struct IscsiWire<'a> {
+    pub(crate) struct IscsiWire<'a> {
         "iqn" => iqn: Text<'a>,
         "readOnly" => read_only: bool,
     }
 }
 
 wire! {
-    pub struct AzureDiskWire<'a> {
+    pub(crate) struct AzureDiskWire<'a> {
         "diskName" => name: Text<'a>,
         "diskURI" => uri: Text<'a>,
         "kind" => kind: Text<'a>,
@@ -77,32 +77,32 @@ wire! {
 }
 
 wire! {
-    pub struct AzureFileWire<'a> {
+    pub(crate) struct AzureFileWire<'a> {
         "shareName" => share: Text<'a>,
     }
 }
 
 wire! {
-    pub struct VsphereWire<'a> {
+    pub(crate) struct VsphereWire<'a> {
         "volumePath" => path: Text<'a>,
     }
 }
 
 wire! {
-    pub struct ImageWire<'a> {
+    pub(crate) struct ImageWire<'a> {
         "reference" => reference: Text<'a>,
     }
 }
 
 impl GceWire<'_> {
-    pub fn into_source(self) -> VolumeSource {
+    pub(crate) fn into_source(self) -> VolumeSource {
         VolumeSource::GcePersistentDisk { name: self.name.boxed(), read_only: self.read_only }
     }
 }
 
 impl AzureDiskWire<'_> {
     /// Whatever the API server defaults is left as it is: an absent kind counts as `Managed`.
-    pub fn into_source(self) -> VolumeSource {
+    pub(crate) fn into_source(self) -> VolumeSource {
         let (name, uri, kind) = (self.name.boxed(), self.uri.boxed(), self.kind.boxed());
         VolumeSource::AzureDisk { name, uri, kind }
     }

@@ -14,12 +14,12 @@ use crate::limits::{YAML_GROWTH_MAX, YAML_GROWTH_SLACK_BYTES};
 
 /// The JSON of all documents before the first fault, and the fault.
 #[derive(Debug, Default)]
-pub struct Converted {
+pub(crate) struct Converted {
     pub json: String,
     pub fault: Option<String>,
 }
 
-pub fn to_json(text: &str) -> Converted {
+pub(crate) fn to_json(text: &str) -> Converted {
     let mut writer = Writer::new(text.len());
     let fault = writer.read(text).err();
     writer.json.truncate(if fault.is_some() { writer.documents_end } else { writer.json.len() });

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use saphyr_parser::{ScalarStyle, Tag};
 
 /// Whether a scalar may be something else than text.
-pub fn is_resolved(style: ScalarStyle, tag: Option<&Tag>) -> bool {
+pub(super) fn is_resolved(style: ScalarStyle, tag: Option<&Tag>) -> bool {
     match tag {
         None => style == ScalarStyle::Plain,
         Some(tag) => {
@@ -17,7 +17,7 @@ pub fn is_resolved(style: ScalarStyle, tag: Option<&Tag>) -> bool {
     }
 }
 
-pub fn push_resolved(json: &mut String, text: &str) {
+pub(super) fn push_resolved(json: &mut String, text: &str) {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => json.push_str("null"),
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
@@ -33,7 +33,7 @@ pub fn push_resolved(json: &mut String, text: &str) {
     }
 }
 
-pub fn push_text(json: &mut String, text: &str) {
+pub(super) fn push_text(json: &mut String, text: &str) {
     json.push('"');
     for character in text.chars() {
         match character {

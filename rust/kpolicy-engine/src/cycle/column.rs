@@ -100,7 +100,7 @@ pub(super) fn touched(change: &Change, reads: Reads) -> Option<NodeSlot> {
 }
 
 impl<A: Answers> Column<A> {
-    pub fn new<M: Meter>(rule: &A::Rule, context: Context<'_, M>) -> Self {
+    pub(super) fn new<M: Meter>(rule: &A::Rule, context: Context<'_, M>) -> Self {
         let Context { pod, cluster, meter, .. } = context;
         let now = cluster.generation();
         meter.begin();
@@ -109,12 +109,12 @@ impl<A: Answers> Column<A> {
         Self { prepared, state: State::Prepared, seen: now, rewritten: now }
     }
 
-    pub fn prepared(&self) -> Option<&A::Prepared> {
+    pub(super) fn prepared(&self) -> Option<&A::Prepared> {
         self.prepared.as_deref()
     }
 
     /// `None` where they were not worked out or are out of date.
-    pub fn answers(&self) -> Option<&A> {
+    pub(super) fn answers(&self) -> Option<&A> {
         match &self.state {
             State::Filled(answers) => Some(answers),
             State::Prepared | State::AwaitsFeasible(_) => None,
@@ -122,15 +122,15 @@ impl<A: Answers> Column<A> {
     }
 
     /// The generation at which more than the touched nodes may have changed.
-    pub fn rewritten(&self) -> Generation {
+    pub(super) fn rewritten(&self) -> Generation {
         self.rewritten
     }
 
-    pub fn reads_feasible(&self) -> bool {
+    pub(super) fn reads_feasible(&self) -> bool {
         A::reads_feasible(self.prepared())
     }
 
-    pub fn awaits_feasible(&self) -> bool {
+    pub(super) fn awaits_feasible(&self) -> bool {
         match &self.state {
             State::Prepared => self.reads_feasible(),
             State::AwaitsFeasible(_) => true,
@@ -139,7 +139,7 @@ impl<A: Answers> Column<A> {
     }
 
     /// Follows the cluster, without asking nodes that nobody needed yet.
-    pub fn follow<M: Meter>(
+    pub(super) fn follow<M: Meter>(
         &mut self,
         rule: &A::Rule,
         context: Context<'_, M>,
@@ -180,7 +180,7 @@ impl<A: Answers> Column<A> {
     }
 
     /// Works out the answers of all nodes, if that was not done yet.
-    pub fn fill<M: Meter>(
+    pub(super) fn fill<M: Meter>(
         &mut self,
         rule: &A::Rule,
         context: Context<'_, M>,
@@ -198,7 +198,7 @@ impl<A: Answers> Column<A> {
     }
 
     /// What the rule was shown last does not hold any more.
-    pub fn forget_feasible(&mut self) {
+    pub(super) fn forget_feasible(&mut self) {
         if self.reads_feasible()
             && let State::Filled(answers) = std::mem::replace(&mut self.state, State::Prepared)
         {
@@ -207,7 +207,7 @@ impl<A: Answers> Column<A> {
     }
 
     /// Changes the prepared rule, after which every answer may be another.
-    pub fn show<M: Meter>(
+    pub(super) fn show<M: Meter>(
         &mut self,
         rule: &A::Rule,
         context: Context<'_, M>,
@@ -265,7 +265,7 @@ impl<A: Answers> Column<A> {
         }
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let answers = match &self.state {
             State::Filled(answers) | State::AwaitsFeasible(answers) => answers.bytes(),
             State::Prepared => 0,
@@ -274,7 +274,7 @@ impl<A: Answers> Column<A> {
     }
 
     /// What the bytes rest on: they are counted again once this is another.
-    pub fn weight_key(&self) -> (Generation, usize) {
+    pub(super) fn weight_key(&self) -> (Generation, usize) {
         let slots = match &self.state {
             State::Filled(answers) | State::AwaitsFeasible(answers) => answers.slots(),
             State::Prepared => 0,

@@ -16,7 +16,7 @@ pub(super) struct Context<'a, M> {
 impl<M: Meter> Context<'_, M> {
     /// The same, with the work measured as that of one rule.
     #[must_use]
-    pub fn at(self, position: usize) -> Self {
+    pub(super) fn at(self, position: usize) -> Self {
         Self { meter: self.meter.at(position), ..self }
     }
 }

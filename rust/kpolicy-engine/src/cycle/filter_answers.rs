@@ -14,20 +14,20 @@ pub(super) type FilterColumn = Column<FilterAnswers>;
 
 impl FilterColumn {
     /// Whether the filter has a say in this cycle.
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.active().is_some()
     }
 
     /// The filter, if it has a say in this cycle.
-    pub fn active(&self) -> Option<&dyn PreparedFilter> {
+    pub(super) fn active(&self) -> Option<&dyn PreparedFilter> {
         active(self.prepared())
     }
 
-    pub fn codes(&self) -> &[Code] {
+    pub(super) fn codes(&self) -> &[Code] {
         self.answers().map_or(&[], |answers| &answers.0)
     }
 
-    pub fn code(&self, slot: NodeSlot) -> Code {
+    pub(super) fn code(&self, slot: NodeSlot) -> Code {
         self.codes().get(slot.index()).copied().unwrap_or_default()
     }
 }

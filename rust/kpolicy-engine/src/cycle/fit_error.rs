@@ -26,7 +26,7 @@ pub struct FitError {
 
 /// In what extenders had a say. What rests on that is not to be known again.
 #[derive(Debug, Clone, Copy)]
-pub enum Say<'a> {
+pub(super) enum Say<'a> {
     Nothing,
     Nodes,
     /// And in who is to go.
@@ -72,7 +72,7 @@ impl FitError {
 
 /// A fit_error and all that it rests on besides the shape.
 #[derive(Debug)]
-pub struct FitErrorMemo {
+pub(super) struct FitErrorMemo {
     rests_on: RestsOn,
     fit_error: Arc<FitError>,
 }
@@ -100,20 +100,20 @@ impl RestsOn {
 
 impl FitErrorMemo {
     /// Of one worked out just now. `None` where it may be another for the next pod alike.
-    pub fn of(fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) -> Option<Self> {
+    pub(super) fn of(fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) -> Option<Self> {
         let rests_on = RestsOn::of(pod, cluster).filter(|_| fit_error.room.is_settled)?;
         Some(Self { rests_on, fit_error: Arc::clone(fit_error) })
     }
 
     /// The fit_error, if it is what the pod would get.
-    pub fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<FitError>> {
+    pub(super) fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<FitError>> {
         (RestsOn::of(pod, cluster)? == self.rests_on).then_some(&self.fit_error)
     }
 }
 
 impl<'a> Say<'a> {
     /// What they left of the candidates.
-    pub fn trimmed(self) -> Option<&'a Trimmed> {
+    pub(super) fn trimmed(self) -> Option<&'a Trimmed> {
         match self {
             Say::Room(trimmed) => Some(trimmed),
             Say::Nothing | Say::Nodes => None,

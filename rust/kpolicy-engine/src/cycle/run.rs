@@ -21,7 +21,7 @@ use super::{Extended, Outcome};
 
 /// What the stages came to.
 #[derive(Debug)]
-pub enum Found {
+pub(super) enum Found {
     Chosen {
         slot: NodeSlot,
         total: i64,
@@ -41,7 +41,7 @@ enum Passing {
 }
 
 /// One decision under way.
-pub struct Run<'a, M> {
+pub(super) struct Run<'a, M> {
     pub question: Question<'a>,
     pub profile: &'a Profile,
     pub cluster: &'a Cluster,
@@ -58,7 +58,7 @@ impl<'a, M: Meter> Run<'a, M> {
         Context { profile, pod: pod.as_ref(), cluster, meter: self.meter }
     }
 
-    pub fn decide(&mut self) -> Found {
+    pub(super) fn decide(&mut self) -> Found {
         let left = match self.left() {
             Ok(left) => left,
             Err(outcome) => return outcome,
@@ -90,7 +90,7 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
-    pub fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
+    pub(super) fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
         let left = self.left()?;
         let is_narrowed = matches!(left, NodesToCheck::Only { .. });
         let passing = self.passing(left)?;
@@ -107,7 +107,7 @@ impl<'a, M: Meter> Run<'a, M> {
     /// Chooses among the nodes that extenders kept, with what they add to the totals. Clause: the
     /// node that the pod is nominated to is it, if they kept it. `None`: no such node passes any
     /// more.
-    pub fn choose_kept(&mut self, extended: &Extended) -> Option<Found> {
+    pub(super) fn choose_kept(&mut self, extended: &Extended) -> Option<Found> {
         let left = match self.left() {
             Ok(left) => left,
             Err(outcome) => return Some(outcome),
@@ -266,7 +266,7 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// What becomes of the pod; where no node will do, room is made for it.
-    pub fn outcome(&mut self, found: Found, say: Say<'_>) -> Outcome {
+    pub(super) fn outcome(&mut self, found: Found, say: Say<'_>) -> Outcome {
         match found {
             Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
             Found::Failed(why) => Outcome::Failed(why),
@@ -302,7 +302,7 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// Nodes on which room can be made, if none of those that extenders kept will do.
-    pub fn candidates(&mut self, extended: &Extended) -> Vec<Arc<Candidate>> {
+    pub(super) fn candidates(&mut self, extended: &Extended) -> Vec<Arc<Candidate>> {
         match self.choose_kept(extended) {
             Some(Found::Rejected(rejected)) => {
                 self.with_candidate_memo(&rejected, post_filter::candidates)
@@ -374,7 +374,7 @@ impl<'a, M: Meter> Run<'a, M> {
 
 impl<M> Run<'_, M> {
     /// It is known what comes of the stages.
-    pub fn end_known(&mut self, fit_error: &FitError) {
+    pub(super) fn end_known(&mut self, fit_error: &FitError) {
         match fit_error.before_nodes {
             Some(rejection) => self.stages.end(Point::PreFilter, rejection.into()),
             None => {

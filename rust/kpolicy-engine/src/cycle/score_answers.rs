@@ -62,12 +62,12 @@ pub(super) type ScoreColumn = Column<ScoreAnswers>;
 
 impl ScoreColumn {
     /// The rule, if it has a say in this cycle.
-    pub fn active(&self) -> Option<&dyn PreparedScore> {
+    pub(super) fn active(&self) -> Option<&dyn PreparedScore> {
         active(self.prepared())
     }
 
     /// Raw scores by slot; empty where only finished ones are kept.
-    pub fn raw(&self) -> &[f64] {
+    pub(super) fn raw(&self) -> &[f64] {
         match self.answers() {
             Some(ScoreAnswers::Raw(raw, _)) => raw,
             Some(ScoreAnswers::Ready(_) | ScoreAnswers::None) | None => &[],
@@ -75,7 +75,12 @@ impl ScoreColumn {
     }
 
     /// The finished score of one node.
-    pub fn score_of(&self, slot: NodeSlot, normalization: &Normalization, fitted: &Fitted) -> i64 {
+    pub(super) fn score_of(
+        &self,
+        slot: NodeSlot,
+        normalization: &Normalization,
+        fitted: &Fitted,
+    ) -> i64 {
         match self.answers() {
             Some(ScoreAnswers::Ready(scores)) => {
                 scores.get(slot.index()).copied().map_or(0, i64::from)
@@ -88,7 +93,7 @@ impl ScoreColumn {
     }
 
     /// Adds every node's weighted score to its total.
-    pub fn add_all(
+    pub(super) fn add_all(
         &self,
         normalization: &Normalization,
         fitted: &Fitted,
@@ -120,13 +125,18 @@ impl ScoreColumn {
 
     /// The raw score of every node, where all are known to have the same.
     #[allow(clippy::float_cmp)]
-    pub fn constant(&self) -> Option<f64> {
+    pub(super) fn constant(&self) -> Option<f64> {
         let bounds = self.extremes().bounds()?;
         (bounds.lowest == bounds.highest).then_some(bounds.lowest)
     }
 
     /// The extremes over the feasible nodes, ignored ones left out.
-    pub fn fit(&self, feasible: Feasible<'_>, cluster: &Cluster, meter: impl Meter) -> Fitted {
+    pub(super) fn fit(
+        &self,
+        feasible: Feasible<'_>,
+        cluster: &Cluster,
+        meter: impl Meter,
+    ) -> Fitted {
         let all_feasible = feasible.count == cluster.nodes().len();
         match self.extremes() {
             Extremes::Exact(fitted) if all_feasible && fitted.lowest != IGNORED => {
@@ -146,7 +156,7 @@ impl ScoreColumn {
     }
 
     /// Shows the feasible nodes to a rule that reads them; every raw score may change.
-    pub fn see_feasible<M: Meter>(
+    pub(super) fn see_feasible<M: Meter>(
         &mut self,
         rule: &ScoreRule,
         feasible: Feasible<'_>,

@@ -22,7 +22,7 @@ use super::totals::{Movement, ScoreStore, Totals};
 const KNOWN_BYTES: usize = 192;
 
 #[derive(Debug)]
-pub struct Shape {
+pub(super) struct Shape {
     /// By position in the profile's filters.
     filters: Vec<ColumnId>,
     feasible: Vec<bool>,
@@ -45,13 +45,13 @@ struct FailureMemo {
 
 /// The stores of shared columns.
 #[derive(Debug, Default)]
-pub struct Stores {
+pub(super) struct Stores {
     pub filters: Store<FilterColumn>,
     pub scores: ScoreStore,
 }
 
 impl Shape {
-    pub fn new(filters: Vec<ColumnId>, totals: Totals) -> Self {
+    pub(super) fn new(filters: Vec<ColumnId>, totals: Totals) -> Self {
         Self {
             filters,
             feasible: Vec::new(),
@@ -63,27 +63,27 @@ impl Shape {
         }
     }
 
-    pub fn feasible(&self) -> Feasible<'_> {
+    pub(super) fn feasible(&self) -> Feasible<'_> {
         Feasible { mask: &self.feasible, count: self.feasible_count }
     }
 
     /// As of the last [`Shape::update_totals`].
-    pub fn totals(&self) -> &Totals {
+    pub(super) fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let known = self.memo.nominated.count() + self.memo.candidates.count();
         self.feasible.capacity() + self.totals.bytes() + known * KNOWN_BYTES
     }
 
     /// What the pod would be told, if that is known.
-    pub fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
+    pub(super) fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
         self.memo.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
     }
 
     /// Nodes that nominated pods close to this one.
-    pub fn closed(
+    pub(super) fn closed(
         &mut self,
         pod: &Pod,
         program: &Program,
@@ -99,7 +99,7 @@ impl Shape {
     }
 
     /// Does `work` for a pod that no node will have, with what is known of making room.
-    pub fn with_candidate_memo<T>(
+    pub(super) fn with_candidate_memo<T>(
         &mut self,
         question: Question<'_>,
         profile: &Profile,
@@ -123,7 +123,7 @@ impl Shape {
     }
 
     /// Keeps what the pod was told.
-    pub fn remember(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
+    pub(super) fn remember(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
         self.memo.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
     }
 
@@ -134,7 +134,7 @@ impl Shape {
     }
 
     /// Takes account of what its shared columns hold.
-    pub fn weigh_columns(&self, stores: &mut Stores) {
+    pub(super) fn weigh_columns(&self, stores: &mut Stores) {
         let filters = &mut stores.filters;
         self.filters.iter().for_each(|id| {
             filters.weigh(*id, FilterColumn::weight_key, FilterColumn::bytes);
@@ -143,13 +143,13 @@ impl Shape {
     }
 
     /// Gives its columns back.
-    pub fn release(self, stores: &mut Stores) {
+    pub(super) fn release(self, stores: &mut Stores) {
         self.filters.iter().for_each(|id| stores.filters.release(*id));
         self.totals.release(&mut stores.scores);
     }
 
     /// Brings the prepared filters up to date, without asking any node.
-    pub fn follow_filters<M: Meter>(&self, context: Context<'_, M>, stores: &mut Stores) {
+    pub(super) fn follow_filters<M: Meter>(&self, context: Context<'_, M>, stores: &mut Stores) {
         context.meter.begin();
         let filters = &context.profile.filters;
         for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
@@ -160,7 +160,7 @@ impl Shape {
     }
 
     /// The filters that have a say in this cycle, by position.
-    pub fn prepared<'a>(&self, stores: &'a Stores) -> PreparedFilters<'a> {
+    pub(super) fn prepared<'a>(&self, stores: &'a Stores) -> PreparedFilters<'a> {
         let active = |id: &ColumnId| stores.filters.get(*id)?.active();
         self.filters.iter().map(active).collect()
     }
@@ -175,7 +175,11 @@ impl Shape {
     }
 
     /// Works out which nodes are feasible.
-    pub fn update_feasible<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+    pub(super) fn update_feasible<M: Meter>(
+        &mut self,
+        context: Context<'_, M>,
+        stores: &mut Stores,
+    ) {
         let cluster = context.cluster;
         let filters = &context.profile.filters;
         for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
@@ -226,7 +230,7 @@ impl Shape {
     }
 
     /// The first filter that rejects each node that is not feasible.
-    pub fn rejections(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
+    pub(super) fn rejections(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
         let columns = self.active(stores);
         let first = |slot: NodeSlot| {
             columns.iter().find_map(|(filter, column)| {
@@ -239,7 +243,7 @@ impl Shape {
     }
 
     /// Nodes whose verdict could not be told.
-    pub fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
+    pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
         let prepared = self.prepared(stores);
         if !prepared.iter().flatten().any(|filter| PreparedFilter::can_fail(*filter)) {
             return Vec::new();
@@ -250,17 +254,17 @@ impl Shape {
     }
 
     /// Why the nodes cannot be scored, as of the last time scores were brought up to date.
-    pub fn score_failure(&self, profile: &Profile, stores: &Stores) -> Option<String> {
+    pub(super) fn score_failure(&self, profile: &Profile, stores: &Stores) -> Option<String> {
         self.totals.failure(profile, &stores.scores)
     }
 
     /// Brings the prepared scores up to date, without asking any node.
-    pub fn follow_scores<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+    pub(super) fn follow_scores<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
         self.totals.follow(context, &mut stores.scores);
     }
 
     /// Scores some nodes as if only they were feasible, in their order.
-    pub fn totals_of_only<M: Meter>(
+    pub(super) fn totals_of_only<M: Meter>(
         &mut self,
         slots: &[NodeSlot],
         context: Context<'_, M>,
@@ -270,7 +274,7 @@ impl Shape {
     }
 
     /// Works out the total of every feasible node.
-    pub fn update_totals<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+    pub(super) fn update_totals<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
         let movement = std::mem::replace(&mut self.movement, Movement::None);
         self.totals.update(feasible, movement, context, &mut stores.scores);

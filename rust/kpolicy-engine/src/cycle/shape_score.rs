@@ -17,7 +17,7 @@ enum Source {
 }
 
 #[derive(Debug)]
-pub struct ShapeScore {
+pub(super) struct ShapeScore {
     weight: i32,
     scale: Scale,
     source: Source,
@@ -27,7 +27,7 @@ pub struct ShapeScore {
 }
 
 impl ShapeScore {
-    pub fn new(column: ColumnId, rule: &ScoreRule) -> Self {
+    pub(super) fn new(column: ColumnId, rule: &ScoreRule) -> Self {
         Self {
             weight: i32::try_from(rule.weight).unwrap_or(i32::MAX),
             scale: rule.scale,
@@ -38,7 +38,7 @@ impl ShapeScore {
     }
 
     /// Its column, if that is shared.
-    pub fn shared(&self) -> Option<ColumnId> {
+    pub(super) fn shared(&self) -> Option<ColumnId> {
         match self.source {
             Source::Shared(id) => Some(id),
             Source::Own(_) => None,
@@ -46,7 +46,7 @@ impl ShapeScore {
     }
 
     /// What it holds besides a shared column.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let own = match &self.source {
             Source::Own(column) => column.bytes(),
             Source::Shared(_) => 0,
@@ -55,7 +55,7 @@ impl ShapeScore {
     }
 
     /// Adds the scores of some nodes as if only they were feasible.
-    pub fn add_only<M: Meter>(
+    pub(super) fn add_only<M: Meter>(
         &mut self,
         rule: &ScoreRule,
         slots: &[NodeSlot],
@@ -86,7 +86,7 @@ impl ShapeScore {
         }
     }
 
-    pub fn prepared<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a dyn PreparedScore> {
+    pub(super) fn prepared<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a dyn PreparedScore> {
         self.column(store)?.prepared()
     }
 
@@ -99,7 +99,7 @@ impl ShapeScore {
         Some((column, column.active()?))
     }
 
-    pub fn follow<M: Meter>(
+    pub(super) fn follow<M: Meter>(
         &mut self,
         rule: &ScoreRule,
         context: Context<'_, M>,
@@ -119,7 +119,7 @@ impl ShapeScore {
     }
 
     /// Whether every node is to be summed up anew.
-    pub fn update<M: Meter>(
+    pub(super) fn update<M: Meter>(
         &mut self,
         rule: &ScoreRule,
         feasible: Feasible<'_>,
@@ -171,7 +171,7 @@ impl ShapeScore {
         is_rewritten
     }
 
-    pub fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
+    pub(super) fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
         let Some((column, prepared)) = self.active(store) else { return 0 };
         let normalized = match self.scale.normalization(prepared) {
             Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
@@ -181,13 +181,13 @@ impl ShapeScore {
     }
 
     /// What every node gets, where all get the same.
-    pub fn alike(&self, store: &ScoreStore) -> Option<i32> {
+    pub(super) fn alike(&self, store: &ScoreStore) -> Option<i32> {
         let (column, prepared) = self.active(store)?;
         let constant = column.constant()?;
         Some(self.weight * narrow(self.scale.normalization(prepared).apply(&self.fitted, constant)))
     }
 
-    pub fn add_all(&self, store: &ScoreStore, totals: &mut [i32], meter: impl Meter) {
+    pub(super) fn add_all(&self, store: &ScoreStore, totals: &mut [i32], meter: impl Meter) {
         let Some((column, prepared)) = self.active(store) else { return };
         meter.begin();
         let normalization = self.scale.normalization(prepared);

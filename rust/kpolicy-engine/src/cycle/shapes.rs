@@ -18,9 +18,9 @@ use super::store::ColumnId;
 use super::totals::Totals;
 
 /// What columns and totals of shapes may hold together.
-pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+pub(super) const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// At most this many shapes, however small.
-pub const SHAPES_MAX: usize = 4096;
+pub(super) const SHAPES_MAX: usize = 4096;
 
 /// A shape that no pod had in so many decisions is dropped: its pods are most likely gone.
 const IDLE_DECISIONS_MAX: u64 = 65_536;
@@ -39,7 +39,7 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-pub struct Shapes {
+pub(super) struct Shapes {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     by_key: FxHashMap<Box<[u64]>, usize>,
@@ -52,7 +52,7 @@ pub struct Shapes {
 
 /// Where the key of each rule ends in the key of the shape.
 #[derive(Debug, Default)]
-pub struct ShapeKey {
+pub(super) struct ShapeKey {
     key: Key,
     ends: Vec<usize>,
 }
@@ -60,7 +60,7 @@ pub struct ShapeKey {
 impl ShapeKey {
     /// The key of a pod: profile, then each rule's part, each with its length so that none runs into
     /// the next; last what decides who may be evicted for it.
-    pub fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
+    pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
         self.key.clear();
         self.ends.clear();
         self.key.push(position as u64);
@@ -94,21 +94,21 @@ impl ShapeKey {
 }
 
 impl Shapes {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }
 
     /// What shapes and columns hold together.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes + self.stores.filters.bytes() + self.stores.scores.columns.bytes()
     }
 
-    pub fn columns(&self) -> usize {
+    pub(super) fn columns(&self) -> usize {
         self.stores.filters.len() + self.stores.scores.columns.len()
     }
 
     /// The place of the pod's shape; made if it is not there.
-    pub fn find<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> usize {
+    pub(super) fn find<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> usize {
         self.clock += 1;
         if self.clock.is_multiple_of(SWEEP_EVERY) {
             self.drop_idle();
@@ -163,13 +163,13 @@ impl Shapes {
         Shape::new(filters, Totals::new(scores, profile))
     }
 
-    pub fn shape_and_stores(&mut self, id: usize) -> Option<(&mut Shape, &mut Stores)> {
+    pub(super) fn shape_and_stores(&mut self, id: usize) -> Option<(&mut Shape, &mut Stores)> {
         let entry = self.entries.get_mut(id)?.as_mut()?;
         Some((&mut entry.shape, &mut self.stores))
     }
 
     /// Takes account of what a shape and its columns hold, once they were worked out.
-    pub fn weigh(&mut self, id: usize) {
+    pub(super) fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.shape.weigh_columns(&mut self.stores);
         let bytes = entry.shape.bytes() + size_of::<Entry>() + 2 * size_of_val(&*entry.key);

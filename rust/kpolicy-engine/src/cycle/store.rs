@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::snapshot::Generation;
 
 /// A column's place in its store.
-pub type ColumnId = usize;
+pub(super) type ColumnId = usize;
 
 #[derive(Debug)]
 struct Entry<C> {
@@ -20,7 +20,7 @@ struct Entry<C> {
 }
 
 #[derive(Debug)]
-pub struct Store<C> {
+pub(super) struct Store<C> {
     entries: Vec<Option<Entry<C>>>,
     free: Vec<ColumnId>,
     by_key: FxHashMap<Box<[u64]>, ColumnId>,
@@ -34,25 +34,25 @@ impl<C> Default for Store<C> {
 }
 
 impl<C> Store<C> {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    pub fn get(&self, id: ColumnId) -> Option<&C> {
+    pub(super) fn get(&self, id: ColumnId) -> Option<&C> {
         self.entries.get(id)?.as_ref().map(|entry| &entry.column)
     }
 
-    pub fn get_mut(&mut self, id: ColumnId) -> Option<&mut C> {
+    pub(super) fn get_mut(&mut self, id: ColumnId) -> Option<&mut C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }
 
     /// What all columns hold together, as far as it was weighed.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Takes account of what a column holds, with its key; `key_of` says what that rests on.
-    pub fn weigh(
+    pub(super) fn weigh(
         &mut self,
         id: ColumnId,
         key_of: impl FnOnce(&C) -> (Generation, usize),
@@ -71,7 +71,7 @@ impl<C> Store<C> {
     }
 
     /// The column of a key, made if it is not there, with one user more.
-    pub fn claim(&mut self, key: &[u64], make: impl FnOnce() -> C) -> ColumnId {
+    pub(super) fn claim(&mut self, key: &[u64], make: impl FnOnce() -> C) -> ColumnId {
         let id = match self.by_key.get(key) {
             Some(id) => *id,
             None => self.add(key, make()),
@@ -99,7 +99,7 @@ impl<C> Store<C> {
     }
 
     /// One user less; a column that nobody uses is dropped.
-    pub fn release(&mut self, id: ColumnId) {
+    pub(super) fn release(&mut self, id: ColumnId) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.users = entry.users.saturating_sub(1);
         if entry.users == 0 {

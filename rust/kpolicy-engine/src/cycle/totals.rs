@@ -17,18 +17,18 @@ use super::shape_score::ShapeScore;
 use super::store::{ColumnId, Store};
 
 /// The total of a node that is not feasible.
-pub const INFEASIBLE: i32 = i32::MIN;
+pub(super) const INFEASIBLE: i32 = i32::MIN;
 
 /// Shared columns, and room to work them out in.
 #[derive(Debug, Default)]
-pub struct ScoreStore {
+pub(super) struct ScoreStore {
     pub columns: Store<ScoreColumn>,
     pub scratch: Scratch,
 }
 
 /// What became of the feasible nodes since the totals were worked out last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Movement {
+pub(super) enum Movement {
     /// They are the same.
     None,
     /// Only nodes that changed themselves came or went.
@@ -38,7 +38,7 @@ pub enum Movement {
 }
 
 #[derive(Debug)]
-pub struct Totals {
+pub(super) struct Totals {
     /// By position in the profile's scores.
     scores: Vec<ShapeScore>,
     totals: Vec<i32>,
@@ -48,14 +48,14 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub fn new(columns: Vec<ColumnId>, profile: &Profile) -> Self {
+    pub(super) fn new(columns: Vec<ColumnId>, profile: &Profile) -> Self {
         let of = |(id, rule): (ColumnId, &ScoreRule)| ShapeScore::new(id, rule);
         let scores = columns.into_iter().zip(&profile.scores).map(of).collect();
         Self { scores, totals: Vec::new(), best: Best::default(), seen: None }
     }
 
     /// The node to take of those with the highest total, and that total.
-    pub fn best_node(&self, tie: Tie, cluster: &Cluster) -> Option<(NodeSlot, i32)> {
+    pub(super) fn best_node(&self, tie: Tie, cluster: &Cluster) -> Option<(NodeSlot, i32)> {
         let best = self.best.highest();
         let is_tied = |slot: NodeSlot| self.totals.get(slot.index()) == Some(&best);
         let slot_at = |index| cluster.nodes().slot_at(index);
@@ -64,25 +64,25 @@ impl Totals {
         (best != INFEASIBLE).then_some((chosen, best))
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.totals.capacity() * size_of::<i32>()
             + self.scores.iter().map(ShapeScore::bytes).sum::<usize>()
     }
 
     /// Takes account of what its shared columns hold.
-    pub fn weigh_columns(&self, store: &mut ScoreStore) {
+    pub(super) fn weigh_columns(&self, store: &mut ScoreStore) {
         self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| {
             store.columns.weigh(id, ScoreColumn::weight_key, ScoreColumn::bytes);
         });
     }
 
     /// Gives its columns back.
-    pub fn release(self, store: &mut ScoreStore) {
+    pub(super) fn release(self, store: &mut ScoreStore) {
         self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| store.columns.release(id));
     }
 
     /// Brings the prepared scores up to date, without asking any node.
-    pub fn follow<M: Meter>(&mut self, context: Context<'_, M>, store: &mut ScoreStore) {
+    pub(super) fn follow<M: Meter>(&mut self, context: Context<'_, M>, store: &mut ScoreStore) {
         context.meter.begin();
         for (position, score) in self.scores.iter_mut().enumerate() {
             let Some(rule) = context.profile.scores.get(position) else { continue };
@@ -91,12 +91,12 @@ impl Totals {
     }
 
     /// Why nodes cannot be scored, if so.
-    pub fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
+    pub(super) fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
         pre_score_failure(profile, self.scores.iter().map(|score| score.prepared(store)))
     }
 
     /// Scores some nodes as if only they were feasible, in their order.
-    pub fn of_only<M: Meter>(
+    pub(super) fn of_only<M: Meter>(
         &mut self,
         slots: &[NodeSlot],
         context: Context<'_, M>,
@@ -120,7 +120,7 @@ impl Totals {
     }
 
     /// Works out the total of every feasible node.
-    pub fn update<M: Meter>(
+    pub(super) fn update<M: Meter>(
         &mut self,
         feasible: Feasible<'_>,
         movement: Movement,

@@ -13,7 +13,7 @@ use crate::snapshot::{Cluster, Pod};
 
 /// The budgets of a cluster, and whom they are known to mean.
 #[derive(Debug)]
-pub struct Budgets<'a> {
+pub(super) struct Budgets<'a> {
     cluster: &'a Cluster,
     /// By the id of the pods' identity.
     meaning: FxHashMap<u64, Vec<&'a DisruptionBudget>>,
@@ -26,12 +26,12 @@ struct Left<'a> {
 }
 
 impl<'a> Budgets<'a> {
-    pub fn of(cluster: &'a Cluster) -> Self {
+    pub(super) fn of(cluster: &'a Cluster) -> Self {
         Self { cluster, meaning: FxHashMap::default() }
     }
 
     /// Parts victims into those that go beyond a budget and the others, both in their order.
-    pub fn part<'p>(
+    pub(super) fn part<'p>(
         &mut self,
         victims: Vec<&'p Arc<Pod>>,
     ) -> (Vec<&'p Arc<Pod>>, Vec<&'p Arc<Pod>>) {

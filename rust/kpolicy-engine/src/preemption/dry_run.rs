@@ -24,7 +24,7 @@ pub enum Unhelpful {
 }
 
 /// `forks` are as they were when it is done.
-pub fn dry_run(
+pub(super) fn dry_run(
     unplaced: Unplaced<'_>,
     evictable: &Evictable<'_>,
     node: NodeView<'_>,
@@ -44,7 +44,7 @@ pub fn dry_run(
 }
 
 /// Whether the pod fits on the node once these are gone.
-pub fn makes_room(unplaced: Unplaced<'_>, node: NodeView<'_>, victims: &[Arc<Pod>]) -> bool {
+pub(super) fn makes_room(unplaced: Unplaced<'_>, node: NodeView<'_>, victims: &[Arc<Pod>]) -> bool {
     let goes = |other: &Pod| victims.iter().any(|victim| victim.uid == other.uid);
     Emptied::of(unplaced, node, goes, Forks::of(unplaced.prepared)).fits()
 }

@@ -25,7 +25,7 @@ impl NotEligible {
     }
 }
 
-pub fn refusal(unplaced: Unplaced<'_>) -> Option<NotEligible> {
+pub(super) fn refusal(unplaced: Unplaced<'_>) -> Option<NotEligible> {
     let pod = unplaced.question.pod;
     if pod.template.never_preempts {
         return Some(NotEligible::Never);

@@ -21,7 +21,7 @@ const PRIORITY_OFFSET: i64 = 1 << 31;
 type Rank = [i64; CRITERIA.len()];
 
 /// The position of the candidate to take; `None` where there is none.
-pub fn pick(candidates: &[Arc<Candidate>], unplaced: Unplaced<'_>) -> Option<usize> {
+pub(super) fn pick(candidates: &[Arc<Candidate>], unplaced: Unplaced<'_>) -> Option<usize> {
     best(candidates, unplaced.order(), unplaced.question.tie, unplaced.cluster)
 }
 

@@ -12,7 +12,7 @@ use crate::snapshot::NodeSlot;
 use super::Unplaced;
 
 /// In order of names.
-pub fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
+pub(super) fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
     let ranked = unplaced.cluster.nodes().by_rank();
     if let Some((_, status)) = &unplaced.rejected.pre_filter {
         let any = status.rejection == Rejection::Unschedulable;
@@ -36,7 +36,7 @@ pub fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
 }
 
 /// How one node was rejected.
-pub fn rejection(unplaced: Unplaced<'_>, slot: NodeSlot) -> Rejection {
+pub(super) fn rejection(unplaced: Unplaced<'_>, slot: NodeSlot) -> Rejection {
     if let Some((_, status)) = &unplaced.rejected.pre_filter {
         return status.rejection;
     }

@@ -12,20 +12,20 @@ use super::Unplaced;
 
 /// Who may be evicted for one pod: those that matter less, and of them those that the policy lets go.
 #[derive(Debug)]
-pub struct Evictable<'a> {
+pub(super) struct Evictable<'a> {
     pod: &'a Pod,
     policy: Option<PreparedVictims<'a>>,
 }
 
 impl<'a> Evictable<'a> {
-    pub fn of(unplaced: Unplaced<'a>) -> Self {
+    pub(super) fn of(unplaced: Unplaced<'a>) -> Self {
         let pod = unplaced.question.pod.as_ref();
         let policy = unplaced.profile.victims().map(|rule| rule.prepared(pod, unplaced.cluster));
         Self { pod, policy }
     }
 
     /// The pods of a node that matter less and have to stay all the same, by uid.
-    pub fn kept<'n>(&self, node: NodeView<'n>) -> FxHashSet<&'n str> {
+    pub(super) fn kept<'n>(&self, node: NodeView<'n>) -> FxHashSet<&'n str> {
         let Some(policy) = &self.policy else { return FxHashSet::default() };
         let pods = node.load.pods.iter().filter(|other| may_go(other, self.pod));
         let kept = pods.filter(|other| !policy.allows(other, node));
@@ -33,26 +33,26 @@ impl<'a> Evictable<'a> {
     }
 
     /// Whether the policy lets all of these go.
-    pub fn allows(&self, victims: &[Arc<Pod>], node: NodeView<'_>) -> bool {
+    pub(super) fn allows(&self, victims: &[Arc<Pod>], node: NodeView<'_>) -> bool {
         let Some(policy) = &self.policy else { return true };
         victims.iter().all(|victim| policy.allows(victim, node))
     }
 }
 
 /// Whether a pod matters less than the other.
-pub fn may_go(victim: &Pod, preemptor: &Pod) -> bool {
+pub(super) fn may_go(victim: &Pod, preemptor: &Pod) -> bool {
     victim.priority() < preemptor.priority()
 }
 
 /// When a pod started, in seconds. Clause: one that has not counts as starting just now, which is
 /// later than every start, so that no clock is needed.
-pub fn started(pod: &Pod) -> i64 {
+pub(super) fn started(pod: &Pod) -> i64 {
     pod.start_seconds.unwrap_or(i64::MAX)
 }
 
 /// More important first: by priority, then by who runs longer. What is equal in both has no order in
 /// kube-scheduler; here it goes by uid.
-pub fn by_importance(left: &Arc<Pod>, right: &Arc<Pod>) -> Ordering {
+pub(super) fn by_importance(left: &Arc<Pod>, right: &Arc<Pod>) -> Ordering {
     let key = |pod: &Pod| (Reverse(pod.priority()), started(pod));
     key(left).cmp(&key(right)).then_with(|| left.uid.cmp(&right.uid))
 }

@@ -127,7 +127,7 @@ pub(super) struct DomainColumns {
 }
 
 impl DomainColumns {
-    pub fn column(&self, key: &str, nodes: &Nodes) -> Arc<Domains> {
+    pub(super) fn column(&self, key: &str, nodes: &Nodes) -> Arc<Domains> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         if let Some(kept) = self.by_key.read().unwrap_or_else(PoisonError::into_inner).kept.get(key)
         {
@@ -146,7 +146,7 @@ impl DomainColumns {
     }
 
     /// Follows a node that changed; `label` gives its value of a key.
-    pub fn follow<'a>(&mut self, slot: NodeSlot, label: impl Fn(&str) -> Option<&'a str>) {
+    pub(super) fn follow<'a>(&mut self, slot: NodeSlot, label: impl Fn(&str) -> Option<&'a str>) {
         let by_key = self.by_key.get_mut().unwrap_or_else(PoisonError::into_inner);
         by_key.trim();
         // Each column by itself: the order of keys does not matter.

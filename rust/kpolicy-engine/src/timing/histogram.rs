@@ -2,11 +2,11 @@
 
 /// Bounds in whole nanoseconds, rounded down: a duration has no fractions of one.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<const N: usize>([u64; N]);
+pub(super) struct Bounds<const N: usize>([u64; N]);
 
 impl<const N: usize> Bounds<N> {
     /// Each is `numerator` / `denominator` times the one before.
-    pub const fn exponential(first_ns: u64, numerator: u64, denominator: u64) -> Self {
+    pub(super) const fn exponential(first_ns: u64, numerator: u64, denominator: u64) -> Self {
         let mut bounds = [0; N];
         let (mut over, mut under) = (first_ns, 1);
         let mut index = 0;
@@ -27,7 +27,7 @@ impl<const N: usize> Bounds<N> {
 
 /// Not cumulated; the last bucket, without a bound, is `beyond`.
 #[derive(Debug, Clone)]
-pub struct Histogram<const N: usize> {
+pub(super) struct Histogram<const N: usize> {
     buckets: [u64; N],
     beyond: u64,
     sum_ns: u64,
@@ -41,17 +41,17 @@ impl<const N: usize> Default for Histogram<N> {
 
 impl<const N: usize> Histogram<N> {
     /// So many durations of about `each_ns` that are `sum_ns` together.
-    pub fn observe(&mut self, bounds: &Bounds<N>, each_ns: u64, times: u64, sum_ns: u64) {
+    pub(super) fn observe(&mut self, bounds: &Bounds<N>, each_ns: u64, times: u64, sum_ns: u64) {
         let bucket = self.buckets.get_mut(bounds.bucket(each_ns)).unwrap_or(&mut self.beyond);
         *bucket += times;
         self.sum_ns += sum_ns;
     }
 
-    pub fn counts(&self) -> Vec<u64> {
+    pub(super) fn counts(&self) -> Vec<u64> {
         self.buckets.iter().copied().chain([self.beyond]).collect()
     }
 
-    pub fn sum_ns(&self) -> u64 {
+    pub(super) fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 }

@@ -62,7 +62,7 @@ pub struct Spent {
 }
 
 /// By point, as in [`Point::ALL`].
-pub type OfRule = [Spent; Point::ALL.len()];
+pub(super) type OfRule = [Spent; Point::ALL.len()];
 
 /// What one cycle's rules took.
 pub struct Tally<'a> {

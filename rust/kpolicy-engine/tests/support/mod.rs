@@ -15,7 +15,7 @@ use kpolicy_engine::rules::catalog;
 use serde_json::{Value, json};
 
 /// kube-scheduler's default profile, filters in order.
-pub const FILTERS: [&str; 14] = [
+pub(crate) const FILTERS: [&str; 14] = [
     "NodeUnschedulable",
     "NodeName",
     "TaintToleration",
@@ -33,7 +33,7 @@ pub const FILTERS: [&str; 14] = [
 ];
 
 /// Scores of the default profile and their weights.
-pub const SCORES: [(&str, i64); 8] = [
+pub(crate) const SCORES: [(&str, i64); 8] = [
     ("TaintToleration", 3),
     ("NodeAffinity", 2),
     ("NodeResourcesFit", 1),
@@ -45,10 +45,10 @@ pub const SCORES: [(&str, i64); 8] = [
 ];
 
 /// Args of one plugin in one of the recorded configurations.
-pub type Args<'a> = dyn Fn(&str) -> Value + 'a;
+pub(crate) type Args<'a> = dyn Fn(&str) -> Value + 'a;
 
 /// A program that serves every pod with the default profile, as far as its rules exist.
-pub fn program(args: &Args<'_>, weight: &dyn Fn(&str, i64) -> i64) -> Value {
+pub(crate) fn program(args: &Args<'_>, weight: &dyn Fn(&str, i64) -> i64) -> Value {
     let filters: Vec<Value> = FILTERS
         .iter()
         .filter(|name| catalog::filter(name).is_some())
@@ -73,11 +73,11 @@ pub fn program(args: &Args<'_>, weight: &dyn Fn(&str, i64) -> i64) -> Value {
     })
 }
 
-pub fn default_program() -> Value {
+pub(crate) fn default_program() -> Value {
     program(&|_| json!({}), &|_, weight| weight)
 }
 
-pub fn loaded(seed: u64, document: &Value) -> Engine {
+pub(crate) fn loaded(seed: u64, document: &Value) -> Engine {
     let mut engine = Engine::new(seed);
     if let Err(refusals) = engine.load(document) {
         panic!("the program is refused: {refusals:#?}");
@@ -86,7 +86,7 @@ pub fn loaded(seed: u64, document: &Value) -> Engine {
 }
 
 /// Applies objects written as JSON.
-pub fn apply(engine: &mut Engine, objects: &Value) -> Applied {
+pub(crate) fn apply(engine: &mut Engine, objects: &Value) -> Applied {
     let mut applied = Applied::default();
     let body = objects.to_string();
     let paths = engine.paths();
@@ -97,7 +97,7 @@ pub fn apply(engine: &mut Engine, objects: &Value) -> Applied {
     applied
 }
 
-pub fn golden_paths() -> Vec<PathBuf> {
+pub(crate) fn golden_paths() -> Vec<PathBuf> {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/kube-scheduler-1.36");
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
@@ -109,7 +109,7 @@ pub fn golden_paths() -> Vec<PathBuf> {
     paths
 }
 
-pub fn golden_case(path: &Path) -> Value {
+pub(crate) fn golden_case(path: &Path) -> Value {
     let mut text = String::new();
     GzDecoder::new(File::open(path).expect("a case can be opened"))
         .read_to_string(&mut text)

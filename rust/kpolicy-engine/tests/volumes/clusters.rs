@@ -14,19 +14,20 @@ use kpolicy_engine::rules::{Filter, Rejection, Stage, Status, catalog};
 use kpolicy_engine::snapshot::{Cluster, Pod};
 use serde_json::{Map, Value, json};
 
-pub const RULES: [&str; 4] =
+pub(crate) const RULES: [&str; 4] =
     ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"];
-pub const DISK_RULES: [&str; 4] = ["EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"];
+pub(crate) const DISK_RULES: [&str; 4] =
+    ["EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"];
 
 /// A rule of the catalog without arguments.
-pub fn rule(name: &str) -> Box<dyn Filter> {
+pub(crate) fn rule(name: &str) -> Box<dyn Filter> {
     let (empty, mut refusals) = (json!({}), Refusals::default());
     let mut args = Fields::of(&empty, "$", &mut refusals).expect("it is an object");
     let make = catalog::filter(name).unwrap_or_else(|| panic!("no rule {name}"));
     make(&mut args, &mut refusals).unwrap_or_else(|| panic!("{name} wants arguments"))
 }
 
-pub fn objects(list: &Value) -> Vec<Object> {
+pub(crate) fn objects(list: &Value) -> Vec<Object> {
     let mut objects = Vec::new();
     let unreadable = file::objects(list.to_string().as_bytes(), Keep(None), &mut |event| {
         if let Event::Present(object) = event {
@@ -37,7 +38,7 @@ pub fn objects(list: &Value) -> Vec<Object> {
     objects
 }
 
-pub fn put(cluster: &mut Cluster, object: Object) -> Vec<Occurrence> {
+pub(crate) fn put(cluster: &mut Cluster, object: Object) -> Vec<Occurrence> {
     match object {
         Object::Pod(pod) => cluster.set_pod(*pod),
         Object::Node(node) => cluster.set_node(*node).into_iter().collect(),
@@ -46,7 +47,7 @@ pub fn put(cluster: &mut Cluster, object: Object) -> Vec<Occurrence> {
 }
 
 /// A cluster of objects written as JSON; what a kind may leave out is filled in.
-pub fn cluster(list: &[Value]) -> Cluster {
+pub(crate) fn cluster(list: &[Value]) -> Cluster {
     let mut cluster = Cluster::default();
     for object in list {
         put_json(&mut cluster, object);
@@ -54,22 +55,22 @@ pub fn cluster(list: &[Value]) -> Cluster {
     cluster
 }
 
-pub fn put_json(cluster: &mut Cluster, object: &Value) -> Vec<Occurrence> {
+pub(crate) fn put_json(cluster: &mut Cluster, object: &Value) -> Vec<Occurrence> {
     objects(object).into_iter().flat_map(|object| put(cluster, object)).collect()
 }
 
-pub fn remove(cluster: &mut Cluster, kind: Kind, namespace: &str, name: &str) -> Occurrence {
+pub(crate) fn remove(cluster: &mut Cluster, kind: Kind, namespace: &str, name: &str) -> Occurrence {
     let gone = cluster.remove_object(kind, namespace, name);
     gone.unwrap_or_else(|| panic!("no {kind:?} {namespace}/{name}"))
 }
 
-pub fn pod(cluster: &Cluster, uid: &str) -> Arc<Pod> {
+pub(crate) fn pod(cluster: &Cluster, uid: &str) -> Arc<Pod> {
     let entry = cluster.pods().get(uid).unwrap_or_else(|| panic!("no pod {uid}"));
     Arc::clone(&entry.pod)
 }
 
 /// A pod `ns/name` whose uid is its name.
-pub fn pod_json(name: &str, node: Option<&str>, volumes: &Value) -> Value {
+pub(crate) fn pod_json(name: &str, node: Option<&str>, volumes: &Value) -> Value {
     let mut spec = json!({"containers": [{"name": "c", "image": "i"}], "volumes": volumes});
     if let Some(node) = node {
         spec["nodeName"] = json!(node);
@@ -78,23 +79,23 @@ pub fn pod_json(name: &str, node: Option<&str>, volumes: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 }
 
-pub fn node_json(name: &str, labels: &Value, allocatable: &Value) -> Value {
+pub(crate) fn node_json(name: &str, labels: &Value, allocatable: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
            "status": {"allocatable": allocatable}})
 }
 
-pub fn claim_json(name: &str, spec: &Value) -> Value {
+pub(crate) fn claim_json(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec,
            "metadata": {"name": name, "namespace": "ns", "uid": name}})
 }
 
 /// Volumes that name claims.
-pub fn claimed(names: &[&str]) -> Value {
+pub(crate) fn claimed(names: &[&str]) -> Value {
     let volume = |name: &&str| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
     names.iter().map(volume).collect()
 }
 
-pub fn told(status: &Status) -> Value {
+pub(crate) fn told(status: &Status) -> Value {
     let code = match status.rejection {
         Rejection::Error => "Error",
         rejection => rejection.name(),
@@ -103,7 +104,7 @@ pub fn told(status: &Status) -> Value {
 }
 
 /// What a rule says of a pod, from scratch: `preFilter`, or `nodes` with every rejection.
-pub fn verdicts(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Map<String, Value> {
+pub(crate) fn verdicts(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Map<String, Value> {
     let mut said = Map::new();
     let prepared = rule.prepare(pod, cluster);
     let mut nodes = Map::new();
@@ -132,14 +133,14 @@ pub fn verdicts(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Map<String, 
 }
 
 /// Names of nodes that a rule rejects.
-pub fn rejected(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn rejected(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Vec<String> {
     let said = verdicts(rule, pod, cluster);
     let nodes = said.get("nodes").and_then(Value::as_object);
     nodes.expect("the pod is not rejected as a whole").keys().cloned().collect()
 }
 
 /// The recorded cases: cluster and answers.
-pub fn recorded_cases() -> Vec<(Value, Value)> {
+pub(crate) fn recorded_cases() -> Vec<(Value, Value)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/conformance/volume-plugins-1.36/cases.jsonl.gz");
     let lines = BufReader::new(GzDecoder::new(File::open(path).expect("the cases are there")));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
 #[derive(Debug, Clone, Default)]
-pub struct TopologySums {
+pub(super) struct TopologySums {
     /// One for each key, in the order in which keys were first added to.
     by_key: Vec<KeySums>,
 }
@@ -24,7 +24,7 @@ struct KeySums {
 impl TopologySums {
     /// Adds to the domain that the node is in; a node without the key is in none. Tells whether a
     /// domain's sum became positive or ceased to be.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         cluster: &Cluster,
         key: &str,
@@ -67,37 +67,37 @@ impl TopologySums {
     }
 
     /// No domain of any key has a sum other than 0.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.by_key.iter().all(|sums| sums.live == 0)
     }
 
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.by_key.iter().map(|sums| sums.key.as_ref())
     }
 
     /// Whether the ids still mean what they meant.
-    pub fn is_current(&self, cluster: &Cluster) -> bool {
+    pub(super) fn is_current(&self, cluster: &Cluster) -> bool {
         self.by_key.iter().all(|sums| cluster.nodes().domains(&sums.key).version() == sums.version)
     }
 
     /// The sum of the node's domain; `None` if the node lacks the key.
-    pub fn at(&self, cluster: &Cluster, key: &str, slot: NodeSlot) -> Option<i64> {
+    pub(super) fn at(&self, cluster: &Cluster, key: &str, slot: NodeSlot) -> Option<i64> {
         let id = cluster.nodes().domains(key).id(slot);
         (id != 0).then(|| self.by_id(key, id))
     }
 
     /// Over all keys, the sum of the node's domains.
-    pub fn total(&self, cluster: &Cluster, slot: NodeSlot) -> i64 {
+    pub(super) fn total(&self, cluster: &Cluster, slot: NodeSlot) -> i64 {
         self.keys().filter_map(|key| self.at(cluster, key, slot)).sum()
     }
 
     /// Whether any of the node's domains has a sum above 0.
-    pub fn any_positive(&self, cluster: &Cluster, slot: NodeSlot) -> bool {
+    pub(super) fn any_positive(&self, cluster: &Cluster, slot: NodeSlot) -> bool {
         self.keys().any(|key| self.at(cluster, key, slot).is_some_and(|sum| sum > 0))
     }
 
     /// The keys with a sum other than 0 somewhere, each with its column, to go through all nodes.
-    pub fn columns(&self, cluster: &Cluster) -> Vec<Column<'_>> {
+    pub(super) fn columns(&self, cluster: &Cluster) -> Vec<Column<'_>> {
         let live = self.by_key.iter().filter(|sums| sums.live > 0);
         live.map(|sums| Column {
             domains: cluster.nodes().domains(&sums.key),
@@ -106,7 +106,7 @@ impl TopologySums {
         .collect()
     }
 
-    pub fn column(&self, cluster: &Cluster, key: &str) -> Column<'_> {
+    pub(super) fn column(&self, cluster: &Cluster, key: &str) -> Column<'_> {
         let found = self.by_key.iter().find(|sums| sums.key.as_ref() == key);
         Column {
             domains: cluster.nodes().domains(key),
@@ -122,14 +122,14 @@ impl TopologySums {
 
 /// One key's sums beside the domains of nodes.
 #[derive(Debug)]
-pub struct Column<'a> {
+pub(super) struct Column<'a> {
     domains: Arc<Domains>,
     by_domain: &'a [i64],
 }
 
 impl Column<'_> {
     /// By slot; `None` where the node lacks the key.
-    pub fn at(&self, index: usize) -> Option<i64> {
+    pub(super) fn at(&self, index: usize) -> Option<i64> {
         let id = self.domains.ids().get(index).copied().unwrap_or(0);
         (id != 0).then(|| self.by_domain.get(id as usize).copied().unwrap_or(0))
     }

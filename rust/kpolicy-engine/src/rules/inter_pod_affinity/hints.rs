@@ -9,7 +9,7 @@ use crate::snapshot::{Cluster, Node, Pod};
 
 use super::terms::{Incoming, all_mean, all_mean_by_name, means_existing, means_incoming};
 
-pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
+pub(super) fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
     match occurrence {
         Occurrence::Node { old, new: Some(new), .. } => node_wakes(pod, old.as_deref(), new),
         Occurrence::Pod { new: Some(new), .. } if new.uid == pod.uid => true,
@@ -22,7 +22,7 @@ pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
 
 /// What becomes of an event for which kube-scheduler has no hint.
 #[derive(Debug, Clone, Copy)]
-pub enum More<'a> {
+pub(super) enum More<'a> {
     Yes,
     No,
     /// The rule is to be asked of this node.
@@ -31,7 +31,7 @@ pub enum More<'a> {
     Ask,
 }
 
-pub fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cluster) -> More<'a> {
+pub(super) fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cluster) -> More<'a> {
     let decided = |wakes: bool| if wakes { More::Yes } else { More::No };
     match occurrence {
         Occurrence::Pod { old, new, is_assigned: true } => {

@@ -10,14 +10,14 @@ use crate::snapshot::{Cluster, Pod};
 
 /// What a term of a pod on a node may read of the pod that is placed.
 #[derive(Debug, Clone, Copy)]
-pub struct Incoming<'a> {
+pub(super) struct Incoming<'a> {
     pub identity: &'a Identity,
     /// Empty where the namespace is not known.
     pub namespace_labels: &'a Labels,
 }
 
 /// Whether a term of a pod in `owner_namespace` means the incoming pod.
-pub fn means_incoming(
+pub(super) fn means_incoming(
     term: &PodAffinityTerm,
     owner_namespace: &str,
     incoming: Incoming<'_>,
@@ -33,7 +33,7 @@ pub fn means_incoming(
 ///
 /// Clause: kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector
 /// again, with no labels: one that the empty set meets selects every namespace.
-pub fn means_existing(
+pub(super) fn means_existing(
     term: &PodAffinityTerm,
     owner_namespace: &str,
     existing: &Identity,
@@ -50,7 +50,7 @@ pub fn means_existing(
 }
 
 /// As [`means_existing`] for every term; no terms mean nobody.
-pub fn all_mean(
+pub(super) fn all_mean(
     terms: &[PodAffinityTerm],
     owner_namespace: &str,
     existing: &Identity,
@@ -61,7 +61,7 @@ pub fn all_mean(
 }
 
 /// For hints, which know no namespace labels: as kube-scheduler's, which pass none.
-pub fn all_mean_by_name(terms: &[PodAffinityTerm], owner: &Pod, other: &Pod) -> bool {
+pub(super) fn all_mean_by_name(terms: &[PodAffinityTerm], owner: &Pod, other: &Pod) -> bool {
     let nothing = Labels::default();
     let incoming = Incoming { identity: &other.identity, namespace_labels: &nothing };
     !terms.is_empty() && terms.iter().all(|term| means_incoming(term, owner.namespace(), incoming))

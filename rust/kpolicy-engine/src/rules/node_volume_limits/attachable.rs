@@ -14,20 +14,20 @@ use crate::snapshot::{Cluster, Pod};
 
 /// A volume as its driver counts it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Attachable<'a> {
+pub(super) struct Attachable<'a> {
     pub driver: Cow<'a, str>,
     pub handle: Handle<'a>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Handle<'a> {
+pub(super) enum Handle<'a> {
     Volume(Cow<'a, str>),
     /// Of a claim that has no volume yet: namespace and name.
     Claim(Cow<'a, str>, Cow<'a, str>),
 }
 
 impl Attachable<'_> {
-    pub fn into_owned(self) -> Attachable<'static> {
+    pub(super) fn into_owned(self) -> Attachable<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let handle = match self.handle {
             Handle::Volume(handle) => Handle::Volume(own(handle)),
@@ -39,13 +39,13 @@ impl Attachable<'_> {
 
 /// Whose volumes are asked for. Clause: only a new pod needs its claims to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub(super) enum Whose {
     New,
     Existing,
 }
 
 /// Whether a volume may count at all.
-pub fn may_count(volume: &Volume) -> bool {
+pub(super) fn may_count(volume: &Volume) -> bool {
     match &volume.source {
         VolumeSource::Claim { .. } | VolumeSource::Ephemeral => true,
         source => migration::plugin_of(source).is_some(),
@@ -53,7 +53,7 @@ pub fn may_count(volume: &Volume) -> bool {
 }
 
 /// What the pod's volumes attach, sorted, each once; in-tree ones only where the node has a `CSINode`.
-pub fn of_pod<'a>(
+pub(super) fn of_pod<'a>(
     pod: &'a Pod,
     cluster: &'a Cluster,
     has_csi_node: bool,

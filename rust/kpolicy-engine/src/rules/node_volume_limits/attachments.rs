@@ -10,12 +10,12 @@ use crate::snapshot::Cluster;
 use super::attachable::{Attachable, Handle};
 
 /// A bound from above on how many there are.
-pub fn at_most(node: &str, wanted: &[Attachable<'_>], cluster: &Cluster) -> usize {
+pub(super) fn at_most(node: &str, wanted: &[Attachable<'_>], cluster: &Cluster) -> usize {
     named(node, wanted, cluster).count()
 }
 
 /// With repetitions.
-pub fn at<'a>(
+pub(super) fn at<'a>(
     node: &str,
     wanted: &'a [Attachable<'_>],
     cluster: &'a Cluster,

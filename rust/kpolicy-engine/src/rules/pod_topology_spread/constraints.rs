@@ -19,13 +19,13 @@ const UNREAD: u64 = u64::MAX;
 
 /// Constraints that must hold, or those that should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Force {
+pub(super) enum Force {
     Hard,
     Soft,
 }
 
 #[derive(Debug, Clone)]
-pub struct Constraint {
+pub(super) struct Constraint {
     pub max_skew: i64,
     pub topology_key: Box<str>,
     /// `None` means nobody.
@@ -48,12 +48,12 @@ impl Constraint {
     }
 
     /// Whether it means a pod with these labels.
-    pub fn means(&self, labels: &Labels) -> bool {
+    pub(super) fn means(&self, labels: &Labels) -> bool {
         self.selector.as_ref().is_some_and(|selector| selector.matches(labels))
     }
 
     /// Whether such a pod on a node is counted.
-    pub fn counts(&self, labels: &Labels) -> bool {
+    pub(super) fn counts(&self, labels: &Labels) -> bool {
         self.selector
             .as_ref()
             .is_some_and(|selector| !selector.is_everything() && selector.matches(labels))
@@ -62,14 +62,14 @@ impl Constraint {
 
 /// All constraints of one force that a pod has.
 #[derive(Debug, Clone)]
-pub struct Constraints {
+pub(super) struct Constraints {
     pub list: Vec<Constraint>,
     /// Where they came from, if not from the pod.
     source: Option<DefaultSelector>,
 }
 
 impl Constraints {
-    pub fn of(rule: &PodTopologySpread, pod: &Pod, force: Force, cluster: &Cluster) -> Self {
+    pub(super) fn of(rule: &PodTopologySpread, pod: &Pod, force: Force, cluster: &Cluster) -> Self {
         if !pod.template.spread.is_empty() {
             let own = relevant(rule, pod, force);
             let list =
@@ -87,19 +87,19 @@ impl Constraints {
     }
 
     /// Whether they would be the same if worked out now.
-    pub fn are_current(&self, changes: Changes<'_>, cluster: &Cluster) -> bool {
+    pub(super) fn are_current(&self, changes: Changes<'_>, cluster: &Cluster) -> bool {
         self.source.as_ref().is_none_or(|source| source.is_current(changes, cluster))
     }
 }
 
 /// Whether a pod like this can have any, whatever the cluster.
-pub fn can_have(rule: &PodTopologySpread, pod: &Pod, force: Force) -> bool {
+pub(super) fn can_have(rule: &PodTopologySpread, pod: &Pod, force: Force) -> bool {
     relevant(rule, pod, force).next().is_some()
 }
 
 /// Puts into a key what [`Constraints::of`] reads of a pod, what standings read, and, for hard ones,
 /// which of them mean the pod itself.
-pub fn key(rule: &PodTopologySpread, pod: &Pod, force: Force, key: &mut Key) {
+pub(super) fn key(rule: &PodTopologySpread, pod: &Pod, force: Force, key: &mut Key) {
     if !can_have(rule, pod, force) {
         return;
     }

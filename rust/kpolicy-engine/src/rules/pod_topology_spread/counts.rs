@@ -11,7 +11,7 @@ use crate::snapshot::{Cluster, Domains};
 use super::levels::Levels;
 
 #[derive(Debug, Clone)]
-pub struct Counts {
+pub(super) struct Counts {
     table: Arc<Table>,
     /// Domains with what argued pods add to them; few.
     argued: Vec<(u32, i64)>,
@@ -28,7 +28,7 @@ struct Table {
 impl Counts {
     /// `taking_part` are the domains of nodes that take part; `pods` are domains of such nodes, and
     /// how many pods each adds.
-    pub fn of(
+    pub(super) fn of(
         domains: &Domains,
         taking_part: impl Iterator<Item = u32>,
         pods: impl Iterator<Item = (u32, i64)>,
@@ -54,12 +54,12 @@ impl Counts {
     }
 
     /// Whether ids still mean what they meant.
-    pub fn is_current(&self, cluster: &Cluster, topology_key: &str) -> bool {
+    pub(super) fn is_current(&self, cluster: &Cluster, topology_key: &str) -> bool {
         cluster.nodes().domains(topology_key).version() == self.table.version
     }
 
     /// A pod came to a node that takes part, or left it.
-    pub fn add(&mut self, id: u32, pods: i64) {
+    pub(super) fn add(&mut self, id: u32, pods: i64) {
         let table = Arc::make_mut(&mut self.table);
         if let Some(cell) = table.by_domain.get_mut(id as usize) {
             let before = *cell;
@@ -69,20 +69,20 @@ impl Counts {
     }
 
     /// As [`Counts::add`], for argument's sake.
-    pub fn argue(&mut self, id: u32, pods: i64) {
+    pub(super) fn argue(&mut self, id: u32, pods: i64) {
         match self.argued.iter_mut().find(|(other, _)| *other == id) {
             Some((_, sum)) => *sum = sum.saturating_add(pods),
             None => self.argued.push((id, pods)),
         }
     }
 
-    pub fn at(&self, id: u32) -> i64 {
+    pub(super) fn at(&self, id: u32) -> i64 {
         let argued = self.argued.iter().find(|(other, _)| *other == id);
         self.plain(id).saturating_add(argued.map_or(0, |(_, sum)| *sum))
     }
 
     /// The least over all domains. Clause: 0 if there are fewer domains than wanted.
-    pub fn least(&self, domains_min: usize) -> i64 {
+    pub(super) fn least(&self, domains_min: usize) -> i64 {
         let levels = &self.table.levels;
         if levels.domains() < domains_min {
             return 0;

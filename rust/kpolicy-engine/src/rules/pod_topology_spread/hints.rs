@@ -12,7 +12,7 @@ use crate::snapshot::{Cluster, Node, Pod};
 use super::PodTopologySpread;
 use super::constraints::{Constraint, Constraints, Force};
 
-pub fn wakes(
+pub(super) fn wakes(
     rule: &PodTopologySpread,
     pod: &Pod,
     occurrence: &Occurrence,
@@ -34,7 +34,7 @@ pub fn wakes(
 }
 
 /// As [`wakes`], where kube-scheduler has no hint.
-pub fn wakes_more(
+pub(super) fn wakes_more(
     rule: &PodTopologySpread,
     pod: &Pod,
     occurrence: &Occurrence,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// Numbers of pods, each with the number of domains that have so many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Levels {
+pub(super) struct Levels {
     domains_at: BTreeMap<i64, usize>,
     domains: usize,
 }
 
 impl Levels {
-    pub fn of(counts: impl Iterator<Item = i64>) -> Self {
+    pub(super) fn of(counts: impl Iterator<Item = i64>) -> Self {
         let mut levels = Self::default();
         for pods in counts {
             *levels.domains_at.entry(pods).or_default() += 1;
@@ -20,17 +20,17 @@ impl Levels {
     }
 
     /// How many domains there are.
-    pub fn domains(&self) -> usize {
+    pub(super) fn domains(&self) -> usize {
         self.domains
     }
 
     /// The least number of pods; 0 without domains.
-    pub fn lowest(&self) -> i64 {
+    pub(super) fn lowest(&self) -> i64 {
         self.domains_at.keys().next().copied().unwrap_or(0)
     }
 
     /// The least number over all domains but some, which have these numbers here.
-    pub fn lowest_without(&self, left_out: &[i64]) -> Option<i64> {
+    pub(super) fn lowest_without(&self, left_out: &[i64]) -> Option<i64> {
         let remains = |(pods, domains): (&i64, &usize)| {
             let gone = left_out.iter().filter(|other| *other == pods).count();
             (*domains > gone).then_some(*pods)
@@ -39,7 +39,7 @@ impl Levels {
     }
 
     /// A domain has another number of pods.
-    pub fn shift(&mut self, from: i64, to: i64) {
+    pub(super) fn shift(&mut self, from: i64, to: i64) {
         if let Some(domains) = self.domains_at.get_mut(&from) {
             *domains = domains.saturating_sub(1);
             if *domains == 0 {

@@ -22,7 +22,7 @@ const IS_TOLERATED: u8 = 1 << 2;
 
 /// By slot.
 #[derive(Debug, Clone)]
-pub struct Standings {
+pub(super) struct Standings {
     by_slot: Arc<[u8]>,
     all_have_keys: bool,
     reads_taints: bool,
@@ -30,7 +30,7 @@ pub struct Standings {
 
 impl Standings {
     /// `needs_keys`: a node that lacks a key takes part in nothing.
-    pub fn of(
+    pub(super) fn of(
         pod: &Pod,
         constraints: &[Constraint],
         columns: &[Arc<Domains>],
@@ -67,7 +67,7 @@ impl Standings {
     }
 
     /// Whether a change of nodes may make them wrong.
-    pub fn are_current(&self, changes: Changes<'_>) -> bool {
+    pub(super) fn are_current(&self, changes: Changes<'_>) -> bool {
         let read = NodeParts::LABELS.with(NodeParts::EXISTENCE);
         let read = if self.reads_taints { read.with(NodeParts::TAINTS) } else { read };
         let is_read =
@@ -75,16 +75,16 @@ impl Standings {
         !changes.iter().any(is_read)
     }
 
-    pub fn all_have_keys(&self) -> bool {
+    pub(super) fn all_have_keys(&self) -> bool {
         self.all_have_keys
     }
 
-    pub fn has_keys(&self, index: usize) -> bool {
+    pub(super) fn has_keys(&self, index: usize) -> bool {
         self.at(index) & HAS_KEYS != 0
     }
 
     /// Whether a node takes part in a constraint.
-    pub fn takes_part(&self, slot: NodeSlot, constraint: &Constraint) -> bool {
+    pub(super) fn takes_part(&self, slot: NodeSlot, constraint: &Constraint) -> bool {
         let standing = self.at(slot.index());
         standing & HAS_KEYS != 0
             && (!constraint.honors_affinity || standing & IS_SELECTED != 0)

@@ -11,7 +11,7 @@ const HOST_NAME: &str = "kubernetes.io/hostname";
 
 /// Pods by place, for one constraint.
 #[derive(Debug)]
-pub struct Sum {
+pub(super) struct Sum {
     pub version: u64,
     /// By node and not by domain.
     pub by_node: bool,
@@ -29,7 +29,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    pub fn of(constraint: &Constraint, domains: &Domains, cluster: &Cluster) -> Self {
+    pub(super) fn of(constraint: &Constraint, domains: &Domains, cluster: &Cluster) -> Self {
         let by_node = constraint.topology_key.as_ref() == HOST_NAME;
         let places = if by_node { cluster.nodes().slots() } else { domains.len() };
         let mut sum = Self {
@@ -47,7 +47,7 @@ impl Sum {
         sum
     }
 
-    pub fn add(&mut self, domains: &Domains, slot: NodeSlot, pods: f64) {
+    pub(super) fn add(&mut self, domains: &Domains, slot: NodeSlot, pods: f64) {
         let place = match (self.by_node, domains.id(slot)) {
             (true, _) => slot.index(),
             (false, ABSENT) => self.empty as usize,
@@ -59,7 +59,7 @@ impl Sum {
     }
 
     /// Sets the weight for a number of domains: small topologies are not watered down by large ones.
-    pub fn weigh(&mut self, domains: usize) {
+    pub(super) fn weigh(&mut self, domains: usize) {
         self.weight = weight(domains);
     }
 
@@ -67,13 +67,13 @@ impl Sum {
         pods * self.weight + self.grace
     }
 
-    pub fn of_node(&self, id: u32, slot: usize) -> f64 {
+    pub(super) fn of_node(&self, id: u32, slot: usize) -> f64 {
         let place = if self.by_node { slot } else { id as usize };
         if id == ABSENT { 0.0 } else { self.worth(self.pods.get(place).copied().unwrap_or(0.0)) }
     }
 
     /// Slots without a node may get anything.
-    pub fn add_all(&self, domains: &Domains, raw: &mut [f64]) {
+    pub(super) fn add_all(&self, domains: &Domains, raw: &mut [f64]) {
         if self.by_node && self.is_everywhere {
             for (cell, pods) in raw.iter_mut().zip(&self.pods) {
                 *cell += self.worth(*pods);
@@ -96,7 +96,7 @@ impl Sum {
     }
 
     /// How many domains some nodes are in; `is_one` is by slot.
-    pub fn domains_of(&self, domains: &Domains, is_one: impl Fn(usize) -> bool) -> usize {
+    pub(super) fn domains_of(&self, domains: &Domains, is_one: impl Fn(usize) -> bool) -> usize {
         let mut is_seen = vec![false; domains.len()];
         let mut seen = 0;
         for (index, id) in domains.ids().iter().enumerate() {
@@ -124,7 +124,7 @@ fn whole(value: i64) -> f64 {
 }
 
 /// Half away from zero, for what is below 2⁵¹; `f64::round` is a call for each node.
-pub fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     // Beyond it, an `f64` has no room for a fraction, so adding it rounds, halves to even.
     const NO_FRACTION: f64 = 6_755_399_441_055_744.0;
     let nearest = (value + NO_FRACTION) - NO_FRACTION;

@@ -13,14 +13,14 @@ use crate::snapshot::pod::Identity;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 #[derive(Debug, Clone)]
-pub struct Peers {
+pub(super) struct Peers {
     identity: Shared<Identity>,
     /// Pods by rank and slot of their node; shared with copies to argue with.
     by_rank: Arc<BTreeMap<(u32, NodeSlot), u32>>,
 }
 
 impl Peers {
-    pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
+    pub(super) fn of(pod: &Pod, cluster: &Cluster) -> Self {
         let mut peers = Self { identity: pod.identity.clone(), by_rank: Arc::default() };
         let mut by_rank = BTreeMap::new();
         for row in cluster.census().identities().iter().filter(|row| peers.has(&row.what)) {
@@ -33,18 +33,18 @@ impl Peers {
     }
 
     /// The node whose labels count.
-    pub fn first(&self) -> Option<NodeSlot> {
+    pub(super) fn first(&self) -> Option<NodeSlot> {
         self.by_rank.keys().next().map(|(_, slot)| *slot)
     }
 
-    pub fn put(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
+    pub(super) fn put(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if self.has(&pod.identity) {
             let place = place(slot, cluster);
             *Arc::make_mut(&mut self.by_rank).entry(place).or_default() += 1;
         }
     }
 
-    pub fn take(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
+    pub(super) fn take(&mut self, slot: NodeSlot, pod: &Pod, cluster: &Cluster) {
         if !self.has(&pod.identity) {
             return;
         }

@@ -11,7 +11,7 @@ use crate::rules::volume_migration as migration;
 use crate::snapshot::{Cluster, Node};
 
 #[derive(Debug, Clone)]
-pub enum Bound {
+pub(super) enum Bound {
     /// To a volume that is not there.
     Missing,
     To {
@@ -22,7 +22,7 @@ pub enum Bound {
 
 /// The volume as a CSI driver sees it.
 #[derive(Debug, Clone)]
-pub struct Migrated {
+pub(super) struct Migrated {
     plugin: &'static str,
     /// Or why it cannot be translated.
     affinity: Result<Option<NodeSelector>, String>,
@@ -30,7 +30,7 @@ pub struct Migrated {
 
 /// What a node is to a bound claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach<'a> {
+pub(super) enum Reach<'a> {
     Within,
     Outside,
     Missing,
@@ -38,7 +38,7 @@ pub enum Reach<'a> {
 }
 
 impl Bound {
-    pub fn of(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Self {
+    pub(super) fn of(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Self {
         cluster
             .objects()
             .volumes
@@ -46,15 +46,15 @@ impl Bound {
             .map_or(Self::Missing, |it| Self::to(it))
     }
 
-    pub fn to(volume: &PersistentVolume) -> Self {
+    pub(super) fn to(volume: &PersistentVolume) -> Self {
         Self::To { affinity: volume.node_affinity.clone(), migrated: Migrated::of(volume) }
     }
 
-    pub fn is_migrated(&self) -> bool {
+    pub(super) fn is_migrated(&self) -> bool {
         matches!(self, Self::To { migrated: Some(_), .. })
     }
 
-    pub fn reach(&self, node: &Node, csi_node: Option<&CsiNode>) -> Reach<'_> {
+    pub(super) fn reach(&self, node: &Node, csi_node: Option<&CsiNode>) -> Reach<'_> {
         let Self::To { affinity, migrated } = self else { return Reach::Missing };
         let migrated = migrated
             .as_ref()
@@ -80,7 +80,7 @@ impl Migrated {
 
 /// Clause: a volume's affinity is asked without the node's name, and then its terms' fields, as long
 /// as they can be read, are left out.
-pub fn is_reachable(affinity: Option<&NodeSelector>, node: &Node) -> bool {
+pub(super) fn is_reachable(affinity: Option<&NodeSelector>, node: &Node) -> bool {
     let labels = &node.object.meta.labels;
     let selects = |term: &NodeSelectorTerm| {
         let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();

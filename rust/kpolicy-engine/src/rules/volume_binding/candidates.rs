@@ -16,7 +16,7 @@ use super::label_index::LabelIndex;
 const AVAILABLE: &str = "Available";
 
 #[derive(Debug, Clone)]
-pub struct Candidates {
+pub(super) struct Candidates {
     pub claim: Arc<PersistentVolumeClaim>,
     /// Bound to this claim beforehand, in order of names.
     own: Vec<Arc<PersistentVolume>>,
@@ -26,7 +26,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    pub fn of(claim: &Arc<PersistentVolumeClaim>, cluster: &Cluster) -> Self {
+    pub(super) fn of(claim: &Arc<PersistentVolumeClaim>, cluster: &Cluster) -> Self {
         let is_fit = |volume: &&Arc<PersistentVolume>| has_form(volume, claim);
         let volumes = cluster.objects().volumes.iter().filter(is_fit);
         let (own, others): (Vec<_>, Vec<_>) =
@@ -45,7 +45,7 @@ impl Candidates {
     }
 
     /// The volume that the claim takes on a node, given what other claims of the pod took.
-    pub fn find(
+    pub(super) fn find(
         &self,
         node: &Node,
         taken: &[&Arc<PersistentVolume>],
@@ -65,14 +65,14 @@ impl Candidates {
     }
 
     /// A selector that cannot be read fails the whole attempt.
-    pub fn has_bad_selector(&self) -> bool {
+    pub(super) fn has_bad_selector(&self) -> bool {
         let requirements = self.claim.selector.iter().flat_map(|selector| &selector.requirements);
         requirements.into_iter().any(|each| each.operator == SelectorOperator::Invalid)
     }
 }
 
 /// Whether the volume was bound to the claim, by its user or by us.
-pub fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+pub(super) fn is_bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     volume.claim.as_ref().is_some_and(|(namespace, name, uid)| {
         *name == claim.meta.name
             && *namespace == claim.meta.namespace

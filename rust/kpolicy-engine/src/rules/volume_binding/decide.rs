@@ -58,14 +58,14 @@ pub fn decide(pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Result<Bindin
     if code.passes() { Ok(bindings) } else { Err(needs.describe(cluster, node, code)) }
 }
 
-pub enum Step<'a> {
+pub(super) enum Step<'a> {
     Bind(Binding),
     Provision(&'a Arc<PersistentVolumeClaim>),
 }
 
 impl Needs {
     /// The verdict, telling each step on the way; steps only count if the node passes.
-    pub fn judge(
+    pub(super) fn judge(
         &self,
         cluster: &Cluster,
         node: NodeView<'_>,
@@ -109,7 +109,7 @@ impl Needs {
 
     /// As `judge` for every node, where all claims are bound to volumes that every node sees alike.
     /// Tells whether it is so.
-    pub fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) -> bool {
+    pub(super) fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) -> bool {
         let is_plain = self.promised.is_empty() && self.open.is_empty();
         if !is_plain || self.bound.iter().any(Bound::is_migrated) {
             return false;
@@ -138,7 +138,7 @@ impl Needs {
         reaches.into_iter().find(|reach| *reach != Reach::Within).unwrap_or(Reach::Within)
     }
 
-    pub fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+    pub(super) fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         if code == UNKNOWN {
             let why = match self.reach(cluster, node) {
                 Reach::Unknown(why) => why,
@@ -218,7 +218,7 @@ impl Binding {
 }
 
 /// Whether the volume names this very claim.
-pub fn names(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+pub(super) fn names(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let meta = &claim.meta;
     volume.claim.as_ref().is_some_and(|(namespace, name, uid)| {
         (namespace, name, uid) == (&meta.namespace, &meta.name, &meta.uid)
@@ -226,7 +226,7 @@ pub fn names(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
 }
 
 /// Clause: a volume that its user did not bind is marked as bound by a controller.
-pub fn is_to_mark(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+pub(super) fn is_to_mark(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     !is_bound_to(volume, claim) && volume.meta.annotations.get(BOUND_BY_CONTROLLER).is_none()
 }
 

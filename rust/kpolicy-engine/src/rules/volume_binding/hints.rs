@@ -10,7 +10,7 @@ use crate::snapshot::objects::{Kept, Replaced};
 use super::provisioning::limit_bytes;
 
 /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
-pub fn events() -> Events {
+pub(super) fn events() -> Events {
     Events::of(&[
         Event::NodeAdd,
         Event::NodeLabel,
@@ -29,7 +29,7 @@ pub fn events() -> Events {
     ])
 }
 
-pub fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
+pub(super) fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
     match occurrence {
         Occurrence::Node { .. } => true,
         Occurrence::Object(replaced) => object_wakes(pod, replaced),

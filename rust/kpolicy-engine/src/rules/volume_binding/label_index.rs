@@ -11,14 +11,14 @@ use crate::model::{Labels, Requirement, SelectorOperator};
 type ByValue = FxHashMap<Box<str>, Vec<usize>>;
 
 #[derive(Debug, Clone, Default)]
-pub struct LabelIndex {
+pub(super) struct LabelIndex {
     anywhere: Vec<usize>,
     by_key: Vec<(Box<str>, ByValue)>,
 }
 
 impl LabelIndex {
     /// For each item all of what it asks; one of these is taken.
-    pub fn of<'a>(items: impl Iterator<Item = &'a [Requirement]>) -> Self {
+    pub(super) fn of<'a>(items: impl Iterator<Item = &'a [Requirement]>) -> Self {
         let mut index = Self::default();
         for (position, requirements) in items.enumerate() {
             let listed = requirements.iter().find(|each| each.operator == SelectorOperator::In);
@@ -44,7 +44,7 @@ impl LabelIndex {
     }
 
     /// The first item offered to a node with these labels that is fit.
-    pub fn find(&self, labels: &Labels, is_fit: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn find(&self, labels: &Labels, is_fit: impl Fn(usize) -> bool) -> Option<usize> {
         let listed = self
             .by_key
             .iter()

@@ -16,12 +16,12 @@ use super::bound::Bound;
 use super::candidates::Candidates;
 use super::provisioning::Provisioning;
 
-pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const IMMEDIATE: &str = "pod has unbound immediate PersistentVolumeClaims";
 
 #[derive(Debug, Clone, Default)]
-pub struct Needs {
+pub(super) struct Needs {
     /// In the order of the pod's volumes.
     pub bound: Vec<Bound>,
     /// Claims that are being provisioned for a node already.
@@ -31,14 +31,14 @@ pub struct Needs {
 }
 
 #[derive(Debug, Clone)]
-pub struct Promised {
+pub(super) struct Promised {
     pub node_name: Box<str>,
     pub provisioning: Provisioning,
 }
 
 /// A claim that takes a volume, or is provisioned.
 #[derive(Debug, Clone)]
-pub struct Open {
+pub(super) struct Open {
     pub candidates: Candidates,
     pub provisioning: Provisioning,
 }
@@ -52,7 +52,7 @@ enum Class {
 
 impl Needs {
     /// Or why no node will do.
-    pub fn of(pod: &Pod, cluster: &Cluster) -> Result<Self, Status> {
+    pub(super) fn of(pod: &Pod, cluster: &Cluster) -> Result<Self, Status> {
         let usable = usable_claims(pod, cluster)?;
         let mut needs = Self::default();
         let mut open: Vec<&Arc<PersistentVolumeClaim>> = Vec::new();
@@ -87,12 +87,12 @@ impl Needs {
 }
 
 /// Whether the claim has its volume, by both of them.
-pub fn is_bound(claim: &PersistentVolumeClaim) -> bool {
+pub(super) fn is_bound(claim: &PersistentVolumeClaim) -> bool {
     !claim.volume_name.is_empty() && claim.meta.annotations.get(BIND_COMPLETED).is_some()
 }
 
 /// The node that the claim is being provisioned for.
-pub fn selected_node(claim: &PersistentVolumeClaim) -> Option<&str> {
+pub(super) fn selected_node(claim: &PersistentVolumeClaim) -> Option<&str> {
     claim.meta.annotations.get(SELECTED_NODE)
 }
 

@@ -15,7 +15,7 @@ use super::label_index::LabelIndex;
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 #[derive(Debug, Clone)]
-pub struct Provisioning {
+pub(super) struct Provisioning {
     pub claim: Arc<PersistentVolumeClaim>,
     /// `None` where the class cannot provision.
     class: Option<Arc<StorageClass>>,
@@ -31,14 +31,14 @@ struct Capacities {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provisioned {
+pub(super) enum Provisioned {
     Possible,
     NotHere,
     NoRoom,
 }
 
 impl Provisioning {
-    pub fn of(claim: &Arc<PersistentVolumeClaim>, cluster: &Cluster) -> Self {
+    pub(super) fn of(claim: &Arc<PersistentVolumeClaim>, cluster: &Cluster) -> Self {
         let class = cluster.objects().classes.get("", claims::class_of(claim));
         let class = class
             .filter(|class| !class.provisioner.is_empty() && *class.provisioner != *NO_PROVISIONER);
@@ -46,11 +46,11 @@ impl Provisioning {
         Self { claim: Arc::clone(claim), class: class.cloned(), capacities }
     }
 
-    pub fn reads_capacities(&self) -> bool {
+    pub(super) fn reads_capacities(&self) -> bool {
         self.capacities.is_some()
     }
 
-    pub fn on(&self, node: &Node) -> Provisioned {
+    pub(super) fn on(&self, node: &Node) -> Provisioned {
         let labels = &node.object.meta.labels;
         let is_allowed = |class: &Arc<StorageClass>| allows(&class.allowed_topologies, labels);
         if !self.class.as_ref().is_some_and(is_allowed) {
@@ -96,7 +96,7 @@ impl Capacities {
 }
 
 /// How large a volume may be: the largest size where it is told, the capacity otherwise.
-pub fn limit_bytes(capacity: &CsiStorageCapacity) -> Option<i64> {
+pub(super) fn limit_bytes(capacity: &CsiStorageCapacity) -> Option<i64> {
     capacity.maximum_volume_size.or(capacity.capacity).map(Quantity::units_rounded_up)
 }
 

@@ -88,7 +88,7 @@ fn many_changes(mut follow: impl FnMut(Generation, &mut Cluster) -> bool, cluste
     assert!(followed > FOLLOWED_MIN, "{followed}");
 }
 
-pub fn follows_filter(rule: &dyn Filter, pod: model::Pod) {
+pub(crate) fn follows_filter(rule: &dyn Filter, pod: model::Pod) {
     let mut cluster = start();
     let pod = row(&mut cluster, pod);
     let mut prepared = rule.prepare(&pod, &cluster).unwrap();
@@ -108,7 +108,7 @@ pub fn follows_filter(rule: &dyn Filter, pod: model::Pod) {
     many_changes(compare, &mut cluster);
 }
 
-pub fn follows_score(rule: &dyn Score, pod: model::Pod) {
+pub(crate) fn follows_score(rule: &dyn Score, pod: model::Pod) {
     let mut cluster = start();
     let pod = row(&mut cluster, pod);
     let some = |name: &str| name != "n4";

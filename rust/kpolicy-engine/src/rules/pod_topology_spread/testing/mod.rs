@@ -9,18 +9,18 @@ use crate::rules::default_selector::of_labels;
 use crate::rules::{Code, Feasible, Fitted, PreparedFilter, PreparedScore};
 use crate::snapshot::{Cluster, Pod};
 
-pub use following::{follows_filter, follows_score};
+pub(crate) use following::{follows_filter, follows_score};
 
 /// `"app=web,tier=front"`.
-pub fn labels(text: &str) -> Labels {
+pub(crate) fn labels(text: &str) -> Labels {
     text.split(',').filter_map(|pair| pair.split_once('=')).collect()
 }
 
-pub fn selector(text: &str) -> Selector {
+pub(crate) fn selector(text: &str) -> Selector {
     of_labels(&labels(text))
 }
 
-pub fn constraint(key: &str, hard: bool, max_skew: i32, selector: &str) -> SpreadConstraint {
+pub(crate) fn constraint(key: &str, hard: bool, max_skew: i32, selector: &str) -> SpreadConstraint {
     SpreadConstraint {
         max_skew,
         topology_key: key.into(),
@@ -33,13 +33,13 @@ pub fn constraint(key: &str, hard: bool, max_skew: i32, selector: &str) -> Sprea
     }
 }
 
-pub fn node(name: &str, pairs: &str) -> Node {
+pub(crate) fn node(name: &str, pairs: &str) -> Node {
     let meta = Meta { name: name.into(), labels: labels(pairs), ..Meta::default() };
     Node { meta, ..Node::default() }
 }
 
 /// On no node if `node` is empty.
-pub fn pod(name: &str, pairs: &str, node: &str) -> model::Pod {
+pub(crate) fn pod(name: &str, pairs: &str, node: &str) -> model::Pod {
     let meta = Meta {
         namespace: "ns".into(),
         name: name.into(),
@@ -50,17 +50,17 @@ pub fn pod(name: &str, pairs: &str, node: &str) -> model::Pod {
     model::Pod { meta, node_name: node.into(), ..model::Pod::default() }
 }
 
-pub fn spread_pod(pairs: &str, constraints: &[SpreadConstraint]) -> model::Pod {
+pub(crate) fn spread_pod(pairs: &str, constraints: &[SpreadConstraint]) -> model::Pod {
     model::Pod { spread_constraints: constraints.into(), ..pod("new", pairs, "") }
 }
 
-pub fn service(name: &str, pairs: &str) -> model::Object {
+pub(crate) fn service(name: &str, pairs: &str) -> model::Object {
     let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
     model::Object::Service(Box::new(Service { meta, selector: labels(pairs) }))
 }
 
 /// Nodes as `(name, labels)`; pods as `(labels, node)`.
-pub fn cluster(nodes: &[(&str, &str)], pods: &[(&str, &str)]) -> Cluster {
+pub(crate) fn cluster(nodes: &[(&str, &str)], pods: &[(&str, &str)]) -> Cluster {
     let mut cluster = Cluster::default();
     for (name, pairs) in nodes {
         cluster.set_node(node(name, pairs));
@@ -73,7 +73,7 @@ pub fn cluster(nodes: &[(&str, &str)], pods: &[(&str, &str)]) -> Cluster {
 }
 
 /// Verdicts in order of names: `+`, `-` (evicting may help) or `x`.
-pub fn verdicts(prepared: &dyn PreparedFilter, cluster: &Cluster) -> String {
+pub(crate) fn verdicts(prepared: &dyn PreparedFilter, cluster: &Cluster) -> String {
     let mut all = vec![Code::PASS; cluster.nodes().slots()];
     prepared.check_all(cluster, &mut all);
     let each = cluster.nodes().by_rank().iter().filter_map(|slot| cluster.nodes().view(*slot));
@@ -92,7 +92,7 @@ pub fn verdicts(prepared: &dyn PreparedFilter, cluster: &Cluster) -> String {
 }
 
 /// Raw and normalised scores in order of names, of nodes that are feasible.
-pub fn scores(
+pub(crate) fn scores(
     prepared: &mut dyn PreparedScore,
     cluster: &Cluster,
     is_feasible: impl Fn(&str) -> bool,
@@ -124,6 +124,6 @@ pub fn scores(
 }
 
 /// Puts a pod into the rows of a cluster without adding it.
-pub fn row(cluster: &mut Cluster, pod: model::Pod) -> Arc<Pod> {
+pub(crate) fn row(cluster: &mut Cluster, pod: model::Pod) -> Arc<Pod> {
     cluster.row(pod)
 }
