@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kpolicy.offline.snapshots.snapshot_problem import Problem
     from kpolicy.offline.snapshots.survey import Survey, survey
     from kpolicy.policy.compile import Compiled, compile_policy
-    from kpolicy.policy.format.convert import Converted, convert_policy
+    from kpolicy.policy.format.conversion import Converted, convert_policy
     from kpolicy.policy.format.reformat import Reformatted, reformat
     from kpolicy.policy.yaml.source import Source
 
@@ -63,9 +63,9 @@ _LAZY: Final = {
     "Program": "kpolicy.policy.assembly.program",
     "Reformatted": "kpolicy.policy.format.reformat",
     "Source": "kpolicy.policy.yaml.source",
-    "Converted": "kpolicy.policy.format.convert",
+    "Converted": "kpolicy.policy.format.conversion",
     "compile_policy": "kpolicy.policy.compile",
-    "convert_policy": "kpolicy.policy.format.convert",
+    "convert_policy": "kpolicy.policy.format.conversion",
     "reformat": "kpolicy.policy.format.reformat",
 }
 

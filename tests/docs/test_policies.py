@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.policy.library import shipped_names
+from kpolicy.policy.compile import shipped_names
 from tests.docs.pages import commands, pages, printed
 from tests.tree.sources import ROOT
 

@@ -30,7 +30,7 @@ FILES_MAX: Final = 2_000
 
 def policy_sources(argument: str) -> list[Source]:
     """The sources of a file, of a folder in the order of names, of `-`, or of a shipped policy."""
-    from kpolicy.policy.library import shipped_names, shipped_source
+    from kpolicy.policy.compile import shipped_names, shipped_source
 
     if argument == "-":
         return [read_stdin()]

@@ -7,25 +7,68 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import chain
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Note, has_errors
 from kpolicy.policy.assembly.assemble import assemble
-from kpolicy.policy.assembly.cycle_cost import never_evaluated
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.params import ParamValues, uncalled
-from kpolicy.policy.assembly.policy_checks import check_policies
+from kpolicy.policy.assembly.policy_checks import check_policies, never_evaluated
 from kpolicy.policy.assembly.program import Program, encode
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import find_documents
-from kpolicy.policy.library import DEFAULT, extended_policies, offered, shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
 from kpolicy.policy.suppress import without_suppressed
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources
+
+DEFAULT: Final = "kube-scheduler-default"
+
+
+@cache
+def shipped_source(name: str) -> Source:
+    file = f"{name}.yaml"
+    return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
+
+
+@cache
+def shipped_names() -> tuple[str, ...]:
+    """The names of the policies in the package, without their tests."""
+    names = [entry.name for entry in files("kpolicy").joinpath("policies").iterdir()]
+    policies = (n for n in names if n.endswith(".yaml") and not n.endswith(".test.yaml"))
+    return tuple(sorted(name.removesuffix(".yaml") for name in policies))
+
+
+@cache
+def _shipped_policy(name: str) -> Policy | None:
+    return offered([shipped_source(name)]).get(name) if name in shipped_names() else None
+
+
+def extended_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
+    """The policies of `sources` or of kpolicy that `policies` extend, directly or not, by name."""
+    own = {policy.name for policy in policies}
+    extended: dict[str, Policy] = {}
+    wanted = {policy.model.spec.extends for policy in policies} - own
+    others = offered(sources) if wanted - {None} else {}
+    while wanted:
+        name = wanted.pop() or ""
+        found = others.get(name) or _shipped_policy(name)
+        if found is not None:
+            extended[name] = found
+            wanted |= {found.model.spec.extends} - own - extended.keys()
+    return extended
+
+
+def offered(sources: Sequence[Source]) -> dict[str, Policy]:
+    """The policies of `sources` by name."""
+    read = read_policies(find_documents(sources).documents)
+    return {policy.name: policy for policy in read.policies}
+
 
 # The scheduler name of a profile that serves every pending pod (offline verbs).
 EVERY_POD: Final = "*"

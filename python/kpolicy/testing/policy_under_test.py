@@ -28,8 +28,7 @@ from kpolicy.offline.policy_tests.observe import (
 from kpolicy.offline.policy_tests.rule_names import RuleNames, rule_names
 from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.assembly.program import Program
-from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.source import Source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kpolicy.policy.cel.functions import BY_NAME
-from kpolicy.policy.cel.overloads import Overload
+from kpolicy.policy.cel.calls import BY_NAME
+from kpolicy.policy.cel.functions_standard import Overload
 from kpolicy.policy.cel.types import DYN, Type, substituted
 
 from .evaluator import evaluate_all

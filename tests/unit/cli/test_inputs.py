@@ -8,7 +8,7 @@ import pytest
 
 from kpolicy.cli.inputs import policy_sources
 from kpolicy.cli.verb import CannotWorkError
-from kpolicy.policy.library import shipped_names
+from kpolicy.policy.compile import shipped_names
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kpolicy.policy.compile import EVERY_POD, compile_policy
-from kpolicy.policy.library import shipped_source
+from kpolicy.policy.compile import EVERY_POD, compile_policy, shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX
 from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import document, names, policy, profile, said

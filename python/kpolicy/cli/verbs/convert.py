@@ -22,7 +22,7 @@ exit: 0 converted, 1 the file has errors, 2 could not work
 
 
 def _main(args: argparse.Namespace) -> int:
-    from kpolicy.policy.format.convert import convert_policy
+    from kpolicy.policy.format.conversion import convert_policy
 
     sources = all_sources(args.paths)
     converted = convert_policy(sources, release=args.release)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import AppliedRule
-from kpolicy.policy.cel.environment import Parameter
+from kpolicy.policy.cel.scope import Parameter
 from kpolicy.policy.compile import Examined
 from kpolicy.policy.nearest import did_you_mean
 

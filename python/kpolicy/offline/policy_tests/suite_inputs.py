@@ -15,7 +15,7 @@ from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.folders import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.offline.policy_tests.suites import Suite
 from kpolicy.offline.snapshots.snapshot import Snapshot
-from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.policy.compile import shipped_names, shipped_source
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path
 from kpolicy.policy.yaml.source import Source

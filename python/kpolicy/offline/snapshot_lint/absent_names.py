@@ -30,7 +30,7 @@ from kpolicy.policy.cel.tree import (
     Tree,
     own_nodes,
 )
-from kpolicy.policy.lint.terms import literal_text
+from kpolicy.policy.lint.lookups import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.nearest import nearest
 

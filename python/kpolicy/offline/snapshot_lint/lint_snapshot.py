@@ -22,12 +22,12 @@ from kpolicy.offline.snapshot_lint.absent_names import (
 )
 from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot
-from kpolicy.policy.assembly.cycle_cost import beyond
+from kpolicy.policy.assembly.policy_checks import beyond
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.cel.tree import Read, own_nodes
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import Compiled, Examined, examine
-from kpolicy.policy.lint.terms import is_lookup, literal_text
+from kpolicy.policy.lint.lookups import is_lookup, literal_text
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import Path
 from kpolicy.policy.yaml.source import Source

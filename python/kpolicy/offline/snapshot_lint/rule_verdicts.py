@@ -14,9 +14,8 @@ from kpolicy.offline.answers.explain import Explaining
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER
 from kpolicy.offline.snapshots.snapshot import Snapshot
-from kpolicy.policy.assembly.entries import Entries
 from kpolicy.policy.assembly.expressions import ExpressionSets
-from kpolicy.policy.assembly.program import Program, encode
+from kpolicy.policy.assembly.program import Entries, Program, encode
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.compile import EVERY_POD
 from kpolicy.policy.yaml.nodes import Path

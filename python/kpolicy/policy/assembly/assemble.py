@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.assembly.entries import Entries
 from kpolicy.policy.assembly.expressions import ExpressionSets
+from kpolicy.policy.assembly.program import Entries
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
 from kpolicy.policy.models.builtins import POSITIONS

@@ -4,8 +4,8 @@
 environment gives the same bytes.
 """
 
-from kpolicy.policy.cel.compile import compile_expression
-from kpolicy.policy.cel.environment import CompiledExpression, Environment, Parameter
+from kpolicy.policy.cel.front_end import compile_expression
+from kpolicy.policy.cel.scope import CompiledExpression, Environment, Parameter
 from kpolicy.policy.cel.types import Type, parse_type
 
 __all__ = [

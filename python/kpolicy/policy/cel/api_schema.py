@@ -1,4 +1,4 @@
-"""Fields of Pod, Node and Namespace. Made by build_api_schema.py; not for editing."""
+"""Fields of Pod, Node and Namespace. Made by build/cel_api_schema.py; not for editing."""
 
 RELEASE = "1.36.2"
 

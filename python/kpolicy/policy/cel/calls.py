@@ -1,18 +1,24 @@
-"""Calls of functions and operators: overload resolution.
+"""Calls of functions and operators: the table of all overloads, and the choice among them.
 
-Chooses among the overloads and reports when none fits. Operands of type `dyn` leave the choice to
-the engine, by the name of the family.
+Reports a call that no overload fits. Operands of type `dyn` leave the choice to the engine, by the
+name of the family. The engine has the same overload ids; a conformance test compares the tables.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Final
 
 from kpolicy.diagnostics import Hint, Note
-from kpolicy.policy.cel import cost, functions, syntax
+from kpolicy.policy.cel import (
+    cost,
+    functions_libraries,
+    functions_standard,
+    syntax,
+)
 from kpolicy.policy.cel.constants import check_constant
 from kpolicy.policy.cel.facts import resource_unit
-from kpolicy.policy.cel.overloads import Overload
+from kpolicy.policy.cel.functions_standard import Family, Overload, overloads_of
 from kpolicy.policy.cel.scope import Scope, no_clock
 from kpolicy.policy.cel.tree import Call, Reported, Tree, latest, text_of
 from kpolicy.policy.cel.types import (
@@ -27,6 +33,38 @@ from kpolicy.policy.cel.types import (
     substituted,
 )
 from kpolicy.policy.nearest import suggestion
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    *functions_standard.FAMILIES,
+    *functions_libraries.FAMILIES,
+)
+
+_BY_NAME: Final[dict[tuple[str, bool], list[Overload]]] = {}
+for _family in FAMILIES:
+    for _overload in overloads_of(_family):
+        _BY_NAME.setdefault((_overload.function, _overload.member), []).append(_overload)
+
+BY_NAME: Final = MappingProxyType({key: tuple(value) for key, value in _BY_NAME.items()})
+NAMES: Final = frozenset(name for name, _ in BY_NAME if name[0].isalpha())
+
+
+def candidates_of(function: str, member: bool) -> tuple[Overload, ...]:
+    return BY_NAME.get((function, member), ())
+
+
+def signatures() -> list[str]:
+    """A line for each overload, `id(operands) result`, in the engine's words: heads of types."""
+    lines = {
+        f"{overload.id}({' '.join(map(_head, overload.params))}) {_head(overload.result)}"
+        for overloads in BY_NAME.values()
+        for overload in overloads
+    }
+    return sorted(lines)
+
+
+def _head(kind: Type) -> str:
+    return "dyn" if kind.is_parameter or kind.name == "number" else kind.name
+
 
 _SYMBOLS: Final = {
     "_==_": "==",
@@ -48,7 +86,7 @@ _SAME_UNITS: Final = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_"
 
 
 def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], member: bool) -> Tree:
-    candidates = functions.candidates(name, member)
+    candidates = candidates_of(name, member)
     if not candidates:
         return _unknown(scope, node, name, args, member)
     if any(arg.type == ERROR for arg in args):
@@ -143,11 +181,11 @@ def _never_equal(scope: Scope, node: syntax.Call, args: list[Tree], name: str) -
 
 
 def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], member: bool) -> Tree:
-    if functions.candidates(name, not member):
+    if candidates_of(name, not member):
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
     shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
-    hint = suggestion(name, functions.NAMES) or no_clock(name)
+    hint = suggestion(name, NAMES) or no_clock(name)
     return scope.report("KP201", f"there is {shown}", node.name_span, hint)
 
 

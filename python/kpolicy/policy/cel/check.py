@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from kpolicy.policy.cel import calls, functions, macros, members, syntax
+from kpolicy.policy.cel import calls, macros, members, syntax
 from kpolicy.policy.cel.scope import Scope, identifier, namespaced, qualified, untyped
 from kpolicy.policy.cel.tree import (
     And,
@@ -279,7 +279,7 @@ class Checker:
         if is_math and node.name in ("greatest", "least"):
             return macros.extreme(self.scope, node, tuple(self._all(node.args)))
         name = namespaced(self.scope, node)
-        if functions.candidates(name, False):
+        if calls.candidates_of(name, False):
             return calls.resolved(self.scope, node, name, self._all(node.args), False)
         return self._method_call(node, self.check(node.target))
 
@@ -306,7 +306,7 @@ class Checker:
                 return self._wrong_count(node, "1 argument")
             return macros.fallback(self.scope, receiver, node, self.check(node.args[0]))
         operands = [receiver, *self._all(node.args)]
-        if described is not None and not functions.candidates(node.name, True):
+        if described is not None and not calls.candidates_of(node.name, True):
             return members.no_member(self.scope, described, node.name, node.name_span)
         return calls.resolved(self.scope, node, node.name, operands, True)
 

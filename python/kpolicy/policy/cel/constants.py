@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 from kpolicy.policy.cel import pattern
+from kpolicy.policy.cel.functions_standard import Family
 from kpolicy.policy.cel.object_types import Time
-from kpolicy.policy.cel.overloads import Family
 from kpolicy.policy.cel.scope import Scope
 from kpolicy.policy.cel.tree import Call, Tree, text_of
 

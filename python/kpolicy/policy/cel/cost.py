@@ -6,7 +6,7 @@ The sizes are those of the catalogue; the engine counts what is really spent.
 
 from __future__ import annotations
 
-from kpolicy.policy.cel.overloads import Family
+from kpolicy.policy.cel.functions_standard import Family
 from kpolicy.policy.cel.tree import Conditional, Loop, Tree, Variable
 
 _COST_MAX = 2**62

@@ -1,4 +1,4 @@
-"""The parser table of CEL. Made by build_table.py; not for editing."""
+"""The parser table of CEL. Made by build/cel_parser_table.py; not for editing."""
 
 FINGERPRINT = "366e8eb2f854aadacd419167ed2e429d519c63689e2edc6976df6c1ffafad3a8"
 

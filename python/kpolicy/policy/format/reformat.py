@@ -17,8 +17,7 @@ from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.document_kinds import carried, is_writable, rewritten_block
-from kpolicy.policy.format.key_order import ordered
-from kpolicy.policy.format.yaml_layout import Gap, Layout
+from kpolicy.policy.format.yaml_layout import Gap, Layout, ordered
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,

@@ -11,9 +11,8 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.legacy.predicates import predicates
-from kpolicy.policy.legacy.priorities import priorities
 from kpolicy.policy.legacy.reading import Reading
+from kpolicy.policy.legacy.rules import predicates, priorities
 from kpolicy.policy.models.scheduling_policy import (
     API_VERSION,
     KIND,

@@ -30,8 +30,7 @@ from kpolicy.policy.cel.tree import (
     Variable,
     own_nodes,
 )
-from kpolicy.policy.lint.lookups import unguarded
-from kpolicy.policy.lint.terms import is_literal, literal_text
+from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
 _WORDS: Final = {True: "true", False: "false"}

@@ -27,7 +27,7 @@ from kpolicy.policy.cel.tree import (
     Tree,
     Variable,
 )
-from kpolicy.policy.lint.terms import Terms, is_literal, is_lookup
+from kpolicy.policy.lint.lookups import Terms, is_literal, is_lookup
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Lookups that nothing guards: `node.labels['zone']` where the label may be absent.
+"""Lookups that nothing guards, such as `node.labels['zone']` where the label may be absent.
+
+`Terms` numbers trees by structure: equal numbers mean equal values, for one pod and one node.
 
 A guard is a test that must have held when the lookup is evaluated: `'k' in m && m['k'] == 'v'`,
 `!('k' in m) || …`, `'k' in m ? … : …`, in any order, also by way of variables and conditions. A
@@ -9,28 +11,142 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from kpolicy.policy.cel.tree import (
     And,
+    Bind,
     Call,
     Conditional,
     Constant,
+    Fact,
+    Failing,
     Field,
     Has,
     Loop,
+    MemberRead,
+    NewList,
     NewMap,
+    OptionalField,
     Or,
     OrOptional,
     OrValue,
+    Present,
+    Read,
+    Reported,
+    Slot,
     Tree,
     Variable,
+    read_of,
 )
-from kpolicy.policy.cel.tree import Present as PresentNode
-from kpolicy.policy.lint.terms import LookupNode, Terms, is_literal, is_lookup, literal_text
+
+# Nodes that may look up a key: reading them errs where the key, or the object, is absent.
+LookupNode: TypeAlias = Fact | MemberRead | Field | Call
+
+
+def is_literal(tree: Tree) -> TypeGuard[Constant]:
+    """A constant that is written there; a parameter's value may change without the text."""
+    return isinstance(tree, Constant) and not tree.parameter
+
+
+def literal_text(tree: Tree) -> str | None:
+    """The text of a string that is written there; None of anything else."""
+    return tree.value if is_literal(tree) and isinstance(tree.value, str) else None
+
+
+@dataclass(slots=True)
+class Terms:
+    """Numbers for the trees of one run. `within` is the policy variable whose text they are of."""
+
+    _numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
+    # The trees are kept, so that their ids stay theirs.
+    _known: dict[tuple[int, str], tuple[Tree, int]] = field(default_factory=dict)
+
+    def number(self, tree: Tree, within: str = "") -> int:
+        known = self._known.get((id(tree), within))
+        if known is not None:
+            return known[1]
+        if isinstance(tree, Variable):
+            number = self.number(tree.value, f"variables.{tree.name}")
+        else:
+            number = self._numbered(*self._form(tree, within), *self._operands(tree, within))
+        self._known[id(tree), within] = (tree, number)
+        return number
+
+    def presence(self, tree: Tree, within: str = "") -> int | None:
+        """The number of what `tree` looks up, or asks the presence of; None if it does neither."""
+        read = read_of(tree)
+        if read is not None:
+            return self._entry(tree, read, within)
+        match tree:
+            case Field(operand=holder, name=name) | Has(operand=holder, name=name):
+                if holder.type.name == "map":
+                    key = self._numbered("constant", "string", "", repr(name))
+                    return self._numbered("in", self.number(holder, within), key)
+            case Call("index_map", (holder, index)) | Call("in_map", (index, holder)):
+                return self._numbered("in", self.number(holder, within), self.number(index, within))
+        return None
+
+    def _entry(self, tree: Tree, read: Read, within: str) -> int | None:
+        name = read.name
+        if isinstance(read, Fact) and _may_lack(name):
+            name = name.rpartition(".")[0]
+        elif not name.endswith("[]"):
+            is_controller = isinstance(read, Fact) and name.endswith(".controller")
+            is_test = isinstance(tree, Present)
+            return self._numbered("entry", name) if is_controller and is_test else None
+        return self._numbered("entry", name, *self._operands(tree, within))
+
+    def _operands(self, tree: Tree, within: str) -> list[int]:
+        return [self.number(operand, within) for operand in tree.operands]
+
+    def _form(self, tree: Tree, within: str) -> tuple[object, ...]:
+        """What a node is, beside its operands."""
+        match tree:
+            case Constant(value=value, parameter=parameter):
+                return "constant", tree.type.name, parameter, repr(value)
+            case Fact() | MemberRead() | Call() | Field() | Has() | OptionalField():
+                return type(tree), tree.name
+            case Present(read=read):
+                return Present, type(read), read.name
+            case Failing(message=message):
+                return Failing, message
+            case NewList() | NewMap():
+                return type(tree), tree.optional
+            case Loop(kind=kind, slots=slots):
+                return Loop, kind, within, slots
+            case Bind(slot=slot) | Slot(slot=slot):
+                return type(tree), within, slot
+            case And() | Or() | Conditional() | OrValue() | OrOptional() | Reported() | Variable():
+                return (type(tree),)
+            case _:
+                assert_never(tree)
+
+    def _numbered(self, *form: object) -> int:
+        return self._numbers.setdefault(form, len(self._numbers))
+
+
+def _may_lack(name: str) -> bool:
+    """Members of an object that need not be there."""
+    return name.endswith((".controller.kind", ".controller.name"))
+
+
+def is_lookup(tree: Tree) -> TypeGuard[LookupNode]:
+    """Whether reading this is an error where the key, or the object, is absent."""
+    match tree:
+        case Fact(name=name):
+            return name.endswith("[]") or _may_lack(name)
+        case MemberRead(name=name):
+            return name.endswith("[]")
+        case Field(operand=holder):
+            return holder.type.name == "map"
+        case Call(name=name):
+            return name == "index_map"
+    return False
+
 
 # Numbers of what is there; None where the case cannot be: everything holds.
-Present: TypeAlias = frozenset[int] | None
+KnownKeys: TypeAlias = frozenset[int] | None
 NOTHING: Final[frozenset[int]] = frozenset()
 
 STEPS_MAX: Final = 100_000
@@ -44,11 +160,11 @@ class Lookup:
     within: str
 
 
-def both(a: Present, b: Present) -> Present:
+def both(a: KnownKeys, b: KnownKeys) -> KnownKeys:
     return None if a is None or b is None else a | b
 
 
-def either(a: Present, b: Present) -> Present:
+def either(a: KnownKeys, b: KnownKeys) -> KnownKeys:
     if a is None:
         return b
     return a if b is None else a & b
@@ -61,10 +177,10 @@ class Guards:
     terms: Terms
     # Variables of variables could be walked without end; what is left after this is not looked at.
     steps_left: int = STEPS_MAX
-    _implied: dict[tuple[int, bool, str], tuple[Tree, Present]] = field(default_factory=dict)
+    _implied: dict[tuple[int, bool, str], tuple[Tree, KnownKeys]] = field(default_factory=dict)
     _evaluated: dict[tuple[int, str], tuple[Tree, frozenset[int]]] = field(default_factory=dict)
 
-    def implied(self, tree: Tree, value: bool, within: str = "") -> Present:
+    def implied(self, tree: Tree, value: bool, within: str = "") -> KnownKeys:
         """What is there if `tree` is `value`; errors aside, which are reported where they arise."""
         key = (id(tree), value, within)
         known = self._implied.get(key)
@@ -73,7 +189,7 @@ class Guards:
             self._implied[key] = known
         return known[1]
 
-    def _of(self, tree: Tree, value: bool, within: str) -> Present:
+    def _of(self, tree: Tree, value: bool, within: str) -> KnownKeys:
         match tree:
             case Constant(value=bool()) if is_literal(tree):
                 return NOTHING if tree.value is value else None
@@ -88,7 +204,7 @@ class Guards:
                     both(self.implied(test, True, within), self.implied(yes, value, within)),
                     both(self.implied(test, False, within), self.implied(no, value, within)),
                 )
-            case PresentNode() | Has() | Call("in_map"):
+            case Present() | Has() | Call("in_map"):
                 number = self.terms.presence(tree, within)
                 return frozenset((number,)) if value and number is not None else NOTHING
             case Call("equals_any" | "not_equals_any", (left, right)):
@@ -96,7 +212,7 @@ class Guards:
                 return self._comparison(left, right, is_equal, within)
         return NOTHING
 
-    def _logic(self, tree: And | Or, value: bool, within: str) -> Present:
+    def _logic(self, tree: And | Or, value: bool, within: str) -> KnownKeys:
         """All operands of `&&` are true, or one is false; `||` the other way round."""
         parts = [self.implied(arg, value, within) for arg in tree.args]
         joined = parts[0]
@@ -105,12 +221,12 @@ class Guards:
             joined = both(joined, part) if is_all else either(joined, part)
         return joined
 
-    def _comparison(self, left: Tree, right: Tree, is_equal: bool, within: str) -> Present:
+    def _comparison(self, left: Tree, right: Tree, is_equal: bool, within: str) -> KnownKeys:
         """`label(x, 'k') == 'v'`: of the two branches only one can be equal."""
         for side, other in ((left, right), (right, left)):
             if not isinstance(side, Conditional) or not is_literal(other):
                 continue
-            cases: Present = None
+            cases: KnownKeys = None
             for branch, holds in ((side.yes, True), (side.no, False)):
                 if is_literal(branch) and (branch.value == other.value) is not is_equal:
                     continue
@@ -141,7 +257,7 @@ class Guards:
 
 
 def unguarded(
-    guards: Guards, tree: Tree, known: Present = NOTHING, within: str = ""
+    guards: Guards, tree: Tree, known: KnownKeys = NOTHING, within: str = ""
 ) -> Iterator[Lookup]:
     """The lookups in `tree` that may lack their key when it is evaluated, each key once."""
     seen: set[int] = set()
@@ -151,7 +267,9 @@ def unguarded(
             yield lookup
 
 
-def _walk(guards: Guards, tree: Tree, known: Present, within: str) -> Iterator[tuple[Lookup, int]]:
+def _walk(
+    guards: Guards, tree: Tree, known: KnownKeys, within: str
+) -> Iterator[tuple[Lookup, int]]:
     guards.steps_left -= 1
     if known is None or guards.steps_left < 0:
         return  # never evaluated, or enough
@@ -184,7 +302,7 @@ def _walk_logic(
     neutral = isinstance(tree, And)
     done = known
     for index, arg in enumerate(tree.args):
-        inside: Present = done
+        inside: KnownKeys = done
         for other, operand in enumerate(tree.args):
             if other != index:
                 inside = both(inside, guards.implied(operand, neutral, within))

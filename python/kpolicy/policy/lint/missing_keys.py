@@ -1,4 +1,5 @@
-"""KP301 and the first half of KP331: lookups that err where the key is absent.
+"""KP301: lookups that err where the key is absent; KP331 and KP332: such lookups in messages, and
+messages that are too long or not one line.
 
 The conditions around an expression count as guards: the `matchConditions` of the policy and of the
 rule hold where the rule is asked, and a message is shown where its predicate is false. A rule with
@@ -12,9 +13,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, text_of
-from kpolicy.policy.lint.lookups import NOTHING, Lookup, Present, both, unguarded
-from kpolicy.policy.lint.terms import LookupNode
+from kpolicy.policy.cel.facts import ANNOTATION_BYTES_MAX
+from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, Tree, text_of
+from kpolicy.policy.limits import MESSAGE_CHARACTERS_MAX
+from kpolicy.policy.lint.lookups import (
+    NOTHING,
+    KnownKeys,
+    Lookup,
+    LookupNode,
+    both,
+    literal_text,
+    unguarded,
+)
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import find
 
@@ -28,7 +38,7 @@ class _Use:
     """An expression, what is known where it is evaluated, and what an error of it does."""
 
     expression: WrittenExpression
-    known: Present
+    known: KnownKeys
     effect: str
     code: str = "KP301"
 
@@ -71,9 +81,11 @@ def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:
         yield _Use(rule.message, failed, "then the text of `message` is shown", "KP331")
 
 
-def _beside(policy: WrittenPolicy, conditions: Sequence[WrittenExpression], index: int) -> Present:
+def _beside(
+    policy: WrittenPolicy, conditions: Sequence[WrittenExpression], index: int
+) -> KnownKeys:
     """What all but one of the conditions say; those before it have been evaluated."""
-    known: Present = NOTHING
+    known: KnownKeys = NOTHING
     for other, condition in enumerate(conditions):
         if other != index:
             known = both(known, policy.guards.implied(condition.tree, True))
@@ -139,3 +151,47 @@ def _hint(tree: LookupNode, holder: str, key: str) -> str:
     is_label = holder.endswith(".labels") and isinstance(tree, Fact)
     owner = holder.removesuffix(".labels")
     return f"{guard}, or `label({owner}, {key})`" if is_label else guard
+
+
+_SHOWN: Final = f"{MESSAGE_CHARACTERS_MAX} bytes"
+
+
+def messages(policy: WrittenPolicy) -> Iterator[Diagnostic]:
+    for rule in policy.rules:
+        if rule.message is not None:
+            yield from _of(policy, rule.message)
+
+
+def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
+    parts = list(_joined(at.tree))
+    texts = [(part, text) for part in parts if (text := literal_text(part)) is not None]
+    broken = next((part for part, text in texts if "\n" in text or "\r" in text), None)
+    if broken is not None:
+        hint = "it is shown as one line"
+        yield policy.finding(at, "KP332", "a message is one line", broken.span, hint)
+    length = sum(len(text.encode("utf-8", "replace")) for _, text in texts)
+    if length > MESSAGE_CHARACTERS_MAX:
+        message = f"this message always has more than {_SHOWN}: {length:,} are written here"
+        yield policy.finding(
+            at, "KP331", message, at.tree.span, "what is beyond is cut off in events"
+        )
+        return
+    long = next((part for part in parts if _is_long(part)), None)
+    if long is not None:
+        message = f"this message can have more than {_SHOWN}: an annotation is part of it"
+        yield policy.finding(at, "KP331", message, long.span)
+
+
+def _joined(tree: Tree) -> Iterator[Tree]:
+    """What is put together by `+`, in order; it all counts."""
+    pending = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Call) and part.name == "add_string":
+            pending.extend(reversed(part.args))
+        else:
+            yield part
+
+
+def _is_long(tree: Tree) -> bool:
+    return isinstance(tree, Read) and tree.size >= ANNOTATION_BYTES_MAX

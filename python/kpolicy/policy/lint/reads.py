@@ -25,7 +25,7 @@ from kpolicy.policy.cel.tree import (
     own_nodes,
     read_of,
 )
-from kpolicy.policy.lint.terms import is_literal
+from kpolicy.policy.lint.lookups import is_literal
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 

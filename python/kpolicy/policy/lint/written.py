@@ -15,8 +15,7 @@ from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.lint.formulas import Formulas
-from kpolicy.policy.lint.lookups import Guards
-from kpolicy.policy.lint.terms import Terms
+from kpolicy.policy.lint.lookups import Guards, Terms
 from kpolicy.policy.models.scheduling_policy import Predicate, Priority
 from kpolicy.policy.yaml.nodes import Path
 

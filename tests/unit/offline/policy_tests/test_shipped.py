@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import kpolicy
-from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 from kpolicy.policy.yaml.source import Source
 from tests.tree.sources import ROOT
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from build.cel_api_schema import LEFT_OUT
 from kpolicy.policy.cel import api_schema
-from kpolicy.policy.cel.build_api_schema import LEFT_OUT
 from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE
 from kpolicy.policy.cel.types import Type
 

@@ -11,7 +11,7 @@ import pytest
 
 from kpolicy import Source, compile_policy, reformat
 from kpolicy.policy.document_kinds import carried
-from kpolicy.policy.format.convert import convert_policy
+from kpolicy.policy.format.conversion import convert_policy
 from kpolicy.policy.format.reformat import comments_of
 from kpolicy.policy.yaml.nodes import Node, plain
 from kpolicy.policy.yaml.tree_reader import read_documents

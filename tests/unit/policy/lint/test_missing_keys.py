@@ -115,3 +115,12 @@ def test_variables_of_variables_end() -> None:
         f"{lines}predicates: [{{name: one, expression: variables.v59 && node.ready}}]"
     )
     assert ("KP301", "pod.labels['a']") in findings(text)
+
+
+def test_messages_are_short_and_one_line() -> None:
+    assert of_message("node.ready", "'not ready: ' + node.name") == []
+    long = "'" + "x" * 300 + "'"
+    assert of_message("node.ready", long) == [("KP331", long)]
+    annotated = "'why: ' + node.annotations['why']"
+    codes = [code for code, _ in of_message("'why' in node.annotations", annotated)]
+    assert codes.count("KP331") >= 1

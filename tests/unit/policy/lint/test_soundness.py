@@ -16,8 +16,7 @@ from kpolicy.engine import evaluate_expression
 from kpolicy.policy.cel import CompiledExpression, Environment, compile_expression, parse_type
 from kpolicy.policy.lint.constant_parts import Fails, Folding, Known
 from kpolicy.policy.lint.formulas import Formulas, contradict
-from kpolicy.policy.lint.lookups import Guards, unguarded
-from kpolicy.policy.lint.terms import Terms
+from kpolicy.policy.lint.lookups import Guards, Terms, unguarded
 
 _TYPES: Final = {
     "p": "bool",

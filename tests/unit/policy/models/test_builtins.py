@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.library import shipped_names, shipped_source
+from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION, filled
 from tests.unit.policy.policies import names, policy, profile, said
 

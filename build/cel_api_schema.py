@@ -1,4 +1,4 @@
-"""Writes `api_schema.py`: `python -m kpolicy.policy.cel.build_api_schema api__v1_openapi.json`.
+"""Writes `api_schema.py`: `python -m build.cel_api_schema api__v1_openapi.json`.
 
 The argument is `api/openapi-spec/v3/api__v1_openapi.json` of Kubernetes' sources; `LEFT_OUT` names
 the fields that expressions may not read. Run it when kpolicy follows a new release of Kubernetes.
@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-MODULE: Final = Path(__file__).with_name("api_schema.py")
+from kpolicy.policy.cel import api_schema
+
+MODULE: Final = Path(api_schema.__file__)
 RELEASE: Final = "1.36.2"
 _ROOTS: Final = ("Pod", "Node", "Namespace")
 _CORE: Final = "io.k8s.api.core.v1."
@@ -99,7 +101,8 @@ def rendered(specification: dict[str, Any]) -> str:
         types.add(root, _CORE + root)
     lines = [part for name in sorted(types.lines) for part in _wrapped(types.lines[name])]
     return (
-        '"""Fields of Pod, Node and Namespace. Made by build_api_schema.py; not for editing."""\n\n'
+        '"""Fields of Pod, Node and Namespace. Made by build/cel_api_schema.py; not for editing."""'
+        "\n\n"
         f'RELEASE = "{RELEASE}"\n\n'
         "# A type a line, its fields behind it; a line that begins with a space goes on.\n"
         'TYPES = """\\\n' + "\n".join(lines) + '\n"""\n'

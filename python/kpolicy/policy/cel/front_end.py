@@ -12,11 +12,10 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
 from kpolicy.policy.cel import cost
 from kpolicy.policy.cel.check import Checker
-from kpolicy.policy.cel.environment import COST_MAX, CompiledExpression, Environment
 from kpolicy.policy.cel.facts import PATHS_ONLY
 from kpolicy.policy.cel.lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from kpolicy.policy.cel.parse import parse
-from kpolicy.policy.cel.scope import Scope
+from kpolicy.policy.cel.scope import COST_MAX, CompiledExpression, Environment, Scope
 from kpolicy.policy.cel.tree import Fact, Loop, Present, Tree, Variable, own_operands
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 

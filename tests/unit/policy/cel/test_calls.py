@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kpolicy.policy.cel.calls import BY_NAME, FAMILIES, NAMES, candidates_of, signatures
 from kpolicy.policy.cel.constants import check_constant
-from kpolicy.policy.cel.functions import BY_NAME, FAMILIES, NAMES, candidates, signatures
 
 
 def test_ids_are_unique_within_a_function() -> None:
@@ -23,9 +23,9 @@ def test_an_id_has_one_signature() -> None:
 
 def test_names_are_what_users_write() -> None:
     assert {"startsWith", "quantity", "math.abs", "sets.contains", "cpu"} <= NAMES
-    assert candidates("size", True)
-    assert candidates("size", False)
-    assert not candidates("startsWith", False)
+    assert candidates_of("size", True)
+    assert candidates_of("size", False)
+    assert not candidates_of("startsWith", False)
 
 
 def test_costs_and_checks_are_known() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpolicy.policy.cel import CompiledExpression, Environment, compile_expression
-from kpolicy.policy.cel.compile import DIAGNOSTICS_MAX
+from kpolicy.policy.cel.front_end import DIAGNOSTICS_MAX
 
 _WORDS = [
     "pod",

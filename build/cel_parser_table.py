@@ -1,4 +1,4 @@
-"""Writes `parser_table.py` from cel-python's grammar: `python -m kpolicy.policy.cel.build_table`.
+"""Writes `parser_table.py` from cel-python's grammar: `python -m build.cel_parser_table`.
 
 Run it when cel-python's grammar or lark changes: a test fails until then. It does not run when a
 policy is loaded.
@@ -19,8 +19,10 @@ from lark import Lark
 from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
-TABLE = Path(__file__).with_name("parser_table.py")
-_LINE = 90
+from kpolicy.policy.cel import parser_table
+
+TABLE: Final = Path(parser_table.__file__)
+_LINE: Final = 90
 
 
 def shipped_grammar() -> str:
@@ -56,7 +58,7 @@ def rendered() -> str:
     lines = [packed[at : at + _LINE] for at in range(0, len(packed), _LINE)]
     body = "\n".join(f"    {line!r}" for line in lines)
     return (
-        '"""The parser table of CEL. Made by build_table.py; not for editing."""\n\n'
+        '"""The parser table of CEL. Made by build/cel_parser_table.py; not for editing."""\n\n'
         f'FINGERPRINT = "{fingerprint()}"\n\n'
         f"PACKED = (\n{body}\n)\n"
     )
