@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from kpolicy.clock import Clock
 from kpolicy.testing.apiserver.api_calls import (
     TEXT,
@@ -26,7 +28,6 @@ from kpolicy.testing.apiserver.api_calls import (
 from kpolicy.testing.apiserver.api_server import Serving
 from kpolicy.testing.apiserver.http_server import HttpServer, Reply
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.object_views import list_json
 from kpolicy.testing.objects.resource_types import BY_KIND, Resource
 from kpolicy.testing.objects.store import Change as Stored
@@ -129,7 +130,7 @@ class SimulatedApi:
             case Kind.GONE_EVENT:
                 stream = reply.stream(JSON)
                 gone = failures.expired("too old resource version").status()
-                stream.send(b'{"type":"ERROR","object":' + encode(gone) + b"}\n")
+                stream.send(b'{"type":"ERROR","object":' + to_json(gone) + b"}\n")
                 stream.end()
                 return None
             case Kind.STALE_LIST:
@@ -175,7 +176,7 @@ class SimulatedApi:
         asked = request.query.get("resourceVersion", "")
         if asked and int(asked) > version:
             failure = failures.too_large_revision(int(asked), version)
-            return Answer(failure.code, encode(failure.status()))
+            return Answer(failure.code, to_json(failure.status()))
         resource = call.target.resource
         records = self.store.records_at(resource, version, call.target.namespace or None)
         if records is None:
@@ -253,4 +254,4 @@ def _refusal(trouble: Trouble) -> Answer:
     headers = (("Retry-After", f"{trouble.seconds:.0f}"),) if trouble.kind is Kind.BUSY else ()
     if trouble.code == 429:
         return Answer(429, f"{failure.message}\n".encode(), TEXT, headers)
-    return Answer(failure.code, encode(failure.status()), headers=headers)
+    return Answer(failure.code, to_json(failure.status()), headers=headers)

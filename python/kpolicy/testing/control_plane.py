@@ -21,9 +21,9 @@ from kpolicy.testing.apiserver.api_server import Serving
 from kpolicy.testing.apiserver.http_server import HttpServer
 from kpolicy.testing.faults import FaultPolicy
 from kpolicy.testing.kubelet import Kubelet, KubeletTimes
-from kpolicy.testing.objects.failures import Failure
-from kpolicy.testing.objects.resource_types import BY_KIND, Resource
-from kpolicy.testing.objects.store import Record, Store
+from kpolicy.testing.objects.failures import ApiError
+from kpolicy.testing.objects.resource_types import BY_KIND
+from kpolicy.testing.objects.store import Store
 
 NAME: Final = "kpolicy-testing"
 
@@ -167,12 +167,12 @@ class ControlPlane:
 
     def add(self, *objects: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Create objects as a client would, but without HTTP and without an audit entry."""
-        return [self._added(each) for each in objects]
+        return [self._added(object_) for object_ in objects]
 
     def objects(self, kind: str, namespace: str | None = None) -> list[Mapping[str, Any]]:
         """Return the stored objects of a kind, ordered by namespace and name."""
-        resource = next(each for each in BY_KIND.values() if each.kind == kind)
-        return [each.object for each in self.store.records(resource, namespace)]
+        resource = next(resource for resource in BY_KIND.values() if resource.kind == kind)
+        return [record.object for record in self.store.records(resource, namespace)]
 
     def audit(self) -> tuple[AuditEntry, ...]:
         return self._audit.entries()
@@ -183,13 +183,9 @@ class ControlPlane:
             raise ValueError(
                 f"no such kind here: {object_.get('apiVersion')} {object_.get('kind')}"
             )
-        outcome = self._serving.writes.create_object(_place(resource, object_), dict(object_))
-        if isinstance(outcome, Failure):
-            raise ValueError(outcome.message)
-        assert isinstance(outcome, Record)
-        return outcome.object
-
-
-def _place(resource: Resource, object_: Mapping[str, Any]) -> Target:
-    namespace = (object_.get("metadata") or {}).get("namespace") or "default"
-    return Target(resource, namespace if resource.namespaced else "")
+        namespace = (object_.get("metadata") or {}).get("namespace") or "default"
+        target = Target(resource, namespace if resource.namespaced else "")
+        try:
+            return self._serving.writes.create_object(target, dict(object_)).object
+        except ApiError as error:
+            raise ValueError(error.message) from error

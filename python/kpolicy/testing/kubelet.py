@@ -18,11 +18,9 @@ from typing import Any, Final
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.testing import limits
 from kpolicy.testing.objects.deletion import AT_ONCE, carry_out
-from kpolicy.testing.objects.encoding import timestamp
-from kpolicy.testing.objects.failures import Failure
 from kpolicy.testing.objects.pod_admission import with_condition
 from kpolicy.testing.objects.resource_types import PODS
-from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
+from kpolicy.testing.objects.store import Change, ChangeType, Record, Store, timestamp
 
 Object = Mapping[str, Any]
 
@@ -181,13 +179,11 @@ class Kubelet:
         if step is Step.STOP:
             carry_out(self._store, held, AT_ONCE, self._clock.now_ns())
             return
-        new = (
-            running(held.object, now, next(self._addresses))
-            if step is Step.START
-            else finished(held.object, now)
-        )
-        outcome = self._store.change(PODS, namespace, name, lambda _: new, uid=uid)
-        assert not isinstance(outcome, Failure)
+        if step is Step.START:
+            new = running(held.object, now, next(self._addresses))
+        else:
+            new = finished(held.object, now)
+        self._store.change(PODS, namespace, name, lambda _: new, uid=uid)
 
 
 def _run_seconds(pod: Object) -> float | None:

@@ -1,10 +1,12 @@
-"""Answers requests of the Kubernetes API: authentication, dispatch, faults and the audit log."""
+"""Answers requests of the Kubernetes API: authentication, dispatch, reads, faults and audit log."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
+
+from pydantic_core import to_json
 
 from kpolicy.clock import Clock
 from kpolicy.testing.apiserver import discovery, tables
@@ -20,21 +22,95 @@ from kpolicy.testing.apiserver.api_calls import (
     verb_of,
 )
 from kpolicy.testing.apiserver.http_server import Reply
-from kpolicy.testing.apiserver.list_parameters import watch_parameters
-from kpolicy.testing.apiserver.object_reads import Reads, refused
+from kpolicy.testing.apiserver.list_parameters import (
+    ListParameters,
+    continue_token,
+    list_parameters,
+    watch_parameters,
+)
 from kpolicy.testing.apiserver.object_writes import Writes
 from kpolicy.testing.apiserver.watches import Hub
 from kpolicy.testing.faults import Drop, FaultPolicy, RequestFault
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import encode
-from kpolicy.testing.objects.failures import Failure
-from kpolicy.testing.objects.object_views import wants_table
+from kpolicy.testing.objects.failures import ApiError
+from kpolicy.testing.objects.object_views import json_of, list_json, wants_table
 from kpolicy.testing.objects.resource_types import Resource
-from kpolicy.testing.objects.store import Store
+from kpolicy.testing.objects.store import Record, Store
 
 ANONYMOUS: Final = "system:anonymous"
 
 Verb = Callable[[Target, Request], Answer]
+
+
+class Reads:
+    """Get and list: chooses the version of the objects to show."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def get(self, target: Target, request: Request) -> Answer:
+        revision = request.query.get("resourceVersion", "")
+        asked = list_parameters(target.resource, {"resourceVersion": revision})
+        self._check_revision(asked)
+        record = self._store.held(target.resource, target.namespace, target.name)
+        if wants_table(request.headers.get("accept", "")):
+            return self._table(target, request, [record], {"resourceVersion": str(record.revision)})
+        return Answer(200, json_of(target.resource, record))
+
+    def collection(self, target: Target, request: Request) -> Answer:
+        asked = list_parameters(target.resource, request.query)
+        self._check_revision(asked)
+        records = self._matching(target, asked)
+        revision = self._store.revision
+        if asked.exact and asked.revision is not None:
+            revision = asked.revision
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if asked.limit and len(records) > asked.limit:
+            if asked.selector.is_everything:
+                metadata["remainingItemCount"] = len(records) - asked.limit
+            records = records[: asked.limit]
+            metadata["continue"] = continue_token(revision, records[-1].key)
+        if wants_table(request.headers.get("accept", "")):
+            return self._table(target, request, records, metadata)
+        return Answer(200, list_json(target.resource, records, metadata))
+
+    def _check_revision(self, asked: ListParameters) -> None:
+        if asked.revision is not None and asked.revision > self._store.revision:
+            raise failures.too_large_revision(asked.revision, self._store.revision)
+
+    def _matching(self, target: Target, asked: ListParameters) -> list[Record]:
+        resource, namespace = target.resource, target.namespace or None
+        if asked.exact and asked.revision is not None and asked.revision < self._store.revision:
+            records = self._store.records_at(resource, asked.revision, namespace)
+        else:
+            records = list(self._store.records(resource, namespace))
+        if records is None:
+            raise failures.expired(_FORGOTTEN if asked.after is None else _FORGOTTEN_PAGE)
+        if asked.after is not None:
+            records = [record for record in records if record.key > asked.after]
+        if not asked.selector.is_everything:
+            records = [record for record in records if asked.selector.matches(record.object)]
+        return records
+
+    def _table(
+        self, target: Target, request: Request, records: list[Record], metadata: dict[str, Any]
+    ) -> Answer:
+        table = tables.table(
+            target.resource,
+            records,
+            self._clock.now_ns(),
+            metadata=metadata,
+            include_object=request.query.get("includeObject", tables.INCLUDE_METADATA),
+        )
+        return Answer(200, to_json(table))
+
+
+_FORGOTTEN: Final = "The resourceVersion for the provided list is too old."
+_FORGOTTEN_PAGE: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start"
+    " a new list without the continue parameter."
+)
 
 
 class Serving:
@@ -66,12 +142,15 @@ class Serving:
         }
 
     def handle(self, request: Request, reply: Reply) -> Answer | None:
-        if (user := self._user(request)) is None:
-            return refused(failures.unauthorized())
-        if (target := target_of(request.path)) is None:
-            return self._document(request)
-        if (verb := verb_of(request.method, target, request.query)) is None:
-            return refused(failures.method_not_allowed())
+        try:
+            if (user := self._user(request)) is None:
+                raise failures.unauthorized()
+            if (target := target_of(request.path)) is None:
+                return _document(request)
+            if (verb := verb_of(request.method, target, request.query)) is None:
+                raise failures.method_not_allowed()
+        except ApiError as error:
+            return refused(error)
         call = Call(user, verb, target, request.path)
         fault = None if self.faults is None else self.faults.on_request(call)
         if fault is None:
@@ -96,18 +175,14 @@ class Serving:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return self._tokens.get(token.strip()) if scheme == "Bearer" else None
 
-    def _document(self, request: Request) -> Answer:
-        found = discovery.document(request.path, request.headers.get("accept", ""))
-        if found is None and discovery.is_served(request.path):
-            return refused(failures.no_such_resource())
-        if found is None:
-            return Answer(404, b"404 page not found\n", TEXT)
-        return found if request.method == "GET" else refused(failures.method_not_allowed())
-
     def _answer(self, call: Call, request: Request, reply: Reply) -> Answer | None:
-        if call.verb == "watch":
-            return self._watch(call, request, reply)
-        answer = self._verbs[call.verb](call.target, request)
+        try:
+            if call.verb == "watch":
+                self._watch(call, request, reply)
+                return None
+            answer = self._verbs[call.verb](call.target, request)
+        except ApiError as error:
+            answer = refused(error)
         if call.is_write:
             self._audit.add(call, answer.code, self._clock.now_ns())
         return answer
@@ -133,12 +208,11 @@ class Serving:
         if (answer := self._faulty(fault, call, request, reply)) is not None:
             reply.answer(answer)
 
-    def _watch(self, call: Call, request: Request, reply: Reply) -> Answer | None:
+    def _watch(self, call: Call, request: Request, reply: Reply) -> None:
         resource = call.target.resource
-        if isinstance(asked := watch_parameters(resource, request.query), Failure):
-            return refused(asked)
+        asked = watch_parameters(resource, request.query)
         if asked.initial_events and (asked.revision or 0) > self._store.revision:
-            return refused(failures.too_large_revision(asked.revision or 0, self._store.revision))
+            raise failures.too_large_revision(asked.revision or 0, self._store.revision)
         include = None
         if wants_table(request.headers.get("accept", "")):
             include = request.query.get("includeObject", tables.INCLUDE_METADATA)
@@ -152,7 +226,22 @@ class Serving:
             include_object=include,
             fault=None if faults is None else lambda: faults.on_watch_event(call),
         )
-        return None
+
+
+def refused(error: ApiError) -> Answer:
+    headers = (("Retry-After", "1"),) if error.code in (429, 503, 504) else ()
+    return Answer(error.code, to_json(error.status()), headers=headers)
+
+
+def _document(request: Request) -> Answer:
+    found = discovery.document(request.path, request.headers.get("accept", ""))
+    if found is None and discovery.is_served(request.path):
+        raise failures.no_such_resource()
+    if found is None:
+        return Answer(404, b"404 page not found\n", TEXT)
+    if request.method != "GET":
+        raise failures.method_not_allowed()
+    return found
 
 
 def _refused_by(fault: RequestFault, code: int) -> Answer:
@@ -161,4 +250,4 @@ def _refused_by(fault: RequestFault, code: int) -> Answer:
     headers = (("Retry-After", str(wait_s)),) if code in (429, 503) else ()
     if code == 429:  # rejected before the request is read: plain text, as the real server does
         return Answer(code, f"{failure.message}\n".encode(), TEXT, headers)
-    return Answer(code, encode(failure.status()), headers=headers)
+    return Answer(code, to_json(failure.status()), headers=headers)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from kpolicy.testing.apiserver.api_calls import TEXT, Answer
-from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.resource_types import OBJECT_VERBS, RESOURCES, Resource
 
 MAJOR: Final = "1"
@@ -65,7 +66,7 @@ def documents() -> Mapping[str, bytes]:
         openapi[root] = {"serverRelativeURL": f"/openapi/v3/{root}"}
     found["/openapi/v3"] = {"paths": openapi}
     found["/"] = {"paths": sorted((*found, *_HEALTH_PATHS))}
-    return {path: encode(value) for path, value in found.items()}
+    return {path: to_json(value) for path, value in found.items()}
 
 
 def _version() -> dict[str, str]:

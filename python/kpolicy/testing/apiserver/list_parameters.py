@@ -1,27 +1,21 @@
 """Query parameters of list and watch: label and field selectors, limits, continue tokens, versions.
 
-Pure. A selector or parameter that cannot be used is a `Failure` with the API server's message.
+Pure. A selector or parameter that cannot be used raises an `ApiError`.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from pydantic_core import from_json, to_json
+
 from kpolicy.testing import limits
-from kpolicy.testing.objects.encoding import decode, encode
-from kpolicy.testing.objects.failures import (
-    Cause,
-    Failure,
-    bad_request,
-    invalid_options,
-    not_allowed,
-)
+from kpolicy.testing.objects.failures import Cause, bad_request, invalid_options, not_allowed
 from kpolicy.testing.objects.resource_types import FieldPath, Resource
 
 _KEY = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][-\w./]*[a-zA-Z0-9])"
@@ -61,15 +55,11 @@ class Requirement:
                 return value is not None
             case Operator.ABSENT:
                 return value is None
-            case Operator.GREATER | Operator.LESS:
-                return self._orders(value)
-
-    def _orders(self, value: str | None) -> bool:
         try:
             number = int(value or "")
         except ValueError:
             return False
-        bound = int(next(iter(self.values)))
+        (bound,) = map(int, self.values)
         return number > bound if self.operator is Operator.GREATER else number < bound
 
 
@@ -93,13 +83,10 @@ class Selector:
         return not self.labels and not self.fields
 
     def matches(self, object_: Mapping[str, Any]) -> bool:
-        for field in self.fields:
-            if not field.matches(object_):
-                return False
-        if self.labels:
-            labels = object_["metadata"].get("labels") or {}
-            return all(requirement.matches(labels) for requirement in self.labels)
-        return True
+        labels = object_["metadata"].get("labels") or {}
+        return all(field.matches(object_) for field in self.fields) and all(
+            requirement.matches(labels) for requirement in self.labels
+        )
 
 
 EVERYTHING: Final = Selector()
@@ -109,33 +96,26 @@ def field_text(object_: Mapping[str, Any], path: FieldPath) -> str:
     """Return a field as selectors compare it: an absent field reads as the zero of its type."""
     value: Any = object_
     for step in path:
-        if not isinstance(value, Mapping):
-            value = None
-            break
-        value = value.get(step)
+        value = value.get(step) if isinstance(value, Mapping) else None
     if value is None:
         return "false" if path[-1] in _BOOLEAN_FIELDS else ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def parse(resource: Resource, labels: str, fields: str) -> Selector | Failure:
+def parse(resource: Resource, labels: str, fields: str) -> Selector:
     if not labels and not fields:
         return EVERYTHING
-    if len(labels) > limits.SELECTOR_CHARACTERS_MAX or len(fields) > limits.SELECTOR_CHARACTERS_MAX:
-        return bad_request("selector too long")
-    if isinstance(label_requirements := _parse_labels(labels), Failure):
-        return label_requirements
-    if isinstance(field_requirements := _parse_fields(resource, fields), Failure):
-        return field_requirements
-    return Selector(label_requirements, field_requirements)
+    if max(len(labels), len(fields)) > limits.SELECTOR_CHARACTERS_MAX:
+        raise bad_request("selector too long")
+    return Selector(_parse_labels(labels), _parse_fields(resource, fields))
 
 
-def _parse_labels(text: str) -> tuple[Requirement, ...] | Failure:
+def _parse_labels(text: str) -> tuple[Requirement, ...]:
     requirements: list[Requirement] = []
     at = 0
     while at < len(text):
         if (found := _REQUIREMENT.match(text, at)) is None:
-            return bad_request(f"unable to parse requirement: found '{text[at:]}'")
+            raise bad_request(f"unable to parse requirement: found '{text[at:]}'")
         requirements.append(_requirement(found))
         at = found.end()
     return tuple(requirements)
@@ -156,15 +136,15 @@ def _requirement(found: re.Match[str]) -> Requirement:
     return Requirement(key, Operator.EXISTS)
 
 
-def _parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...] | Failure:
+def _parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...]:
     requirements: list[FieldRequirement] = []
     at = 0
     while at < len(text):
         if (found := _FIELD.match(text, at)) is None:
-            return bad_request(f"invalid selector: '{text}'; can't understand '{text[at:]}'")
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{text[at:]}'")
         label, operator, value = found[1].strip(), found[2], re.sub(r"\\(.)", r"\1", found[3])
         if (path := resource.fields.get(label)) is None:
-            return bad_request(f"field label not supported: {label}")
+            raise bad_request(f"field label not supported: {label}")
         requirements.append(FieldRequirement(path, value, equal=operator != "!="))
         at = found.end()
     return tuple(requirements)
@@ -200,78 +180,71 @@ class WatchParameters:
     timeout_s: float
 
 
-def list_parameters(resource: Resource, query: Query) -> ListParameters | Failure:
-    if isinstance(selector := _selector(resource, query), Failure):
-        return selector
-    if isinstance(limit := _number(query, "limit"), Failure):
-        return limit
-    if isinstance(revision := _number(query, "resourceVersion"), Failure):
-        return revision
+def list_parameters(resource: Resource, query: Query) -> ListParameters:
+    selector = _selector(resource, query)
+    limit = min(_number(query, "limit") or 0, limits.LIST_LIMIT_MAX)
+    revision = _number(query, "resourceVersion")
     if query.get("sendInitialEvents"):
         why = not_allowed("sendInitialEvents", "sendInitialEvents is forbidden for list")
-        return invalid_options(_LIST, why)
+        raise invalid_options(_LIST, why)
     match = query.get(_MATCH, "")
-    if (problem := _match_problem(match, revision)) is not None:
-        return problem
-    limit = min(limit or 0, limits.LIST_LIMIT_MAX)
+    _check_match(match, revision)
     if token := query.get("continue", ""):
         if revision:
-            return bad_request("specifying resource version is not allowed when using continue")
-        if isinstance(place := _continued(token), Failure):
-            return place
-        return ListParameters(selector, limit, place[0], exact=True, after=place[1])
+            raise bad_request("specifying resource version is not allowed when using continue")
+        continued, after = _continued(token)
+        return ListParameters(selector, limit, continued, exact=True, after=after)
     # Without a match, a page at a revision shows exactly that revision; a whole list may be newer.
     exact = match == EXACT or (not match and bool(limit) and bool(revision))
     return ListParameters(selector, limit, revision or None, exact=exact, after=None)
 
 
-def watch_parameters(resource: Resource, query: Query) -> WatchParameters | Failure:
-    if isinstance(selector := _selector(resource, query), Failure):
-        return selector
-    if isinstance(revision := _number(query, "resourceVersion"), Failure):
-        return revision
-    if isinstance(timeout_s := _number(query, "timeoutSeconds"), Failure):
-        return timeout_s
-    initial = query.get("sendInitialEvents", "")
-    bookmarks = _is_true(query.get("allowWatchBookmarks", ""))
-    match = query.get("resourceVersionMatch", "")
-    if (problem := _initial_events_problem(initial, match)) is not None:
-        return invalid_options(_LIST, problem)
+def watch_parameters(resource: Resource, query: Query) -> WatchParameters:
+    selector = _selector(resource, query)
+    revision = _number(query, "resourceVersion")
+    timeout_s = _number(query, "timeoutSeconds")
+    initial, match = query.get("sendInitialEvents", ""), query.get(_MATCH, "")
+    if initial and match != NOT_OLDER_THAN:
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise invalid_options(_LIST, not_allowed(_MATCH, why))
+    if not initial and match:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise invalid_options(_LIST, not_allowed(_MATCH, why))
     return WatchParameters(
         selector,
         revision or None,
-        bookmarks=bookmarks,
+        bookmarks=_is_true(query.get("allowWatchBookmarks", "")),
         initial_events=_is_true(initial),
         timeout_s=min(timeout_s or limits.WATCH_TIMEOUT_S, limits.WATCH_TIMEOUT_S_MAX),
     )
 
 
-def is_dry_run(query: Query, options: str) -> bool | Failure:
+def is_dry_run(query: Query, options: str) -> bool:
     value = query.get("dryRun", "")
     if value not in ("", "All"):
         text = f'Unsupported value: ["{value}"]: supported values: "All"'
-        return invalid_options(options, Cause("dryRun", "FieldValueNotSupported", text))
+        raise invalid_options(options, Cause("dryRun", "FieldValueNotSupported", text))
     return value == "All"
 
 
 def continue_token(revision: int, after: tuple[str, str]) -> str:
     token = {"v": _CONTINUE_VERSION, "rv": revision, "start": "/".join(after)}
-    return base64.urlsafe_b64encode(encode(token)).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(to_json(token)).rstrip(b"=").decode()
 
 
-def _selector(resource: Resource, query: Query) -> Selector | Failure:
+def _selector(resource: Resource, query: Query) -> Selector:
     return parse(resource, query.get("labelSelector", ""), query.get("fieldSelector", ""))
 
 
-def _number(query: Query, name: str) -> int | Failure | None:
+def _number(query: Query, name: str) -> int | None:
     if not (text := query.get(name, "")):
         return None
     if not (text.isascii() and text.isdigit()) or len(text) > 19:
         problem = f'parsing "{text}": invalid syntax'
         if name != "resourceVersion":
-            return bad_request(f"strconv.ParseInt: {problem}")
+            raise bad_request(f"strconv.ParseInt: {problem}")
         where = f'{name}: Invalid value: "{text}"'
-        return bad_request(f"invalid resource version: {where}: strconv.ParseUint: {problem}")
+        raise bad_request(f"invalid resource version: {where}: strconv.ParseUint: {problem}")
     return int(text)
 
 
@@ -279,42 +252,30 @@ def _is_true(text: str) -> bool:
     return text.lower() in ("1", "true")
 
 
-def _match_problem(match: str, revision: int | None) -> Failure | None:
+def _check_match(match: str, revision: int | None) -> None:
     if match not in ("", EXACT, NOT_OLDER_THAN):
         supported = f'supported values: "{EXACT}", "{NOT_OLDER_THAN}", ""'
         text = f'Unsupported value: "{match}": {supported}'
-        return invalid_options(_LIST, Cause(_MATCH, "FieldValueNotSupported", text))
+        raise invalid_options(_LIST, Cause(_MATCH, "FieldValueNotSupported", text))
     if match and revision is None:
         why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        return invalid_options(_LIST, not_allowed(_MATCH, why))
+        raise invalid_options(_LIST, not_allowed(_MATCH, why))
     if match == EXACT and revision == 0:
         why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        return invalid_options(_LIST, not_allowed(_MATCH, why))
-    return None
+        raise invalid_options(_LIST, not_allowed(_MATCH, why))
 
 
-def _initial_events_problem(initial: str, match: str) -> Cause | None:
-    if initial and match != NOT_OLDER_THAN:
-        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        return not_allowed(_MATCH, why)
-    if not initial and match:
-        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        return not_allowed(_MATCH, why)
-    return None
-
-
-def _continued(token: str) -> tuple[int, tuple[str, str]] | Failure:
+def _continued(token: str) -> tuple[int, tuple[str, str]]:
+    """Read a continue token: the revision, and the key after which to go on."""
     wrong = bad_request("invalid continue token: continue key is not valid")
     if len(token) > limits.CONTINUE_CHARACTERS_MAX:
-        return wrong
+        raise wrong
     try:
         text = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError):
-        return wrong
-    if not isinstance(value := decode(text), dict):
-        return wrong
-    revision, start = value.get("rv"), value.get("start")
-    if not isinstance(revision, int) or not isinstance(start, str) or "/" not in start:
-        return wrong
-    namespace, _, name = start.partition("/")
+        value = from_json(text, allow_inf_nan=False)
+        revision, (namespace, separator, name) = value["rv"], value["start"].partition("/")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise wrong from None
+    if not separator or not isinstance(revision, int):
+        raise wrong
     return revision, (namespace, name)

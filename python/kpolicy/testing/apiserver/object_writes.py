@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
+
+from pydantic_core import to_json
 
 from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import is_dry_run, list_parameters
-from kpolicy.testing.apiserver.object_reads import refused
 from kpolicy.testing.apiserver.request_bodies import body_of, media_type, patch_body
 from kpolicy.testing.objects import failures, patches
 from kpolicy.testing.objects.admission import (
@@ -20,8 +22,7 @@ from kpolicy.testing.objects.admission import (
     check_shape,
 )
 from kpolicy.testing.objects.deletion import AT_ONCE, DeleteOptions, carry_out, delete_options
-from kpolicy.testing.objects.encoding import Json, encode, timestamp
-from kpolicy.testing.objects.failures import Failure
+from kpolicy.testing.objects.failures import ApiError
 from kpolicy.testing.objects.object_views import (
     check_event_update,
     check_new_event,
@@ -40,7 +41,7 @@ from kpolicy.testing.objects.resource_types import (
     RESOURCES,
     Resource,
 )
-from kpolicy.testing.objects.store import Decide, Record, Store
+from kpolicy.testing.objects.store import Decide, Record, Store, timestamp
 
 Object = Mapping[str, Any]
 
@@ -48,25 +49,26 @@ Object = Mapping[str, Any]
 BINDINGS = Resource("", "v1", "bindings", "binding", "Binding", namespaced=True)
 
 
-def check_binding(binding: Object, name: str) -> Failure | None:
+def check_binding(binding: object, name: str) -> Object:
     """Check a binding before its pod is looked at."""
+    if not isinstance(binding, Mapping):
+        raise failures.bad_request("a Binding must be an object")
     metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
     if not isinstance(metadata, Mapping) or not isinstance(target, Mapping):
-        return failures.bad_request("metadata and target of a Binding must be objects")
-    if (problem := check_shape(BINDINGS, {"metadata": metadata})) is not None:
-        return problem
+        raise failures.bad_request("metadata and target of a Binding must be objects")
+    check_shape(BINDINGS, {"metadata": metadata})
     if metadata.get("name") != name:
-        return failures.bad_request("name in URL does not match name in Binding object")
+        raise failures.bad_request("name in URL does not match name in Binding object")
     # The real server answers these two with 500 and no reason.
     if target.get("kind") not in (None, "", "Node"):
         text = f'target.kind: Unsupported value: "{target["kind"]}"'
-        return Failure(500, "", f'{text}: supported values: "Node", "<empty>"')
+        raise ApiError(500, "", f'{text}: supported values: "Node", "<empty>"')
     if not target.get("name"):
-        return Failure(500, "", "target.name: Required value")
-    return None
+        raise ApiError(500, "", "target.name: Required value")
+    return binding
 
 
-def bound(pod: Object, binding: Object, now: str) -> Object | Failure:
+def bound(pod: Object, binding: Object, now: str) -> Object:
     name, spec = pod["metadata"]["name"], pod["spec"]
     refusal = ""
     if pod["metadata"].get("deletionTimestamp"):
@@ -76,12 +78,11 @@ def bound(pod: Object, binding: Object, now: str) -> Object | Failure:
     elif spec.get("schedulingGates"):
         refusal = f"pod {name} has non-empty .spec.schedulingGates"
     if refusal:
-        return failures.conflict(PODS, name, refusal, subresource="binding")
-    metadata = dict(pod["metadata"])
-    given = binding.get("metadata") or {}
+        raise failures.conflict(PODS, name, refusal, subresource="binding")
+    metadata, sent = dict(pod["metadata"]), binding.get("metadata") or {}
     for field in ("annotations", "labels"):
-        if given.get(field):
-            metadata[field] = {**(metadata.get(field) or {}), **given[field]}
+        if sent.get(field):
+            metadata[field] = {**(metadata.get(field) or {}), **sent[field]}
     return {
         **pod,
         "metadata": metadata,
@@ -102,100 +103,74 @@ class Writes:
         self._clock = clock
 
     def create(self, target: Target, request: Request) -> Answer:
-        if isinstance(body := body_of(target.resource, request), Failure):
-            return refused(body)
-        if isinstance(dry_run := is_dry_run(request.query, "CreateOptions"), Failure):
-            return refused(dry_run)
+        body = body_of(target.resource, request)
+        dry_run = is_dry_run(request.query, "CreateOptions")
         if target.subresource == "binding":
             return self._bind(target, body, dry_run=dry_run)
         return _written(target, 201, self.create_object(target, body, dry_run=dry_run))
 
-    def create_object(
-        self, target: Target, body: Json, *, dry_run: bool = False
-    ) -> Record | Failure:
+    def create_object(self, target: Target, body: object, *, dry_run: bool = False) -> Record:
         resource, namespace = target.resource, target.namespace
-        if (problem := check_body(resource, body, namespace, "")) is not None:
-            return problem
-        assert isinstance(body, Mapping)
-        stored, form = _stored(resource), stored_form(resource, body)
+        checked = check_body(resource, body, namespace, "")
+        stored, form = _stored(resource), stored_form(resource, checked)
         if stored is EVENTS:
-            problem = check_new_event(form, namespace, new_api=resource is NEW_EVENTS)
-            if problem is not None:
-                return problem
-        if namespace and self._store.read(NAMESPACES, "", namespace) is None:
-            return failures.not_found(NAMESPACES, namespace)
-        classes = self._store.records(PRIORITY_CLASSES) if resource is PODS else ()
-        admitted = admit_create(
-            resource,
-            form,
-            namespace,
-            (each.object for each in classes),
-            self._now(),
-        )
-        if isinstance(admitted, Failure):
-            return admitted
+            check_new_event(form, namespace, new_api=resource is NEW_EVENTS)
+        if namespace:
+            self._store.held(NAMESPACES, "", namespace)
+        classes = (record.object for record in self._store.records(PRIORITY_CLASSES))
+        admitted = admit_create(resource, form, namespace, classes, self._now())
         if stored is EVENTS and self._store.count(EVENTS) >= limits.EVENTS_MAX:
             self._store.remove_oldest(EVENTS)
         return self._store.create(stored, namespace, admitted, dry_run=dry_run)
 
     def update(self, target: Target, request: Request) -> Answer:
-        if isinstance(body := body_of(target.resource, request), Failure):
-            return refused(body)
-        if isinstance(dry_run := is_dry_run(request.query, "UpdateOptions"), Failure):
-            return refused(dry_run)
+        body = body_of(target.resource, request)
+        dry_run = is_dry_run(request.query, "UpdateOptions")
         resource = target.resource
-        if (problem := check_body(resource, body, target.namespace, target.name)) is not None:
-            return refused(problem)
-        assert isinstance(body, Mapping)
-        metadata = body.get("metadata") or {}
-        missing = self._store.read(_stored(resource), target.namespace, target.name) is None
-        if missing and resource.kind in CREATED_BY_UPDATE and not metadata.get("resourceVersion"):
-            return _written(target, 201, self.create_object(target, body, dry_run=dry_run))
-        if not metadata.get("resourceVersion") and resource.kind in CONDITIONAL_UPDATE_ONLY:
-            return refused(failures.revision_required(resource, target.name))
-        new = stored_form(resource, body)
-        return _written(
-            target,
-            200,
-            self._change(target, lambda _: new, uid=metadata.get("uid") or "", dry_run=dry_run),
-        )
+        checked = check_body(resource, body, target.namespace, target.name)
+        metadata = checked.get("metadata") or {}
+        if not metadata.get("resourceVersion"):
+            if resource.kind in CREATED_BY_UPDATE and self._is_missing(target):
+                created = self.create_object(target, checked, dry_run=dry_run)
+                return _written(target, 201, created)
+            if resource.kind in CONDITIONAL_UPDATE_ONLY:
+                raise failures.revision_required(resource, target.name)
+        new = stored_form(resource, checked)
+        uid = metadata.get("uid") or ""
+        changed = self._change(target, lambda _: new, uid=uid, dry_run=dry_run)
+        return _written(target, 200, changed)
 
     def patch(self, target: Target, request: Request) -> Answer:
         resource, kind = target.resource, media_type(request)
-        if isinstance(patch := patch_body(request), Failure):
-            return refused(patch)
-        if isinstance(dry_run := is_dry_run(request.query, "PatchOptions"), Failure):
-            return refused(dry_run)
+        patch = patch_body(request)
+        dry_run = is_dry_run(request.query, "PatchOptions")
         if kind == patches.APPLY_PATCH:
-            missing = self._store.read(_stored(resource), target.namespace, target.name) is None
-            problem = _not_applicable(target, patch, missing=missing)
-            if problem is None and not request.query.get("fieldManager"):
+            is_missing = self._is_missing(target)
+            _check_applicable(target, patch, is_missing=is_missing)
+            if not request.query.get("fieldManager"):
                 cause = failures.required("fieldManager", "is required for apply patch")
-                problem = failures.invalid_options("PatchOptions", cause)
-            if problem is not None:
-                return refused(problem)
-            if missing:
-                return _written(target, 201, self._apply_new(target, patch, dry_run=dry_run))
+                raise failures.invalid_options("PatchOptions", cause)
+            if is_missing and target.subresource:
+                raise failures.not_found(resource, target.name)
+            if is_missing:
+                created = self.create_object(target, patch, dry_run=dry_run)
+                return _written(target, 201, created)
 
-        def becomes(held: Record) -> Object | Failure:
+        def becomes(held: Record) -> Object:
             new = patches.patched(object_as(resource, held), kind, patch)
-            if isinstance(new, Failure):
-                return new
-            if (problem := check_body(resource, new, target.namespace, target.name)) is None:
-                problem = _other_uid(target, held, new)
-            return stored_form(resource, new) if problem is None else problem
+            check_body(resource, new, target.namespace, target.name)
+            if new["metadata"].get("uid") not in (None, "", held.uid):
+                uid = new["metadata"]["uid"]
+                cause = failures.not_valid("metadata.uid", uid, "field is immutable")
+                raise failures.invalid(resource, target.name, [cause])
+            return stored_form(resource, new)
 
         return _written(target, 200, self._change(target, becomes, dry_run=dry_run))
 
     def delete(self, target: Target, request: Request) -> Answer:
-        body = body_of(target.resource, request) if request.body else None
-        if isinstance(body, Failure):
-            return refused(body)
-        if isinstance(options := delete_options(body, request.query), Failure):
-            return refused(options)
+        options = _delete_options(target, request)
         resource = target.resource
-        if isinstance(gone := self.delete_object(target, options), Failure):
-            return refused(gone)
+        gone = self.delete_object(target, options)
         if resource is PODS or gone.object["metadata"].get("deletionTimestamp"):
             return Answer(200, json_of(resource, gone))
         details = {"name": target.name, "kind": resource.plural, "uid": gone.uid}
@@ -203,45 +178,41 @@ class Writes:
             details["group"] = resource.group
         return Answer(200, _success({"details": details}))
 
-    def delete_object(self, target: Target, options: DeleteOptions) -> Record | Failure:
+    def delete_object(self, target: Target, options: DeleteOptions) -> Record:
         resource, namespace, name = _stored(target.resource), target.namespace, target.name
-        if (held := self._store.read(resource, namespace, name)) is None:
-            return failures.not_found(resource, name)
-        if (problem := _another(held, options)) is not None:
-            return problem
+        held = self._store.held(resource, namespace, name)
+        for what, asked, has in (
+            ("UID", options.uid, held.uid),
+            ("ResourceVersion", options.revision, str(held.revision)),
+        ):
+            if asked and asked != has:
+                raise failures.other_object(resource, name, what, asked=asked, held=has)
         if options.dry_run:
             return held
         if resource is NAMESPACES:
             if name in PERMANENT_NAMESPACES:
-                return failures.forbidden(resource, name, "this namespace may not be deleted")
+                raise failures.forbidden(resource, name, "this namespace may not be deleted")
             self._empty(name)
         return carry_out(self._store, held, options, self._clock.now_ns())
 
     def delete_collection(self, target: Target, request: Request) -> Answer:
-        body = body_of(target.resource, request) if request.body else None
-        if isinstance(body, Failure):
-            return refused(body)
-        if isinstance(options := delete_options(body, request.query), Failure):
-            return refused(options)
-        if isinstance(asked := list_parameters(target.resource, request.query), Failure):
-            return refused(asked)
+        resource, options = target.resource, _delete_options(target, request)
+        asked = list_parameters(resource, request.query)
         records = [
-            each
-            for each in self._store.records(_stored(target.resource), target.namespace or None)
-            if asked.selector.matches(each.object)
+            record
+            for record in self._store.records(_stored(resource), target.namespace or None)
+            if asked.selector.matches(record.object)
         ]
         for record in records:
-            self.delete_object(Target(target.resource, record.namespace, record.name), options)
+            with suppress(ApiError):  # an object that may not be deleted stays
+                self.delete_object(Target(resource, record.namespace, record.name), options)
         metadata = {"resourceVersion": str(self._store.revision)}
-        return Answer(200, list_json(target.resource, records, metadata))
+        return Answer(200, list_json(resource, records, metadata))
 
-    def _bind(self, target: Target, body: Json, *, dry_run: bool) -> Answer:
-        if not isinstance(body, Mapping):
-            return refused(failures.bad_request("a Binding must be an object"))
-        if (problem := check_binding(body, target.name)) is not None:
-            return refused(problem)
-        binding, metadata = body, body.get("metadata") or {}
-        written = self._store.change(
+    def _bind(self, target: Target, body: object, *, dry_run: bool) -> Answer:
+        binding = check_binding(body, target.name)
+        metadata = binding.get("metadata") or {}
+        self._store.change(
             PODS,
             target.namespace,
             target.name,
@@ -250,29 +221,23 @@ class Writes:
             revision=metadata.get("resourceVersion") or "",
             dry_run=dry_run,
         )
-        if isinstance(written, Failure):
-            return refused(written)
         return Answer(201, _BOUND)
 
     def _change(
         self, target: Target, becomes: Decide, *, uid: str = "", dry_run: bool = False
-    ) -> Record | Failure:
+    ) -> Record:
         """Replace the object or its status, unless it has changed since the revision in the
         body."""
         resource = _stored(target.resource)
 
-        def decide(held: Record) -> Object | Failure:
-            if isinstance(new := becomes(held), Failure):
-                return new
+        def decide(held: Record) -> Object:
+            new = becomes(held)
             revision = (new.get("metadata") or {}).get("resourceVersion")
             if revision and revision != str(held.revision):
-                return failures.modified_meanwhile(target.resource, target.name)
+                raise failures.modified_meanwhile(target.resource, target.name)
             if resource is EVENTS:
-                problem = check_event_update(
-                    held.object, new, new_api=target.resource is NEW_EVENTS
-                )
-                if problem is not None:
-                    return problem
+                is_new_api = target.resource is NEW_EVENTS
+                check_event_update(held.object, new, new_api=is_new_api)
             if target.subresource == "status":
                 return admit_status_update(held.object, new)
             return admit_update(resource, held.object, new)
@@ -281,10 +246,8 @@ class Writes:
             resource, target.namespace, target.name, decide, uid=uid, dry_run=dry_run
         )
 
-    def _apply_new(self, target: Target, patch: Json, *, dry_run: bool) -> Record | Failure:
-        if target.subresource:
-            return failures.not_found(target.resource, target.name)
-        return self.create_object(target, patch, dry_run=dry_run)
+    def _is_missing(self, target: Target) -> bool:
+        return self._store.read(_stored(target.resource), target.namespace, target.name) is None
 
     def _empty(self, namespace: str) -> None:
         """Delete everything in the namespace at once, as the namespace controller does."""
@@ -302,42 +265,27 @@ def _stored(resource: Resource) -> Resource:
     return EVENTS if resource is NEW_EVENTS else resource
 
 
-def _not_applicable(target: Target, patch: Json, *, missing: bool) -> Failure | None:
+def _check_applicable(target: Target, patch: Any, *, is_missing: bool) -> None:
     if isinstance(patch, dict) and not (patch.get("apiVersion") and patch.get("kind")):
         type_ = f"{patch.get('apiVersion') or '/'}, Kind={patch.get('kind') or ''}"
-        return failures.bad_request(f"invalid object type: {type_}")
+        raise failures.bad_request(f"invalid object type: {type_}")
     # The name may be left out if the path contains it, but not for an object to be created.
     metadata = (patch.get("metadata") or {}) if isinstance(patch, dict) else {}
-    named = missing or bool(isinstance(metadata, dict) and metadata.get("name"))
-    return check_body(target.resource, patch, target.namespace, target.name if named else "")
+    is_named = is_missing or bool(isinstance(metadata, dict) and metadata.get("name"))
+    check_body(target.resource, patch, target.namespace, target.name if is_named else "")
 
 
-def _another(held: Record, options: DeleteOptions) -> Failure | None:
-    for what, asked, has in (
-        ("UID", options.uid, held.uid),
-        ("ResourceVersion", options.revision, str(held.revision)),
-    ):
-        if asked and asked != has:
-            return failures.other_object(held.resource, held.name, what, asked=asked, held=has)
-    return None
+def _delete_options(target: Target, request: Request) -> DeleteOptions:
+    body = body_of(target.resource, request) if request.body else None
+    return delete_options(body, request.query)
 
 
-def _other_uid(target: Target, held: Record, new: Object) -> Failure | None:
-    uid = new["metadata"].get("uid")
-    if not uid or uid == held.uid:
-        return None
-    cause = failures.not_valid("metadata.uid", uid, "field is immutable")
-    return failures.invalid(target.resource, target.name, [cause])
-
-
-def _written(target: Target, code: int, outcome: Record | Failure) -> Answer:
-    if isinstance(outcome, Failure):
-        return refused(outcome)
-    return Answer(code, json_of(target.resource, outcome))
+def _written(target: Target, code: int, record: Record) -> Answer:
+    return Answer(code, json_of(target.resource, record))
 
 
 def _success(more: Mapping[str, Any]) -> bytes:
-    return encode(
+    return to_json(
         {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", **more}
     )
 

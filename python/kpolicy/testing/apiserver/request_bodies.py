@@ -1,22 +1,21 @@
 """Bodies of requests by media type: JSON, YAML, or the protobuf that kubectl sends. Pure.
 
-A body that cannot be read is a `Failure` with the API server's message.
+A body that cannot be read raises an `ApiError`.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import yaml
+from pydantic_core import from_json, to_json
 
 from kpolicy.testing.apiserver.api_calls import Request
 from kpolicy.testing.objects import failures, patches
-from kpolicy.testing.objects.encoding import Json, decode, encode
-from kpolicy.testing.objects.failures import Failure
 from kpolicy.testing.objects.resource_types import Resource
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -25,141 +24,140 @@ _VARINT_BYTES_MAX: Final = 10
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED_LENGTHS: Final = {_FIXED64: 8, _FIXED32: 4}
 
-
-class _Kind(Enum):
-    TEXT = auto()
-    NUMBER = auto()
-    TRUTH = auto()
-    TEXTS = auto()
-    TEXT_MAP = auto()
-    BYTES_MAP = auto()
+_Value: TypeAlias = int | bytes
+# Takes what the field holds so far (None at first) and one value.
+_Read: TypeAlias = Callable[[Any, _Value], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """Field number -> name in JSON and type; other fields are skipped."""
+    """Field number -> name in JSON, and how to read it. Other fields and empty text are skipped."""
 
-    fields: Mapping[int, tuple[str, _Kind | _Message]]
-    repeated: bool = False
+    fields: Mapping[int, tuple[str, _Read]]
+
+    def __call__(self, held: Any, value: _Value) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for number, inner in _fields(_bytes(value)):
+            if number in self.fields:
+                name, read = self.fields[number]
+                result[name] = read(result.get(name), inner)
+        return {name: field for name, field in result.items() if field != ""}
 
 
-_TYPE: Final = _Message({1: ("apiVersion", _Kind.TEXT), 2: ("kind", _Kind.TEXT)})
+def _text(held: Any, value: _Value) -> str:
+    return _bytes(value).decode()
+
+
+def _number(held: Any, value: _Value) -> int:
+    if not isinstance(value, int):
+        raise ValueError("bytes where a number belongs")
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _truth(held: Any, value: _Value) -> bool:
+    return bool(_number(held, value))
+
+
+def _base64(held: Any, value: _Value) -> str:
+    return base64.b64encode(_bytes(value)).decode()
+
+
+def _raw(held: Any, value: _Value) -> bytes:
+    return _bytes(value)
+
+
+def _list_of(read: _Read) -> _Read:
+    def add(held: Any, value: _Value) -> list[Any]:
+        elements: list[Any] = held or []
+        elements.append(read(None, value))
+        return elements
+
+    return add
+
+
+def _map_of(read: _Read) -> _Read:
+    def add(held: Any, value: _Value) -> dict[str, str]:
+        pairs: dict[str, str] = held or {}
+        entry = dict(_fields(_bytes(value)))
+        pairs[_text(None, entry.get(1, b""))] = read(None, entry.get(2, b""))
+        return pairs
+
+    return add
+
+
+_TYPE: Final = _Message({1: ("apiVersion", _text), 2: ("kind", _text)})
+_ENVELOPE: Final = _Message({1: ("type", _TYPE), 2: ("raw", _raw)})
 _OWNER: Final = _Message(
     {
-        1: ("kind", _Kind.TEXT),
-        3: ("name", _Kind.TEXT),
-        4: ("uid", _Kind.TEXT),
-        5: ("apiVersion", _Kind.TEXT),
-        6: ("controller", _Kind.TRUTH),
-        7: ("blockOwnerDeletion", _Kind.TRUTH),
-    },
-    repeated=True,
+        1: ("kind", _text),
+        3: ("name", _text),
+        4: ("uid", _text),
+        5: ("apiVersion", _text),
+        6: ("controller", _truth),
+        7: ("blockOwnerDeletion", _truth),
+    }
 )
 _METADATA: Final = _Message(
     {
-        1: ("name", _Kind.TEXT),
-        2: ("generateName", _Kind.TEXT),
-        3: ("namespace", _Kind.TEXT),
-        5: ("uid", _Kind.TEXT),
-        6: ("resourceVersion", _Kind.TEXT),
-        11: ("labels", _Kind.TEXT_MAP),
-        12: ("annotations", _Kind.TEXT_MAP),
-        13: ("ownerReferences", _OWNER),
-        14: ("finalizers", _Kind.TEXTS),
+        1: ("name", _text),
+        2: ("generateName", _text),
+        3: ("namespace", _text),
+        5: ("uid", _text),
+        6: ("resourceVersion", _text),
+        11: ("labels", _map_of(_text)),
+        12: ("annotations", _map_of(_text)),
+        13: ("ownerReferences", _list_of(_OWNER)),
+        14: ("finalizers", _list_of(_text)),
     }
 )
 _KINDS: Final[Mapping[str, _Message]] = {
     "Namespace": _Message(
-        {1: ("metadata", _METADATA), 2: ("spec", _Message({1: ("finalizers", _Kind.TEXTS)}))}
+        {1: ("metadata", _METADATA), 2: ("spec", _Message({1: ("finalizers", _list_of(_text))}))}
     ),
     "ConfigMap": _Message(
         {
             1: ("metadata", _METADATA),
-            2: ("data", _Kind.TEXT_MAP),
-            3: ("binaryData", _Kind.BYTES_MAP),
-            4: ("immutable", _Kind.TRUTH),
+            2: ("data", _map_of(_text)),
+            3: ("binaryData", _map_of(_base64)),
+            4: ("immutable", _truth),
         }
     ),
     "PriorityClass": _Message(
         {
             1: ("metadata", _METADATA),
-            2: ("value", _Kind.NUMBER),
-            3: ("globalDefault", _Kind.TRUTH),
-            4: ("description", _Kind.TEXT),
-            5: ("preemptionPolicy", _Kind.TEXT),
+            2: ("value", _number),
+            3: ("globalDefault", _truth),
+            4: ("description", _text),
+            5: ("preemptionPolicy", _text),
         }
     ),
     "DeleteOptions": _Message(
         {
-            1: ("gracePeriodSeconds", _Kind.NUMBER),
+            1: ("gracePeriodSeconds", _number),
             2: (
                 "preconditions",
-                _Message({1: ("uid", _Kind.TEXT), 2: ("resourceVersion", _Kind.TEXT)}),
+                _Message({1: ("uid", _text), 2: ("resourceVersion", _text)}),
             ),
-            4: ("propagationPolicy", _Kind.TEXT),
-            5: ("dryRun", _Kind.TEXTS),
+            4: ("propagationPolicy", _text),
+            5: ("dryRun", _list_of(_text)),
         }
     ),
 }
 
 
-def from_protobuf(body: bytes) -> dict[str, Any] | None:
-    """Return the object; None if the bytes are malformed or of another kind."""
-    if not body.startswith(_MAGIC):
-        return None
+def from_protobuf(body: bytes) -> dict[str, Any]:
+    """Return the object. Malformed bytes and other kinds are an unsupported media type."""
     try:
-        type_: dict[str, Any] = {}
-        content = b""
-        for number, value in _fields(body[len(_MAGIC) :]):
-            if number == 1:
-                type_ = _read(_TYPE, _bytes(value))
-            elif number == 2:
-                content = _bytes(value)
-        message = _KINDS.get(type_.get("kind", ""))
-        return None if message is None else {**type_, **_read(message, content)}
-    except ValueError:  # also for text that is not UTF-8
-        return None
+        if body.startswith(_MAGIC):
+            envelope = _ENVELOPE(None, body[len(_MAGIC) :])
+            type_ = envelope["type"]
+            return {**type_, **_KINDS[type_["kind"]](None, envelope.get("raw", b""))}
+    except (ValueError, KeyError):
+        pass  # ValueError also for text that is not UTF-8
+    raise failures.unsupported_media_type()
 
 
-def _read(message: _Message, data: bytes) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for number, value in _fields(data):
-        if number not in message.fields:
-            continue
-        name, kind = message.fields[number]
-        if isinstance(kind, _Message):
-            inner = _read(kind, _bytes(value))
-            if kind.repeated:
-                result.setdefault(name, []).append(inner)
-            else:
-                result[name] = inner
-            continue
-        _set_plain(result, name, kind, value)
-    return result
-
-
-def _set_plain(result: dict[str, Any], name: str, kind: _Kind, value: int | bytes) -> None:
-    match kind:
-        case _Kind.TEXT:
-            if text := _bytes(value).decode():
-                result[name] = text
-        case _Kind.NUMBER:
-            number = _number(value)
-            result[name] = number - (1 << 64) if number >> 63 else number
-        case _Kind.TRUTH:
-            result[name] = bool(_number(value))
-        case _Kind.TEXTS:
-            result.setdefault(name, []).append(_bytes(value).decode())
-        case _Kind.TEXT_MAP | _Kind.BYTES_MAP:
-            entry = dict(_fields(_bytes(value)))
-            key, content = _bytes(entry.get(1, b"")).decode(), _bytes(entry.get(2, b""))
-            text = (
-                content.decode() if kind is _Kind.TEXT_MAP else base64.b64encode(content).decode()
-            )
-            result.setdefault(name, {})[key] = text
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _fields(data: bytes) -> Iterator[tuple[int, _Value]]:
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -189,15 +187,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("varint cut off")
 
 
-def _bytes(value: int | bytes) -> bytes:
+def _bytes(value: _Value) -> bytes:
     if isinstance(value, int):
         raise ValueError("a number where bytes belong")
-    return value
-
-
-def _number(value: int | bytes) -> int:
-    if not isinstance(value, int):
-        raise ValueError("bytes where a number belongs")
     return value
 
 
@@ -205,49 +197,49 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def body_of(resource: Resource, request: Request) -> Json | Failure:
+def decode(text: bytes) -> Any:
+    """Read JSON. Raises a ValueError, also for text that is nested too deeply."""
+    return from_json(text, allow_inf_nan=False, cache_strings="keys")
+
+
+def body_of(resource: Resource, request: Request) -> Any:
     kind = media_type(request)
     if "yaml" in kind:
         return _from_yaml(request.body)
     if kind == PROTOBUF:
-        object_ = from_protobuf(request.body)
-        return failures.unsupported_media_type() if object_ is None else object_
+        return from_protobuf(request.body)
     if kind and not kind.endswith("json"):
-        return failures.unsupported_media_type()
-    if isinstance(value := decode(request.body), ValueError):
-        return failures.bad_request(
+        raise failures.unsupported_media_type()
+    try:
+        return decode(request.body)
+    except ValueError as error:
+        raise failures.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
-            f"couldn't get version/kind; json parse error: {value}"
-        )
-    return value
+            f"couldn't get version/kind; json parse error: {error}"
+        ) from error
 
 
-def patch_body(request: Request) -> Json | Failure:
+def patch_body(request: Request) -> Any:
     kind = media_type(request)
     if kind not in patches.KINDS:
-        return failures.unsupported_patch_type()
+        raise failures.unsupported_patch_type()
     if kind == patches.APPLY_PATCH:
         return _from_yaml(request.body)
-    if isinstance(value := decode(request.body), ValueError):
-        return failures.bad_request(f"error decoding patch: {value}")
-    return value
+    try:
+        return decode(request.body)
+    except ValueError as error:
+        raise failures.bad_request(f"error decoding patch: {error}") from error
 
 
-def _from_yaml(text: bytes) -> Json | Failure:
-    value = decode(
-        text
-    )  # clients that apply send JSON, which is valid YAML and is parsed a hundred times faster so
-    if not isinstance(value, ValueError):
-        return value
+def _from_yaml(text: bytes) -> Any:
+    # Clients that apply send JSON, which is valid YAML and is parsed a hundred times faster so.
+    with suppress(ValueError):
+        return decode(text)
     try:
         parsed: object = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 (a safe loader)
-        # dates become text again, as in JSON
-        value = decode(encode(parsed))
+        return decode(to_json(parsed))  # dates become text again, as in JSON
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        return failures.bad_request(f"error parsing YAML: {error}")
-    if isinstance(value, ValueError):
-        return failures.bad_request(f"error parsing YAML: {value}")
-    return value
+        raise failures.bad_request(f"error parsing YAML: {error}") from error
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final
 
-from kpolicy.testing.objects.encoding import age, duration, seconds_since
+from kpolicy.clock import NANOSECONDS
 from kpolicy.testing.objects.object_views import object_as
 from kpolicy.testing.objects.pod_admission import SCHEDULING_GATED, condition
 from kpolicy.testing.objects.resource_types import Resource
@@ -20,77 +21,50 @@ UNKNOWN: Final = "<unknown>"
 ROLE_LABEL_PREFIX: Final = "node-role.kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    name: str
-    type: str = "string"
-    format: str = ""
-    priority: int = 0  # 1: only with `-o wide`
-    description: str = ""
+# Below so many seconds: the unit, and the smaller unit of the rest, if that matters.
+_SECOND, _MINUTE, _HOUR, _DAY, _YEAR = (
+    (1, "s"),
+    (60, "m"),
+    (3600, "h"),
+    (86_400, "d"),
+    (31_536_000, "y"),
+)
+_DURATIONS: Final = (
+    (120, _SECOND, None),
+    (600, _MINUTE, _SECOND),
+    (3 * 3600, _MINUTE, None),
+    (8 * 3600, _HOUR, _MINUTE),
+    (48 * 3600, _HOUR, None),
+    (8 * 86_400, _DAY, _HOUR),
+    (2 * 31_536_000, _DAY, None),
+    (8 * 31_536_000, _YEAR, _DAY),
+    (inf, _YEAR, None),
+)
 
 
-def _columns(*names: str, wide: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    return tuple(
-        Column(
-            name,
-            "string",
-            "name" if name == "Name" else "",
-            1 if name in wide else 0,
-        )
-        for name in names
-    )
+def seconds_since(text: str | None, now_ns: int) -> float | None:
+    """Return how long ago a `Time` or `MicroTime` was; None if the text is neither."""
+    try:
+        then = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return now_ns / NANOSECONDS - then.timestamp()
 
 
-_GENERIC: Final = _columns("Name", "Age")
-_BY_KIND: Final[Mapping[str, tuple[Column, ...]]] = {
-    "Pod": _columns(
-        "Name",
-        "Ready",
-        "Status",
-        "Restarts",
-        "Age",
-        "IP",
-        "Node",
-        "Nominated Node",
-        "Readiness Gates",
-        wide=("IP", "Node", "Nominated Node", "Readiness Gates"),
-    ),
-    "Node": _columns(
-        "Name",
-        "Status",
-        "Roles",
-        "Age",
-        "Version",
-        "Internal-IP",
-        "External-IP",
-        "OS-Image",
-        "Kernel-Version",
-        "Container-Runtime",
-        wide=("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
-    ),
-    "Event": _columns(
-        "Last Seen",
-        "Type",
-        "Reason",
-        "Object",
-        "Subobject",
-        "Source",
-        "Message",
-        "First Seen",
-        "Count",
-        "Name",
-        wide=("Subobject", "Source", "First Seen", "Count", "Name"),
-    ),
-    "Namespace": _columns("Name", "Status", "Age"),
-}
+def age(text: str | None, now_ns: int) -> str:
+    seconds = seconds_since(text, now_ns)
+    return UNKNOWN if seconds is None else duration(seconds)
 
 
-def columns_of(resource: Resource) -> tuple[Column, ...]:
-    return _BY_KIND.get(resource.kind, _GENERIC)
-
-
-def row_of(resource: Resource, object_: Object, now_ns: int) -> Row:
-    return _ROWS.get(resource.kind, _generic_row)(object_, now_ns)
+def duration(seconds: float) -> str:
+    """Return a duration as kubectl shortens it: at most two units."""
+    whole = max(int(seconds), 0)
+    if int(seconds) < -1:
+        return "<invalid>"
+    _, (unit_s, unit), smaller = next(form for form in _DURATIONS if whole < form[0])
+    rest = whole % unit_s // smaller[0] if smaller else 0
+    return f"{whole // unit_s}{unit}" + (f"{rest}{smaller[1]}" if smaller and rest else "")
 
 
 def _generic_row(object_: Object, now_ns: int) -> Row:
@@ -203,7 +177,7 @@ def _event_row(event: Object, now_ns: int) -> Row:
     if series:
         count = series.get("count", count)
     if count > 1:
-        last_seen = f"{last_seen} (x{count} over {_span(first, now_ns)})"
+        last_seen = f"{last_seen} (x{count} over {age(first, now_ns)})"
     parts = (source.get("component") or event.get("reportingComponent"), source.get("host"))
     return [
         last_seen,
@@ -219,16 +193,70 @@ def _event_row(event: Object, now_ns: int) -> Row:
     ]
 
 
-def _span(first: str | None, now_ns: int) -> str:
-    seconds = seconds_since(first, now_ns)
-    return UNKNOWN if seconds is None else duration(seconds)
+def _columns(*names: str, wide: tuple[str, ...] = ()) -> list[Object]:
+    """Describe the columns; `wide` ones are shown with `-o wide` only."""
+    return [
+        {
+            "name": name,
+            "type": "string",
+            "format": "name" if name == "Name" else "",
+            "description": "",
+            "priority": int(name in wide),
+        }
+        for name in names
+    ]
 
 
-_ROWS: Final[Mapping[str, Callable[[Object, int], Row]]] = {
-    "Pod": _pod_row,
-    "Node": _node_row,
-    "Event": _event_row,
-    "Namespace": _namespace_row,
+_GENERIC: Final = (_columns("Name", "Age"), _generic_row)
+_BY_KIND: Final[Mapping[str, tuple[list[Object], Callable[[Object, int], Row]]]] = {
+    "Pod": (
+        _columns(
+            "Name",
+            "Ready",
+            "Status",
+            "Restarts",
+            "Age",
+            "IP",
+            "Node",
+            "Nominated Node",
+            "Readiness Gates",
+            wide=("IP", "Node", "Nominated Node", "Readiness Gates"),
+        ),
+        _pod_row,
+    ),
+    "Node": (
+        _columns(
+            "Name",
+            "Status",
+            "Roles",
+            "Age",
+            "Version",
+            "Internal-IP",
+            "External-IP",
+            "OS-Image",
+            "Kernel-Version",
+            "Container-Runtime",
+            wide=("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"),
+        ),
+        _node_row,
+    ),
+    "Event": (
+        _columns(
+            "Last Seen",
+            "Type",
+            "Reason",
+            "Object",
+            "Subobject",
+            "Source",
+            "Message",
+            "First Seen",
+            "Count",
+            "Name",
+            wide=("Subobject", "Source", "First Seen", "Count", "Name"),
+        ),
+        _event_row,
+    ),
+    "Namespace": (_columns("Name", "Status", "Age"), _namespace_row),
 }
 
 
@@ -248,40 +276,29 @@ def table(
     include_object: str,
     with_columns: bool = True,
 ) -> dict[str, Any]:
-    columns = columns_of(resource) if with_columns else ()
+    columns, row = _BY_KIND.get(resource.kind, _GENERIC)
     return {
         "kind": KIND,
         "apiVersion": API_VERSION,
         "metadata": dict(metadata),
-        "columnDefinitions": [
-            {
-                "name": column.name,
-                "type": column.type,
-                "format": column.format,
-                "description": column.description,
-                "priority": column.priority,
-            }
-            for column in columns
-        ],
+        "columnDefinitions": columns if with_columns else [],
         "rows": [
             {
-                "cells": row_of(resource, record.object, now_ns),
-                **_included(resource, record, include_object),
+                "cells": row(record.object, now_ns),
+                "object": _included(resource, record, include_object),
             }
             for record in records
         ],
     }
 
 
-def _included(resource: Resource, record: Record, include_object: str) -> dict[str, Any]:
+def _included(resource: Resource, record: Record, include_object: str) -> Object | None:
     if include_object == INCLUDE_NOTHING:
-        return {"object": None}
+        return None
     if include_object == INCLUDE_OBJECT:
-        return {"object": object_as(resource, record)}
+        return object_as(resource, record)
     return {
-        "object": {
-            "kind": "PartialObjectMetadata",
-            "apiVersion": API_VERSION,
-            "metadata": record.object["metadata"],
-        }
+        "kind": "PartialObjectMetadata",
+        "apiVersion": API_VERSION,
+        "metadata": record.object["metadata"],
     }

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver import tables
@@ -17,7 +19,6 @@ from kpolicy.testing.apiserver.http_server import Stream
 from kpolicy.testing.apiserver.list_parameters import WatchParameters
 from kpolicy.testing.faults import WatchFault
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import encode
 from kpolicy.testing.objects.object_views import json_of
 from kpolicy.testing.objects.resource_types import Resource
 from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
@@ -82,7 +83,7 @@ class Watch:
             with_columns=not self._columns_sent,
         )
         self._columns_sent = True
-        return event_line(type_.value, encode(table))
+        return event_line(type_.value, to_json(table))
 
     def send(self, line: bytes) -> None:
         if (
@@ -116,11 +117,11 @@ class Watch:
         else:
             kind, version = tables.KIND, tables.API_VERSION
         object_ = {"kind": kind, "apiVersion": version, "metadata": metadata}
-        self._stream.send(event_line("BOOKMARK", encode(object_)))
+        self._stream.send(event_line("BOOKMARK", to_json(object_)))
 
     def expired(self, oldest: int) -> None:
         message = f"too old resource version: {self.seen} ({oldest})"
-        self._stream.send(event_line("ERROR", encode(failures.expired(message).status())))
+        self._stream.send(event_line("ERROR", to_json(failures.expired(message).status())))
         self._stream.end()
 
     def shows(self, record: Record) -> bool:

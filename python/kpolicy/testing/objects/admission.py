@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.failures import Failure, bad_request
 from kpolicy.testing.objects.pod_admission import admit_pod, admit_pod_update
 from kpolicy.testing.objects.resource_types import NAMESPACES, NODES, PODS, Resource
+
+Object = Mapping[str, Any]
 
 _TEXTS: Final = (
     "name",
@@ -48,13 +49,12 @@ _EVENT_TEXTS: Final = (
 )
 
 
-def check_shape(resource: Resource, object_: Mapping[str, Any]) -> Failure | None:
-    if not (path := _misshapen(resource, object_)):
-        return None
-    return bad_request(
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-        f"json: cannot unmarshal the value of field {path}"
-    )
+def check_shape(resource: Resource, object_: Mapping[str, Any]) -> None:
+    if path := _misshapen(resource, object_):
+        raise failures.bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: json: cannot unmarshal the value of field {path}"
+        )
 
 
 def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
@@ -62,14 +62,12 @@ def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
     for path in ("metadata", "spec", "status"):
         if not isinstance(object_.get(path, {}), Mapping | None):
             return path
-    metadata, spec = object_.get("metadata") or {}, object_.get("spec") or {}
-    status = object_.get("status") or {}
-    if not (found := _wrong_metadata(metadata)):
-        found = _wrong_lists(status, "status", _STATUS_LISTS)
+    found = _wrong_metadata(object_.get("metadata") or {})
+    found = found or _wrong_lists(object_.get("status") or {}, "status", _STATUS_LISTS)
     if found or resource.kind not in ("Pod", "Event"):
         return found
     if resource is PODS:
-        return _wrong_pod(spec)
+        return _wrong_pod(object_.get("spec") or {})
     return _wrong_texts(object_, "", _EVENT_TEXTS) or next(
         (field for field in _EVENT_OBJECTS if not isinstance(object_.get(field) or {}, Mapping)),
         "",
@@ -81,18 +79,15 @@ def _wrong_metadata(metadata: Mapping[str, Any]) -> str:
         return found
     for field in ("labels", "annotations"):
         value = metadata.get(field) or {}
-        texts = isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values())
-        if not texts:
+        if not isinstance(value, Mapping) or not _is_list_of([*value.values()], str):
             return f"metadata.{field}"
-    finalizers = metadata.get("finalizers") or []
-    if not isinstance(finalizers, list) or not all(isinstance(each, str) for each in finalizers):
+    if not _is_list_of(metadata.get("finalizers") or [], str):
         return "metadata.finalizers"
     return _wrong_lists(metadata, "metadata", ("ownerReferences", "managedFields"))
 
 
 def _wrong_pod(spec: Mapping[str, Any]) -> str:
-    found = _wrong_texts(spec, "spec.", _POD_TEXTS) or _wrong_lists(spec, "spec", _POD_LISTS)
-    if found:
+    if found := _wrong_texts(spec, "spec.", _POD_TEXTS) or _wrong_lists(spec, "spec", _POD_LISTS):
         return found
     priority = spec.get("priority")
     if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
@@ -107,30 +102,25 @@ def _wrong_pod(spec: Mapping[str, Any]) -> str:
                 if not isinstance(resources.get(amounts) or {}, Mapping):
                     return f"{path}.resources.{amounts}"
             found = _wrong_texts(container, f"{path}.", ("name", "image"))
-            found = found or _wrong_lists(container, path, ("ports", "env"))
-            if found:
+            if found := found or _wrong_lists(container, path, ("ports", "env")):
                 return found
     return ""
 
 
-def _wrong_texts(object_: Mapping[str, Any], prefix: str, fields: tuple[str, ...]) -> str:
-    for field in fields:
-        value = object_.get(field)
-        if value is not None and not isinstance(value, str):
-            return f"{prefix}{field}"
-    return ""
+def _wrong_texts(object_: Object, prefix: str, fields: tuple[str, ...]) -> str:
+    wrong = (field for field in fields if not isinstance(object_.get(field), str | None))
+    return next((f"{prefix}{field}" for field in wrong), "")
 
 
-def _wrong_lists(object_: Mapping[str, Any], path: str, fields: tuple[str, ...]) -> str:
+def _wrong_lists(object_: Object, path: str, fields: tuple[str, ...]) -> str:
     """Return the path of the first list of objects that has other elements."""
-    for field in fields:
-        value = object_.get(field) or []
-        if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-            return f"{path}.{field}"
-    return ""
+    wrong = (field for field in fields if not _is_list_of(object_.get(field) or [], Mapping))
+    return next((f"{path}.{field}" for field in wrong), "")
 
 
-Object = Mapping[str, Any]
+def _is_list_of(value: object, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(element, kind) for element in value)
+
 
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_RULE: Final = (
@@ -169,51 +159,46 @@ _STATUS_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def check_body(resource: Resource, body: object, namespace: str, name: str) -> Failure | None:
-    """Check that a body is an object of this resource, and the one that the path names."""
+def check_body(resource: Resource, body: object, namespace: str, name: str) -> Object:
+    """Return a body that is an object of this resource, and the one that the path names."""
     if not isinstance(body, Mapping):
-        return failures.bad_request(
+        raise failures.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind})"
         )
     kind, version = body.get("kind") or resource.kind, body.get("apiVersion")
     if kind != resource.kind or (version or resource.api_version) != resource.api_version:
-        return failures.bad_request(
+        raise failures.bad_request(
             f'{kind} in version "{version}" cannot be handled as a {resource.kind}'
         )
-    if (misshapen := check_shape(resource, body)) is not None:
-        return misshapen
+    check_shape(resource, body)
     metadata = body.get("metadata") or {}
     if namespace and (metadata.get("namespace") or namespace) != namespace:
-        return failures.bad_request(
+        raise failures.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    return _name_mismatch(metadata.get("name") or "", name) if name else None
-
-
-def _name_mismatch(sent: str, name: str) -> Failure | None:
-    if not sent:
-        return failures.bad_request(
+    sent = metadata.get("name")
+    if name and not sent:
+        raise failures.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: "
             "name must be provided"
         )
-    if sent != name:
-        return failures.bad_request(
+    if name and sent != name:
+        raise failures.bad_request(
             f"the name of the object ({sent}) does not match the name on the URL ({name})"
         )
-    return None
+    return body
 
 
 def admit_create(
     resource: Resource, body: Object, namespace: str, classes: Iterable[Object], now: str
-) -> Object | Failure:
+) -> Object:
     sent = body.get("metadata") or {}
     metadata = {
         key: value
         for key, value in sent.items()
         if key not in _SYSTEM_METADATA and value is not None
     }
-    if (problem := _name_problem(resource, metadata)) is not None:
-        return problem
+    _check_name(resource, metadata)
     if namespace:
         metadata["namespace"] = namespace
     else:
@@ -224,7 +209,7 @@ def admit_create(
     return _first_form(resource, object_)
 
 
-def admit_update(resource: Resource, old: Object, new: Object) -> Object | Failure:
+def admit_update(resource: Resource, old: Object, new: Object) -> Object:
     """Admit an update of the object without its subresources."""
     object_ = {**new, "metadata": _kept_metadata(old, new)}
     if resource is PODS:
@@ -242,23 +227,20 @@ def admit_update(resource: Resource, old: Object, new: Object) -> Object | Failu
 
 def admit_status_update(old: Object, new: Object) -> Object:
     """Admit an update of the status. Labels and annotations change too, as in a real cluster."""
-    object_ = {**old, "metadata": _kept_metadata(old, new)}
-    object_["status"] = new.get("status") or {}
-    return object_
+    return {**old, "metadata": _kept_metadata(old, new), "status": new.get("status") or {}}
 
 
-def _name_problem(resource: Resource, metadata: Object) -> Failure | None:
+def _check_name(resource: Resource, metadata: Object) -> None:
     name, prefix = metadata.get("name"), metadata.get("generateName")
     if not name and not prefix:
         cause = failures.required("metadata.name", "name or generateName is required")
-        return failures.invalid(resource, "", [cause])
+        raise failures.invalid(resource, "", [cause])
     field, text = ("name", str(name)) if name else ("generateName", str(prefix))
     # A generated name continues with a letter: the prefix may end in a dash, but not in a dot.
     candidate = text if name or not text.endswith("-") else f"{text}x"
-    if len(candidate) <= limits.NAME_CHARACTERS_MAX and _SUBDOMAIN.fullmatch(candidate):
-        return None
-    cause = failures.not_valid(f"metadata.{field}", text, _SUBDOMAIN_RULE)
-    return failures.invalid(resource, text, [cause])
+    if len(candidate) > limits.NAME_CHARACTERS_MAX or not _SUBDOMAIN.fullmatch(candidate):
+        cause = failures.not_valid(f"metadata.{field}", text, _SUBDOMAIN_RULE)
+        raise failures.invalid(resource, text, [cause])
 
 
 def _kept_metadata(old: Object, new: Object) -> dict[str, Any]:

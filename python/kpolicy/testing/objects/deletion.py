@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kpolicy.clock import NANOSECONDS
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import NANOSECONDS, Json, timestamp
-from kpolicy.testing.objects.failures import Failure
 from kpolicy.testing.objects.pod_admission import GRACE_PERIOD_S
 from kpolicy.testing.objects.resource_types import PODS
-from kpolicy.testing.objects.store import Record, Store
+from kpolicy.testing.objects.store import Record, Store, timestamp
 
 Object = Mapping[str, Any]
 
@@ -31,29 +30,28 @@ class DeleteOptions:
 AT_ONCE = DeleteOptions(grace_period_s=0)
 
 
-def delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions | Failure:
+def delete_options(body: object, query: Mapping[str, str]) -> DeleteOptions:
     if body is not None and not isinstance(body, dict):
-        return failures.bad_request("DeleteOptions must be an object")
+        raise failures.bad_request("DeleteOptions must be an object")
     options: Mapping[str, Any] = body or {}
     grace: Any = options.get("gracePeriodSeconds")
     text = query.get("gracePeriodSeconds")
     if grace is None and text is not None:
         grace = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     if grace is not None and not isinstance(grace, int):
-        return failures.bad_request("gracePeriodSeconds must be a whole number")
-    grace = None if grace is None else min(grace, _GRACE_PERIOD_S_MAX)
-    if grace is not None and grace < 0:
-        grace = 1  # as the API server does with negative values
+        raise failures.bad_request("gracePeriodSeconds must be a whole number")
+    if grace is not None:  # the API server takes negative values for 1
+        grace = 1 if grace < 0 else min(grace, _GRACE_PERIOD_S_MAX)
     conditions = options.get("preconditions") or {}
     if not isinstance(conditions, dict):
-        return failures.bad_request("preconditions must be an object")
+        raise failures.bad_request("preconditions must be an object")
     dry_run = "All" in (*(options.get("dryRun") or ()), query.get("dryRun"))
     return DeleteOptions(
         grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
     )
 
 
-def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -> Record | Failure:
+def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -> Record:
     """Mark the object, and remove it if nothing holds it; return what is left, or its last
     state."""
     resource, namespace, name = held.resource, held.namespace, held.name

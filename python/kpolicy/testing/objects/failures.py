@@ -1,20 +1,25 @@
-"""Errors in the API server's own words: code, reason, message and details of `metav1.Status`."""
+"""Errors in the API server's own words. Whoever finds one raises it; the server answers with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kpolicy.testing.objects.resource_types import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    code: int
-    reason: str
-    message: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+class ApiError(Exception):
+    """Code, reason, message and details of a `metav1.Status`."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
 
     def status(self) -> dict[str, Any]:
         return {
@@ -37,6 +42,12 @@ class Cause:
     reason: str
     message: str
 
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+    def detail(self) -> dict[str, str]:
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
 
 def required(path: str, detail: str = "") -> Cause:
     text = f"Required value: {detail}" if detail else "Required value"
@@ -52,53 +63,51 @@ def not_allowed(path: str, detail: str) -> Cause:
     return Cause(path, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
-def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> Failure:
+def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    texts = [f"{cause.field}: {cause.message}" for cause in causes]
-    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    text = ", ".join(map(str, causes))
     details = _details(resource, name, kind=resource.kind)
-    details["causes"] = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-    ]
-    return Failure(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details)
+    details["causes"] = [cause.detail() for cause in causes]
+    if len(causes) > 1:
+        text = f"[{text}]"
+    return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details)
 
 
-def revision_required(resource: Resource, name: str) -> Failure:
+def revision_required(resource: Resource, name: str) -> ApiError:
     """For kinds that cannot be updated unconditionally. The plural is the API server's own."""
     cause = not_valid("metadata.resourceVersion", 0, "must be specified for an update")
-    details = _details(resource, name)
-    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field}]
-    message = f'{resource.qualified} "{name}" is invalid: {cause.field}: {cause.message}'
-    return Failure(422, "Invalid", message, details)
+    details = {**_details(resource, name), "causes": [cause.detail()]}
+    message = f'{resource.qualified} "{name}" is invalid: {cause}'
+    return ApiError(422, "Invalid", message, details)
 
 
-def not_found(resource: Resource, name: str) -> Failure:
+def not_found(resource: Resource, name: str) -> ApiError:
     message = f'{resource.qualified} "{name}" not found'
-    return Failure(404, "NotFound", message, _details(resource, name))
+    return ApiError(404, "NotFound", message, _details(resource, name))
 
 
-def already_exists(resource: Resource, name: str) -> Failure:
+def already_exists(resource: Resource, name: str) -> ApiError:
     message = f'{resource.qualified} "{name}" already exists'
-    return Failure(409, "AlreadyExists", message, _details(resource, name))
+    return ApiError(409, "AlreadyExists", message, _details(resource, name))
 
 
-def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> Failure:
+def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> ApiError:
     qualified = resource.qualified + (f"/{subresource}" if subresource else "")
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
     details = _details(resource, name)
     if subresource:
         details["kind"] = f"{resource.plural}/{subresource}"
-    return Failure(409, "Conflict", message, details)
+    return ApiError(409, "Conflict", message, details)
 
 
-def modified_meanwhile(resource: Resource, name: str) -> Failure:
+def modified_meanwhile(resource: Resource, name: str) -> ApiError:
     why = "the object has been modified; please apply your changes to the latest version"
     return conflict(resource, name, f"{why} and try again")
 
 
 def precondition_failed(
     resource: Resource, key: tuple[str, str], what: str, *, asked: str, held: str
-) -> Failure:
+) -> ApiError:
     namespace, name = key
     place = "/".join(part for part in ("/registry", resource.plural, namespace, name) if part)
     why = (
@@ -109,71 +118,67 @@ def precondition_failed(
     return conflict(resource, name, why)
 
 
-def forbidden(resource: Resource, name: str, why: str) -> Failure:
+def forbidden(resource: Resource, name: str, why: str) -> ApiError:
     message = f'{resource.qualified} "{name}" is forbidden: {why}'
-    return Failure(403, "Forbidden", message, _details(resource, name))
+    return ApiError(403, "Forbidden", message, _details(resource, name))
 
 
-def bad_request(message: str) -> Failure:
-    return Failure(400, "BadRequest", message)
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
 
 
-def unauthorized() -> Failure:
-    return Failure(401, "Unauthorized", "Unauthorized")
+def unauthorized() -> ApiError:
+    return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def no_such_resource() -> Failure:
-    return Failure(404, "NotFound", "the server could not find the requested resource")
+def no_such_resource() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
-def method_not_allowed() -> Failure:
+def method_not_allowed() -> ApiError:
     message = "the server does not allow this method on the requested resource"
-    return Failure(405, "MethodNotAllowed", message)
+    return ApiError(405, "MethodNotAllowed", message)
 
 
-def unsupported_media_type() -> Failure:
+def unsupported_media_type() -> ApiError:
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )
-    return Failure(415, "UnsupportedMediaType", message)
+    return ApiError(415, "UnsupportedMediaType", message)
 
 
-def unsupported_patch_type() -> Failure:
-    return Failure(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+def unsupported_patch_type() -> ApiError:
+    return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
 
 
-def misfit_patch() -> Failure:
+def misfit_patch() -> ApiError:
     """A JSON patch does not fit the object. The API server gives no more detail either."""
     message = "the server rejected our request due to an error in our request"
-    return Failure(422, "Invalid", message)
+    return ApiError(422, "Invalid", message)
 
 
-def invalid_options(kind: str, cause: Cause) -> Failure:
-    details = {
-        "group": "meta.k8s.io",
-        "kind": kind,
-        "causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field}],
-    }
-    message = f'{kind}.meta.k8s.io "" is invalid: {cause.field}: {cause.message}'
-    return Failure(422, "Invalid", message, details)
+def invalid_options(kind: str, cause: Cause) -> ApiError:
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.detail()]}
+    message = f'{kind}.meta.k8s.io "" is invalid: {cause}'
+    return ApiError(422, "Invalid", message, details)
 
 
-def other_object(resource: Resource, name: str, what: str, *, asked: str, held: str) -> Failure:
+def other_object(resource: Resource, name: str, what: str, *, asked: str, held: str) -> ApiError:
     """The precondition of a delete does not hold."""
     message = (
         f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the '
         f"precondition ({asked}) does not match the {what} in record ({held}). The object might "
         "have been deleted and then recreated"
     )
-    return Failure(409, "Conflict", message, {"name": name, "kind": resource.kind})
+    return ApiError(409, "Conflict", message, {"name": name, "kind": resource.kind})
 
 
-def expired(message: str) -> Failure:
-    return Failure(410, "Expired", message)
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
 
 
-def too_large_revision(asked: int, current: int) -> Failure:
+def too_large_revision(asked: int, current: int) -> ApiError:
     details = {
         "causes": [
             {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"},
@@ -181,10 +186,10 @@ def too_large_revision(asked: int, current: int) -> Failure:
         "retryAfterSeconds": 1,
     }
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
-    return Failure(504, "Timeout", message, details)
+    return ApiError(504, "Timeout", message, details)
 
 
-def injected(code: int) -> Failure:
+def injected(code: int) -> ApiError:
     """Return what a server in trouble answers, by code."""
     reasons = {
         429: ("TooManyRequests", "Too many requests, please try again later."),
@@ -193,7 +198,7 @@ def injected(code: int) -> Failure:
         504: ("Timeout", "Timeout: request did not complete within the allotted timeout"),
     }
     reason, message = reasons.get(code, ("InternalError", f"injected fault {code}"))
-    return Failure(code, reason, message)
+    return ApiError(code, reason, message)
 
 
 def _details(resource: Resource, name: str, kind: str = "") -> dict[str, Any]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import encode
-from kpolicy.testing.objects.failures import Cause, Failure
+from kpolicy.testing.objects.failures import Cause
 from kpolicy.testing.objects.resource_types import EVENTS, NEW_EVENTS, Resource
 from kpolicy.testing.objects.store import Record
 
@@ -55,7 +56,7 @@ def to_new(event: Object) -> dict[str, Any]:
     return {**new, "apiVersion": NEW_EVENTS.api_version}
 
 
-def check_new_event(event: Object, namespace: str, *, new_api: bool) -> Failure | None:
+def check_new_event(event: Object, namespace: str, *, new_api: bool) -> None:
     """Check a new event, in its stored form."""
     causes = _causes_in_both(event, namespace, new_api=new_api)
     if new_api:
@@ -70,10 +71,10 @@ def check_new_event(event: Object, namespace: str, *, new_api: bool) -> Failure 
             for field in _UNSET_IN_NEW
             if event.get(field)
         ]
-    return _failure(event, causes)
+    _refuse(event, causes)
 
 
-def check_event_update(old: Object, new: Object, *, new_api: bool) -> Failure | None:
+def check_event_update(old: Object, new: Object, *, new_api: bool) -> None:
     """Check an update of an event: in the new API only its series may change."""
     namespace = old["metadata"].get("namespace", "")
     causes = _causes_in_both(new, namespace, new_api=new_api)
@@ -85,7 +86,7 @@ def check_event_update(old: Object, new: Object, *, new_api: bool) -> Failure | 
             for field in _IMMUTABLE_IN_NEW
             if (new.get(field) or None) != (old.get(field) or None)
         ]
-    return _failure(old, causes)
+    _refuse(old, causes)
 
 
 def _causes_in_both(event: Object, namespace: str, *, new_api: bool) -> list[Cause]:
@@ -130,9 +131,10 @@ def _series_causes(event: Object) -> list[Cause]:
     return causes
 
 
-def _failure(event: Object, causes: list[Cause]) -> Failure | None:
-    name = (event.get("metadata") or {}).get("name", "")
-    return failures.invalid(EVENTS, name, causes) if causes else None
+def _refuse(event: Object, causes: list[Cause]) -> None:
+    if causes:
+        name = (event.get("metadata") or {}).get("name", "")
+        raise failures.invalid(EVENTS, name, causes)
 
 
 def wants_table(accept: str) -> bool:
@@ -152,18 +154,16 @@ def stored_form(resource: Resource, body: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def json_of(resource: Resource, record: Record) -> bytes:
-    return encode(to_new(record.object)) if resource is NEW_EVENTS else record.json
+    return to_json(to_new(record.object)) if resource is NEW_EVENTS else record.json
 
 
 def list_json(resource: Resource, records: Iterable[Record], metadata: Mapping[str, Any]) -> bytes:
-    if resource is NEW_EVENTS:
-        items = b",".join(json_of(resource, record) for record in records)
-    else:
-        items = b",".join([record.item for record in records])
+    is_new = resource is NEW_EVENTS
+    items = [json_of(resource, record) if is_new else record.item for record in records]
     return (
         f'{{"kind":"{resource.kind}List","apiVersion":"{resource.api_version}","metadata":'.encode()
-        + encode(metadata)
+        + to_json(metadata)
         + b',"items":['
-        + items
+        + b",".join(items)
         + b"]}"
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import Json
-from kpolicy.testing.objects.failures import Failure
 
 # Field name -> key by which its elements merge. Other lists are replaced as a whole (tolerations,
 # arguments, topology terms of affinity, ...).
@@ -154,21 +153,19 @@ KINDS: Final = frozenset((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 Object = Mapping[str, Any]
 
 
-class _MisfitError(Exception):
-    """A JSON patch operation does not fit the object. Never leaves this module."""
-
-
-def patched(object_: Object, kind: str, patch: Json) -> Object | Failure:
+def patched(object_: Object, kind: str, patch: Any) -> Object:
     """Return `object_` with a patch of media type `kind` applied."""
     if kind == JSON_PATCH:
-        return _json_patched(object_, patch)
-    if not isinstance(patch, dict):
-        return failures.bad_request("error decoding patch: must be an object")
-    if kind == MERGE_PATCH:
-        return _object(merged(object_, patch, 0))
-    if kind in (STRATEGIC_PATCH, APPLY_PATCH):
-        return _object(strategic_merge(object_, patch))
-    return failures.unsupported_patch_type()
+        result = _json_patched(object_, patch)
+    elif not isinstance(patch, dict):
+        raise failures.bad_request("error decoding patch: must be an object")
+    elif kind == MERGE_PATCH:
+        result = merged(object_, patch, 0)
+    else:
+        result = strategic_merge(object_, patch)
+    if not isinstance(result, Mapping):
+        raise failures.bad_request("error decoding patch: it leaves no object")
+    return result
 
 
 def merged(original: Any, patch: Any, depth: int) -> Any:
@@ -184,24 +181,14 @@ def merged(original: Any, patch: Any, depth: int) -> Any:
     return result
 
 
-def _json_patched(object_: Object, patch: Json) -> Object | Failure:
-    if not isinstance(patch, list) or not all(isinstance(each, dict) for each in patch):
-        return failures.bad_request("error decoding patch: must be a list of operations")
+def _json_patched(object_: Object, patch: Any) -> Any:
+    if not isinstance(patch, list) or not all(isinstance(step, dict) for step in patch):
+        raise failures.bad_request("error decoding patch: must be a list of operations")
     if len(patch) > limits.JSON_PATCH_OPERATIONS_MAX:
-        return failures.bad_request("too many operations in a JSON patch")
+        raise failures.bad_request("too many operations in a JSON patch")
     document: Any = copy.deepcopy(dict(object_))
     for operation in patch:
-        assert isinstance(operation, dict)
-        try:
-            document = _operated(document, operation)
-        except _MisfitError:
-            return failures.misfit_patch()
-    return _object(document)
-
-
-def _object(document: Any) -> Object | Failure:
-    if not isinstance(document, Mapping):
-        return failures.bad_request("error decoding patch: it leaves no object")
+        document = _operated(document, operation)
     return document
 
 
@@ -210,26 +197,25 @@ def _operated(document: Any, operation: Mapping[str, Any]) -> Any:
     match kind:
         case "test":
             if _read(document, path) != operation.get("value"):
-                raise _MisfitError("test failed")
+                raise failures.misfit_patch()
             return document
         case "add":
-            return _added(document, path, copy.deepcopy(operation.get("value")))
+            value = operation.get("value")
         case "remove":
             return _removed(document, path)
         case "replace":
-            _read(document, path)
-            value = copy.deepcopy(operation.get("value"))
-            return _added(_removed(document, path), path, value) if path else value
+            _read(document, path)  # it must exist
+            value = operation.get("value")
+            document = _removed(document, path) if path else document
         case "move":
             source = _steps(operation.get("from"))
-            moved = _read(document, source)
-            return _added(_removed(document, source), path, moved)
+            value = _read(document, source)
+            document = _removed(document, source)
         case "copy":
-            return _added(
-                document, path, copy.deepcopy(_read(document, _steps(operation.get("from"))))
-            )
+            value = _read(document, _steps(operation.get("from")))
         case _:
-            raise _MisfitError(f"unknown operation {kind!r}")
+            raise failures.misfit_patch()
+    return _added(document, path, copy.deepcopy(value))
 
 
 def _steps(pointer: object) -> list[str]:
@@ -237,7 +223,7 @@ def _steps(pointer: object) -> list[str]:
     if pointer == "":
         return []
     if not isinstance(pointer, str) or not pointer.startswith("/"):
-        raise _MisfitError(f"not a path: {pointer!r}")
+        raise failures.misfit_patch()
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/")]
 
 
@@ -245,20 +231,20 @@ def _read(document: Any, path: list[str]) -> Any:
     for step in path:
         if isinstance(document, dict):
             if step not in document:
-                raise _MisfitError(f"no such path: {step}")
+                raise failures.misfit_patch()
             document = document[step]
         elif isinstance(document, list):
             document = document[_index(step, len(document) - 1)]
         else:
-            raise _MisfitError(f"no such path: {step}")
+            raise failures.misfit_patch()
     return document
 
 
 def _index(step: str, last: int) -> int:
-    if not step.isascii() or not step.isdigit() or (len(step) > 1 and step[0] == "0"):
-        raise _MisfitError(f"not an index: {step}")
-    if len(step) > len(str(max(last, 0))) or int(step) > last:
-        raise _MisfitError(f"index out of range: {step}")
+    """Return an index without a sign or leading zeros, and not beyond the last."""
+    is_short = len(step) <= len(str(max(last, 0)))
+    if not is_short or not re.fullmatch("0|[1-9][0-9]*", step) or int(step) > last:
+        raise failures.misfit_patch()
     return int(step)
 
 
@@ -272,14 +258,14 @@ def _added(document: Any, path: list[str], value: Any) -> Any:
         at = len(parent) if last == "-" else _index(last, len(parent))
         parent.insert(at, value)
     else:
-        raise _MisfitError(f"no such path: {last}")
+        raise failures.misfit_patch()
     return document
 
 
 def _removed(document: Any, path: list[str]) -> Any:
     if not path:
-        raise _MisfitError("the whole object cannot be removed")
-    _read(document, path)
+        raise failures.misfit_patch()
+    _read(document, path)  # it must exist
     parent = _read(document, path[:-1])
     del parent[path[-1] if isinstance(parent, dict) else int(path[-1])]
     return document

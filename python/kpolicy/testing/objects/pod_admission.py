@@ -6,25 +6,23 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.failures import Cause, Failure
+from kpolicy.testing.objects.failures import Cause
 from kpolicy.testing.objects.resource_types import PODS
 
 Object = Mapping[str, Any]
 
 
 def condition(status: Object, type_: str) -> Object | None:
-    for each in status.get("conditions") or ():
-        if each.get("type") == type_:
-            found: Object = each
-            return found
-    return None
+    conditions = status.get("conditions") or ()
+    return next((held for held in conditions if held.get("type") == type_), None)
 
 
 def with_condition(status: Object, type_: str, content: Object, now: str) -> Object:
     """Return the status with that condition. Its transition time changes only with its status."""
     held = condition(status, type_)
-    moved = held is None or held.get("status") != content["status"]
-    transition = now if held is None or moved else held.get("lastTransitionTime", now)
+    transition = now
+    if held is not None and held.get("status") == content["status"]:
+        transition = held.get("lastTransitionTime", now)
     new = {"type": type_, "lastProbeTime": None, "lastTransitionTime": transition, **content}
     others = [each for each in status.get("conditions") or () if each.get("type") != type_]
     return {**status, "conditions": [*others, new]}
@@ -51,15 +49,10 @@ _IMMUTABLE: Final = (
 )
 
 
-def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Failure:
+def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object:
     name = pod["metadata"].get("name") or pod["metadata"].get("generateName", "")
-    spec = pod.get("spec")
-    if causes := _causes(spec):
-        return failures.invalid(PODS, name, causes)
-    assert isinstance(spec, Mapping)
-    if isinstance(priority := _priority(name, spec, classes), Failure):
-        return priority
-    full = _defaulted({**spec, **priority})
+    spec = _checked_spec(name, pod.get("spec"))
+    full = _defaulted({**spec, **_priority(name, spec, classes)})
     status: Object = {"phase": "Pending", "qosClass": _quality(full["containers"])}
     if full.get("schedulingGates"):
         gated = {"status": "False", "reason": SCHEDULING_GATED, "message": GATED_MESSAGE}
@@ -68,22 +61,18 @@ def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object | Fail
     return {**pod, "metadata": metadata, "spec": full, "status": status}
 
 
-def admit_pod_update(old: Object, new: Object) -> Object | Failure:
+def admit_pod_update(old: Object, new: Object) -> Object:
     """Admit an update of the pod: its status stays, and only a few fields of the spec may
     change."""
-    before, sent = old["spec"], new.get("spec")
-    if before == sent:
+    before, name = old["spec"], old["metadata"]["name"]
+    if before == new.get("spec"):
         return {**new, "status": old.get("status", {})}
-    if causes := _causes(sent):
-        return failures.invalid(PODS, old["metadata"]["name"], causes)
+    sent = _checked_spec(name, new.get("spec"))
     kept = {key: before[key] for key in ("priority", "preemptionPolicy") if key in before}
-    assert isinstance(sent, Mapping)
     after = _defaulted({**kept, **_present(sent)})
     cause = _immutable(before, after) or _wrong_gates(before, after)
-    if cause is None:
-        cause = _wrong_tolerations(before, after)
-    if cause is not None:
-        return failures.invalid(PODS, old["metadata"]["name"], [cause])
+    if cause := cause or _wrong_tolerations(before, after):
+        raise failures.invalid(PODS, name, [cause])
     generation = old["metadata"].get("generation", 1) + (before != after)
     metadata = {**new["metadata"], "generation": generation}
     return {**new, "metadata": metadata, "spec": after, "status": old.get("status", {})}
@@ -99,9 +88,9 @@ def _defaulted(spec: Object) -> dict[str, Any]:
     return full
 
 
-def _causes(spec: Any) -> list[Cause]:
+def _checked_spec(name: str, spec: Any) -> Object:
     if not isinstance(spec, Mapping) or not spec.get("containers"):
-        return [failures.required("spec.containers")]
+        raise failures.invalid(PODS, name, [failures.required("spec.containers")])
     causes: list[Cause] = []
     for field in ("initContainers", "containers"):
         for at, container in enumerate(spec.get(field) or []):
@@ -114,35 +103,37 @@ def _causes(spec: Any) -> list[Cause]:
                 for key in ("name", "image")
                 if not container.get(key)
             ]
-    return causes
+    if causes:
+        raise failures.invalid(PODS, name, causes)
+    return spec
 
 
 def _present(spec: Object) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if value is not None}
 
 
-def _priority(name: str, spec: Object, classes: Iterable[Object]) -> dict[str, Any] | Failure:
+def _priority(name: str, spec: Object, classes: Iterable[Object]) -> dict[str, Any]:
     wanted = spec.get("priorityClassName") or ""
-    chosen = None
-    for each in classes:
-        if each["metadata"]["name"] == wanted or (not wanted and each.get("globalDefault")):
-            chosen = each
-            break
+    fitting = (
+        priority_class
+        for priority_class in classes
+        if priority_class["metadata"]["name"] == wanted
+        or (not wanted and priority_class.get("globalDefault"))
+    )
+    chosen = next(fitting, None)
     if wanted and chosen is None:
-        return failures.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
+        raise failures.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
     policy = spec.get("preemptionPolicy") or "PreemptLowerPriority"
-    if chosen is None:
-        return {"priority": spec.get("priority") or 0, "preemptionPolicy": policy}
-    value = chosen.get("value", 0)
     sent = spec.get("priority")
-    if not wanted and sent is not None:
-        return {"priority": sent, "preemptionPolicy": policy}
+    if chosen is None or (not wanted and sent is not None):
+        return {"priority": sent or 0, "preemptionPolicy": policy}
+    value = chosen.get("value", 0)
     if sent is not None and sent != value:
         why = (
             f"the integer value of priority ({sent}) must not be provided in pod spec; "
             f"priority admission controller computed {value} from the given PriorityClass name"
         )
-        return failures.forbidden(PODS, name, why)
+        raise failures.forbidden(PODS, name, why)
     return {
         "priorityClassName": chosen["metadata"]["name"],
         "priority": value,
@@ -196,9 +187,8 @@ def _quality(containers: list[Object]) -> str:
         resources = container.get("resources") or {}
         requests, bounds = resources.get("requests") or {}, resources.get("limits") or {}
         for resource in ("cpu", "memory"):
-            any_amount = any_amount or resource in requests or resource in bounds
-            if resource not in bounds or requests.get(resource) != bounds[resource]:
-                guaranteed = False
+            any_amount |= resource in requests or resource in bounds
+            guaranteed &= resource in bounds and requests.get(resource) == bounds[resource]
     if not any_amount:
         return "BestEffort"
     return "Guaranteed" if guaranteed else "Burstable"

@@ -11,19 +11,21 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
-from kpolicy.clock import Clock
+from pydantic_core import to_json
+
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
-from kpolicy.testing.objects.encoding import encode, timestamp
-from kpolicy.testing.objects.failures import Failure
 from kpolicy.testing.objects.resource_types import Resource
 
 Object = Mapping[str, Any]
-# Returns what an object becomes; a `Failure` leaves it unchanged.
-Decide = Callable[["Record"], Object | Failure]
+# Returns what an object becomes; if it raises an `ApiError`, the object stays as it is.
+Decide = Callable[["Record"], Object]
 
 NAME_ALPHABET = (
     "bcdfghjklmnpqrstvwxz2456789"  # as in the API server: no vowels, no similar characters
@@ -62,6 +64,10 @@ class Record:
         return _record(self.resource, self.namespace, self.name, revision, self.object)
 
     @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    @property
     def uid(self) -> str:
         uid: str = self.object["metadata"]["uid"]
         return uid
@@ -76,6 +82,16 @@ class Change:
 
 
 Listener = Callable[[Change], None]
+
+
+def timestamp(time_ns: int) -> str:
+    """`metav1.Time`: whole seconds, UTC."""
+    return _of_second(time_ns // NANOSECONDS)
+
+
+@lru_cache(maxsize=64)
+def _of_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class _Shelf:
@@ -111,6 +127,12 @@ class Store:
     def read(self, resource: Resource, namespace: str, name: str) -> Record | None:
         return self._shelf(resource).records.get((namespace, name))
 
+    def held(self, resource: Resource, namespace: str, name: str) -> Record:
+        """Return the object, which must exist."""
+        if (record := self.read(resource, namespace, name)) is None:
+            raise failures.not_found(resource, name)
+        return record
+
     def records(self, resource: Resource, namespace: str | None = None) -> Iterator[Record]:
         """Return the objects ordered by namespace and name, as the API server lists them."""
         shelf = self._shelf(resource)
@@ -131,11 +153,10 @@ class Store:
         for change in reversed(shelf.changes):
             if change.revision <= revision:
                 break
-            key = (change.record.namespace, change.record.name)
             if change.previous is None:
-                then.pop(key, None)
+                then.pop(change.record.key, None)
             else:
-                then[key] = change.previous
+                then[change.record.key] = change.previous
         return [then[key] for key in sorted(then) if namespace is None or key[0] == namespace]
 
     def changes_since(self, resource: Resource, revision: int) -> list[Change] | None:
@@ -175,14 +196,14 @@ class Store:
 
     def create(
         self, resource: Resource, namespace: str, object_: Object, *, dry_run: bool = False
-    ) -> Record | Failure:
+    ) -> Record:
         shelf = self._shelf(resource)
         sent: Mapping[str, Any] = object_["metadata"]
         name: str = sent.get("name") or ""
         if not name:
             name = self._generated_name(shelf, namespace, sent["generateName"])
         if (namespace, name) in shelf.records:
-            return failures.already_exists(resource, name)
+            raise failures.already_exists(resource, name)
         metadata = {
             **sent,
             "name": name,
@@ -208,13 +229,17 @@ class Store:
         uid: str = "",
         revision: str = "",
         dry_run: bool = False,
-    ) -> Record | Failure:
+    ) -> Record:
         """Replace an object by the result of `decide`, if it is still the expected one."""
-        held = self._meant(resource, namespace, name, uid=uid, revision=revision)
-        if isinstance(held, Failure):
-            return held
-        if isinstance(decided := decide(held), Failure):
-            return decided
+        held = self.held(resource, namespace, name)
+        for what, asked, has in (
+            ("UID", uid, held.uid),
+            ("ResourceVersion", revision, str(held.revision)),
+        ):
+            if asked and asked != has:
+                key = (namespace, name)
+                raise failures.precondition_failed(resource, key, what, asked=asked, held=has)
+        decided = decide(held)
         if decided == held.object:  # a write that changes nothing makes no revision
             return held
         record = self._record(resource, namespace, name, decided)
@@ -233,9 +258,8 @@ class Store:
         )
         return record
 
-    def remove(self, resource: Resource, namespace: str, name: str) -> Record | Failure:
-        if (held := self.read(resource, namespace, name)) is None:
-            return failures.not_found(resource, name)
+    def remove(self, resource: Resource, namespace: str, name: str) -> Record:
+        held = self.held(resource, namespace, name)
         record = self._record(resource, namespace, name, held.object)
         self._commit(self._shelf(resource), ChangeType.DELETED, record, held)
         return record
@@ -244,26 +268,6 @@ class Store:
         """Remove the object that was created first."""
         if (key := next(iter(self._shelf(resource).records), None)) is not None:
             self.remove(resource, *key)
-
-    def _meant(
-        self, resource: Resource, namespace: str, name: str, *, uid: str, revision: str
-    ) -> Record | Failure:
-        """Return the object, if it exists and is the expected one (uid, revision)."""
-        if (held := self.read(resource, namespace, name)) is None:
-            return failures.not_found(resource, name)
-        if uid and uid != held.uid:
-            return failures.precondition_failed(
-                resource, (namespace, name), "UID", asked=uid, held=held.uid
-            )
-        if revision and revision != str(held.revision):
-            return failures.precondition_failed(
-                resource,
-                (namespace, name),
-                "ResourceVersion",
-                asked=revision,
-                held=str(held.revision),
-            )
-        return held
 
     def _shelf(self, resource: Resource) -> _Shelf:
         if (shelf := self._shelves.get(resource.storage)) is None:
@@ -277,14 +281,12 @@ class Store:
         self, shelf: _Shelf, type_: ChangeType, record: Record, previous: Record | None
     ) -> None:
         self._revision = record.revision
-        key = (record.namespace, record.name)
         if type_ is ChangeType.DELETED:
-            del shelf.records[key]
-            shelf.order = None
+            del shelf.records[record.key]
         else:
-            shelf.records[key] = record
-            if previous is None:
-                shelf.order = None
+            shelf.records[record.key] = record
+        if type_ is not ChangeType.MODIFIED:
+            shelf.order = None
         changes = shelf.changes
         if len(changes) == changes.maxlen:
             shelf.compacted = changes[0].revision
@@ -316,6 +318,6 @@ def _record(
     content["metadata"] = metadata
     content.pop("kind", None)
     content.pop("apiVersion", None)
-    tail = encode(content)[1:]
+    tail = to_json(content)[1:]
     full = {"kind": resource.kind, "apiVersion": resource.api_version, **content}
     return Record(resource, namespace, name, revision, full, tail)
