@@ -11,18 +11,11 @@ use crate::snapshot::{Cluster, Domains};
 
 use super::node_selection::{can_be_parsed, fields_match};
 
-/// Whether the terms' fields count. Volumes leave them out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fields {
-    Read,
-    LeftOut,
-}
-
 /// Which nodes meet one of the terms.
-pub fn selected(selector: &NodeSelector, fields: Fields, cluster: &Cluster) -> Vec<bool> {
+pub fn selected(selector: &NodeSelector, cluster: &Cluster) -> Vec<bool> {
     let mut lanes = vec![false; cluster.nodes().slots()];
     for term in &selector.terms {
-        let of_term = of_term(term, fields, cluster);
+        let of_term = of_term(term, cluster);
         lanes.iter_mut().zip(of_term).for_each(|(lane, holds)| *lane |= holds);
     }
     lanes
@@ -35,7 +28,7 @@ pub fn required(affinity: &NodeAffinity, cluster: &Cluster) -> Vec<bool> {
         keep_with_labels(pairs, cluster, &mut lanes);
     }
     if let Some(required) = &affinity.required {
-        let selected = selected(required, Fields::Read, cluster);
+        let selected = selected(required, cluster);
         lanes.iter_mut().zip(selected).for_each(|(lane, holds)| *lane &= holds);
     }
     lanes
@@ -55,7 +48,7 @@ pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
 }
 
 /// Which nodes meet a term.
-pub fn of_term(term: &NodeSelectorTerm, fields: Fields, cluster: &Cluster) -> Vec<bool> {
+pub fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     let mut lanes = vec![!is_empty && can_be_parsed(term); cluster.nodes().slots()];
     if lanes.first() != Some(&true) {
@@ -67,7 +60,7 @@ pub fn of_term(term: &NodeSelectorTerm, fields: Fields, cluster: &Cluster) -> Ve
         }
         keep_meeting(requirement, cluster, &mut lanes);
     }
-    if fields == Fields::Read && !term.match_fields.is_empty() {
+    if !term.match_fields.is_empty() {
         for view in cluster.nodes().iter() {
             if let Some(lane) = lanes.get_mut(view.slot.index()) {
                 *lane = *lane && fields_match(term, &view.node.name);
@@ -103,7 +96,7 @@ fn keep(domains: &Domains, lanes: &mut [bool], holds: impl Fn(u32) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, keep_with_labels, selected};
+    use super::{keep_with_labels, selected};
     use crate::model::{
         Labels, Meta, Node, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator,
     };
@@ -164,7 +157,7 @@ mod tests {
                 let empty = NodeSelectorTerm::default();
                 for terms in [vec![term.clone()], vec![term, other, empty], vec![]] {
                     let selector = NodeSelector { terms: terms.into() };
-                    let lanes = selected(&selector, Fields::Read, &cluster);
+                    let lanes = selected(&selector, &cluster);
                     for view in cluster.nodes().iter() {
                         let labels = &view.node.object.meta.labels;
                         let want = selects(&selector, labels, &view.node.name);

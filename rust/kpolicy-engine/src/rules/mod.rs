@@ -20,6 +20,7 @@ pub mod expression;
 pub mod gang_scheduling;
 pub mod image_locality;
 pub mod inter_pod_affinity;
+pub(crate) mod label_classes;
 pub mod label_lanes;
 pub mod lanes;
 pub mod node_affinity;

@@ -9,6 +9,7 @@ use crate::model::{Kind, Labels, PersistentVolume};
 use crate::snapshot::objects::{Kept, Replaced};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
+use super::label_classes::{LabelClasses, LabelKeys};
 use super::volume_claims as claims;
 use super::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
@@ -188,6 +189,12 @@ impl PreparedFilter for Prepared {
         } else {
             ELSEWHERE
         }
+    }
+
+    fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let keys: LabelKeys<'_> = KEYS.iter().map(|(key, _)| *key).collect();
+        let classes = LabelClasses::of(&keys, cluster, None);
+        classes.check_all(cluster, codes, |view| self.check(cluster, view));
     }
 
     fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {

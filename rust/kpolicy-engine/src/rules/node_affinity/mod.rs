@@ -15,7 +15,7 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 pub use added::from_args;
 
-use super::label_lanes::{self, Fields, of_term, selected};
+use super::label_lanes::{self, of_term, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
     Code, Filter, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads, Score,
@@ -110,7 +110,7 @@ impl PreparedFilter for Prepared {
             *code = if own { Code::PASS } else { OWN };
         }
         if let Some(required) = &self.added.required {
-            let lanes = selected(required, Fields::Read, cluster);
+            let lanes = selected(required, cluster);
             for (code, lane) in codes.iter_mut().zip(lanes) {
                 *code = if lane { *code } else { ADDED };
             }
@@ -203,7 +203,7 @@ impl PreparedScore for Preferred {
         raw.fill(0.0);
         for (weight, term) in self.added.preferred.iter().chain(&self.wanted.preferred) {
             let weight = f64::from(*weight);
-            for (cell, holds) in raw.iter_mut().zip(of_term(term, Fields::Read, cluster)) {
+            for (cell, holds) in raw.iter_mut().zip(of_term(term, cluster)) {
                 *cell += if holds { weight } else { 0.0 };
             }
         }

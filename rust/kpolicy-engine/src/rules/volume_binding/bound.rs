@@ -6,6 +6,7 @@
 use crate::model::{
     CsiNode, NodeSelector, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim,
 };
+use crate::rules::label_classes::LabelKeys;
 use crate::rules::node_selection::can_be_parsed;
 use crate::rules::volume_migration as migration;
 use crate::snapshot::{Cluster, Node};
@@ -51,7 +52,23 @@ impl Bound {
     }
 
     pub(super) fn is_migrated(&self) -> bool {
-        matches!(self, Self::To { migrated: Some(_), .. })
+        self.migrated_plugin().is_some()
+    }
+
+    /// The in-tree plugin that nodes may have handed over to a CSI driver.
+    pub(super) fn migrated_plugin(&self) -> Option<&'static str> {
+        match self {
+            Self::To { migrated, .. } => Some(migrated.as_ref()?.plugin),
+            Self::Missing => None,
+        }
+    }
+
+    /// Adds the labels of nodes that decide whether they reach it.
+    pub(super) fn label_keys<'a>(&'a self, keys: &mut LabelKeys<'a>) {
+        let Self::To { affinity, migrated } = self else { return };
+        let translated = migrated.as_ref().and_then(|migrated| migrated.affinity.as_ref().ok());
+        add_label_keys(affinity.as_ref(), keys);
+        add_label_keys(translated.and_then(Option::as_ref), keys);
     }
 
     pub(super) fn reach(&self, node: &Node, csi_node: Option<&CsiNode>) -> Reach<'_> {
@@ -76,6 +93,13 @@ impl Migrated {
             migration::handle(volume, source).map(|_| migration::migrated_affinity(volume, plugin));
         Some(Self { plugin: plugin.name, affinity })
     }
+}
+
+/// Adds the labels of nodes that a volume's affinity asks for.
+pub(super) fn add_label_keys<'a>(affinity: Option<&'a NodeSelector>, keys: &mut LabelKeys<'a>) {
+    let terms = affinity.iter().flat_map(|affinity| affinity.terms.iter());
+    let requirements = terms.flat_map(|term| term.match_expressions.iter());
+    keys.extend(requirements.map(|requirement| &*requirement.key));
 }
 
 /// Clause: a volume's affinity is asked without the node's name, and then its terms' fields, as long

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use crate::model::{PersistentVolume, PersistentVolumeClaim, SelectorOperator};
+use crate::rules::label_classes::LabelKeys;
 use crate::rules::volume_claims as claims;
 use crate::snapshot::{Cluster, Node};
 
-use super::bound::is_reachable;
+use super::bound::{add_label_keys, is_reachable};
 use super::label_index::LabelIndex;
 
 const AVAILABLE: &str = "Available";
@@ -62,6 +63,13 @@ impl Candidates {
             self.free.get(position).is_some_and(|volume| is_left(volume) && is_reached(volume))
         });
         self.free.get(found?)
+    }
+
+    /// Adds the labels of nodes that decide which volume is found.
+    pub(super) fn label_keys<'a>(&'a self, keys: &mut LabelKeys<'a>) {
+        for volume in self.own.iter().chain(&self.free) {
+            add_label_keys(volume.node_affinity.as_ref(), keys);
+        }
     }
 
     /// A selector that cannot be read fails the whole attempt.

@@ -5,16 +5,18 @@
 //! `provision` is bound, and only then binds the pod. Until the watch tells, the same objects put into
 //! the snapshot keep other pods from taking the same volume; what the API server says replaces them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::{Kind, Labels, Meta, Object, PersistentVolume, PersistentVolumeClaim};
-use crate::rules::label_lanes::{Fields, selected};
+use crate::rules::label_classes::{LabelClasses, LabelKeys};
+use crate::rules::volume_migration::is_migrated_on;
 use crate::rules::{Code, Rejection, Status};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::bound::{Bound, Reach};
 use super::candidates::is_bound_to;
-use super::needs::{Needs, SELECTED_NODE};
+use super::needs::{Needs, Promised, SELECTED_NODE};
 use super::provisioning::{Provisioned, Provisioning};
 
 const REASONS: [(u16, &str); 4] = [
@@ -107,25 +109,28 @@ impl Needs {
         code(bound)
     }
 
-    /// As `judge` for every node, where all claims are bound to volumes that every node sees alike.
-    /// Tells whether it is so.
-    pub(super) fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) -> bool {
-        let is_plain = self.promised.is_empty() && self.open.is_empty();
-        if !is_plain || self.bound.iter().any(Bound::is_migrated) {
-            return false;
+    /// As `judge` for every node: of nodes with equal values of the labels that matter, one is asked.
+    pub(super) fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let mut keys = LabelKeys::new();
+        self.bound.iter().for_each(|bound| bound.label_keys(&mut keys));
+        self.promised.iter().for_each(|promised| promised.provisioning.label_keys(&mut keys));
+        for open in &self.open {
+            open.candidates.label_keys(&mut keys);
+            open.provisioning.label_keys(&mut keys);
         }
-        codes.fill(Code::PASS);
-        for bound in &self.bound {
-            match bound {
-                Bound::Missing => mark(codes, MISSING, |_| false),
-                Bound::To { affinity: Some(affinity), .. } => {
-                    let lanes = selected(affinity, Fields::LeftOut, cluster);
-                    mark(codes, OUTSIDE, |lane| lanes.get(lane) == Some(&true));
-                }
-                Bound::To { affinity: None, .. } => {}
-            }
-        }
-        true
+        let plugins: BTreeSet<&str> =
+            self.bound.iter().filter_map(Bound::migrated_plugin).collect();
+        let others = |view: NodeView<'_>| {
+            let csi_node = cluster.objects().csi_nodes.get("", &view.node.name);
+            let is_migrated = |plugin: &&str| is_migrated_on(plugin, csi_node.map(AsRef::as_ref));
+            let is_here = |promised: &Promised| *promised.node_name == *view.node.name;
+            let bits = plugins.iter().map(is_migrated).fold(0, bit_after);
+            bit_after(bits, self.promised.iter().all(is_here))
+        };
+        let reads_more = !plugins.is_empty() || !self.promised.is_empty();
+        let more = reads_more.then_some(&others as &dyn Fn(NodeView<'_>) -> u32);
+        let classes = LabelClasses::of(&keys, cluster, more);
+        classes.check_all(cluster, codes, |view| self.judge(cluster, view, |_| {}));
     }
 
     /// The first bound claim that is not within reach decides for all.
@@ -162,13 +167,9 @@ impl Needs {
     }
 }
 
-/// Rejects the nodes that nothing rejected yet and that are not within reach.
-fn mark(codes: &mut [Code], reason: u16, is_within: impl Fn(usize) -> bool) {
-    for (lane, code) in codes.iter_mut().enumerate() {
-        if code.passes() && !is_within(lane) {
-            *code = Code::reject(reason);
-        }
-    }
+/// Bits in a row as one number.
+fn bit_after(bits: u32, bit: bool) -> u32 {
+    bits << 1 | u32::from(bit)
 }
 
 fn code(reasons: u16) -> Code {

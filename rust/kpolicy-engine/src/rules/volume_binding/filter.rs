@@ -112,14 +112,9 @@ impl PreparedFilter for Prepared {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        let Ok(needs) = &self.needs else { return codes.fill(Code::PASS) };
-        if needs.judge_all(cluster, codes) {
-            return;
-        }
-        for view in cluster.nodes().iter() {
-            if let Some(code) = codes.get_mut(view.slot.index()) {
-                *code = needs.judge(cluster, view, |_| {});
-            }
+        match &self.needs {
+            Ok(needs) => needs.judge_all(cluster, codes),
+            Err(_) => codes.fill(Code::PASS),
         }
     }
 

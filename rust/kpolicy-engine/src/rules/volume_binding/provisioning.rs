@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::model::storage::TopologyTerm;
 use crate::model::{CsiStorageCapacity, Labels, PersistentVolumeClaim, Quantity, StorageClass};
+use crate::rules::label_classes::LabelKeys;
 use crate::rules::volume_claims as claims;
 use crate::snapshot::{Cluster, Node};
 
@@ -48,6 +49,16 @@ impl Provisioning {
 
     pub(super) fn reads_capacities(&self) -> bool {
         self.capacities.is_some()
+    }
+
+    /// Adds the labels of nodes that decide whether a volume can be made there.
+    pub(super) fn label_keys<'a>(&'a self, keys: &mut LabelKeys<'a>) {
+        let terms = self.class.iter().flat_map(|class| class.allowed_topologies.iter());
+        keys.extend(terms.flat_map(|term| term.iter().map(|(key, _)| &**key)));
+        let sufficient = self.capacities.iter().flat_map(|capacities| &capacities.sufficient);
+        let topologies = sufficient.filter_map(|capacity| capacity.node_topology.as_ref());
+        let requirements = topologies.flat_map(|topology| topology.requirements.iter());
+        keys.extend(requirements.map(|requirement| &*requirement.key));
     }
 
     pub(super) fn on(&self, node: &Node) -> Provisioned {
