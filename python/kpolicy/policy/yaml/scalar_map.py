@@ -1,43 +1,34 @@
 """The way from offsets in a scalar's value to offsets in the file.
 
-Reads the raw text of the scalar again, in the style it is written in, and notes the position of
-each character.
+Follows the raw text of the scalar by the rules of its style, and notes where each character of the
+value comes from.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.yaml.nodes import Scalar
 
-# A character of the value, and its offset in the file.
-_Piece: TypeAlias = tuple[str, int]
-
-_BREAKS: Final = "\n\r\x85\u2028\u2029"
-_BLANKS: Final = " \t"
-_ESCAPES: Final = {
-    "0": "\0",
-    "a": "\a",
-    "b": "\b",
-    "t": "\t",
-    "\t": "\t",
-    "n": "\n",
-    "v": "\v",
-    "f": "\f",
-    "r": "\r",
-    "e": "\x1b",
-    " ": " ",
-    '"': '"',
-    "/": "/",
-    "\\": "\\",
-    "N": "\x85",
-    "_": "\xa0",
-    "L": "\u2028",
-    "P": "\u2029",
+# YAML 1.1 also breaks lines at these two, and does not fold them.
+_SEPARATORS: Final = "\u2028\u2029"
+_BREAKS: Final = f"\n\r\x85{_SEPARATORS}"
+_BREAK: Final = re.compile(f"\r\n|[{_BREAKS}]")
+# A line break with the blanks around it, and any further ones.
+_FOLD: Final = rf"(?P<fold>[ \t]*(?:(?:{_BREAK.pattern})[ \t]*)+)"
+_ESCAPED_BREAK: Final = rf"\\(?:{_BREAK.pattern})(?P<rest>(?:[ \t]|{_BREAK.pattern})*)"
+_ESCAPE: Final = r"\\(?:x.{2}|u.{4}|U.{8}|.)"
+# By style: what stands for characters of the value.
+_TOKENS: Final = {
+    "": re.compile(rf"{_FOLD}|(?P<rest>(?!))|.", re.DOTALL),
+    "'": re.compile(rf"{_FOLD}|(?P<rest>(?!))|''|.", re.DOTALL),
+    '"': re.compile(rf"{_ESCAPED_BREAK}|{_FOLD}|{_ESCAPE}|.", re.DOTALL),
 }
-_CODED: Final = {"x": 2, "u": 4, "U": 8}
+_BLOCK_HEADER: Final = re.compile(rf"([^{_BREAKS}]*)(?:{_BREAK.pattern})?")
+_BLANK_LINES: Final = re.compile(f"[ {_BREAKS}]*")
 # An explicit indentation indicator counts from a parent that the raw text does not show.
 _INDENT_MAX: Final = 512
 
@@ -66,163 +57,79 @@ class ScalarMap:
 
 
 def _offsets(text: str, scalar: Scalar) -> Sequence[int] | None:
-    """The offset of each character of the value and of its end; None if reading differs."""
+    """The offset of each character of the value and of its end; None if none is known."""
     span, value = scalar.span, scalar.text
     if text[span.start : span.end] == value:
         return range(span.start, span.end + 1)
-    for pieces in _readings(text, scalar):
-        if "".join(character for character, _ in pieces) == value:
-            end = pieces[-1][1] + 1 if pieces else span.start
-            return [*(offset for _, offset in pieces), end]
+    for offsets in _readings(text, scalar):
+        if len(offsets) == len(value) and all(
+            map(_stands_for, map(text.__getitem__, offsets), value)
+        ):
+            return [*offsets, offsets[-1] + 1 if offsets else span.start]
     return None
 
 
-def _readings(text: str, scalar: Scalar) -> Iterator[list[_Piece]]:
+def _stands_for(raw: str, character: str) -> bool:
+    """A character stands for itself; the exceptions are line breaks and escapes."""
+    return raw in (character, "\\") or raw in _BREAKS
+
+
+def _readings(text: str, scalar: Scalar) -> Iterator[list[int]]:
     start, end = scalar.span.start, scalar.span.end
-    match scalar.style:
-        case "'" | '"':
-            yield _quoted(text, start + 1, end - 1, scalar.style)
-        case "|" | ">":
-            header, body, indicator = _block_header(text, start, end)
-            indents = range(indicator, _INDENT_MAX) if indicator else (0,)
-            for indent in indents:
-                yield _block(text, body, end, indent, header)
-        case _:
-            yield _quoted(text, start, end, "")
-
-
-def _break(text: str, at: int, end: int) -> tuple[str, int]:
-    """The character that the line break at `at` is read as, and the start of the next line."""
-    if text[at] == "\r" and at + 1 < end and text[at + 1] == "\n":
-        return "\n", at + 2
-    return (text[at] if text[at] in "\u2028\u2029" else "\n"), at + 1
-
-
-def _quoted(text: str, at: int, end: int, quote: str) -> list[_Piece]:
-    """Plain, single-quoted and double-quoted scalars, which fold lines in the same way."""
-    pieces: list[_Piece] = []
-    while at < end:
-        character = text[at]
-        if quote == '"' and character == "\\" and at + 1 < end:
-            at = _escape(text, at, end, pieces)
-        elif quote == "'" and text.startswith("''", at):
-            pieces.append(("'", at))
-            at += 2
-        elif character in _BLANKS or character in _BREAKS:
-            at = _white(text, at, end, pieces)
-        else:
-            pieces.append((character, at))
-            at += 1
-    return pieces
-
-
-def _escape(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
-    code = text[at + 1]
-    if code in _BREAKS:
-        _, at = _break(text, at + 1, end)
-        return _more_breaks(text, at, end, pieces)
-    if code in _CODED:
-        digits = text[at + 2 : at + 2 + _CODED[code]]
-        try:
-            pieces.append((chr(int(digits, 16)), at))
-        except ValueError:
-            pieces.append(("\ufffd", at))
-        return at + 2 + len(digits)
-    pieces.append((_ESCAPES.get(code, code), at))
-    return at + 2
-
-
-def _white(text: str, at: int, end: int, pieces: list[_Piece]) -> int:
-    """Blanks inside a line are kept; around a line break they are dropped, and the break folds."""
-    after = at
-    while after < end and text[after] in _BLANKS:
-        after += 1
-    if after >= end or text[after] not in _BREAKS:
-        pieces.extend((text[index], index) for index in range(at, after))
-        return after
-    leading, following = _break(text, after, end)
-    breaks: list[_Piece] = []
-    following = _more_breaks(text, following, end, breaks)
-    if leading != "\n":
-        pieces.append((leading, after))
-    elif not breaks:
-        pieces.append((" ", after))
-    pieces.extend(breaks)
-    return following
-
-
-def _more_breaks(text: str, at: int, end: int, breaks: list[_Piece]) -> int:
-    """Skips blanks and takes every further line break; returns the offset of the next content."""
-    while at < end and text[at] in _BLANKS + _BREAKS:
-        if text[at] in _BREAKS:
-            read, following = _break(text, at, end)
-            breaks.append((read, at))
-            at = following
-        else:
-            at += 1
-    return at
-
-
-def _block_header(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """(header, offset of the first line of the body, explicit indentation or 0)."""
-    at = start
-    while at < end and text[at] not in _BREAKS:
-        at += 1
-    header = text[start:at].split("#", 1)[0].strip()
+    if scalar.style not in ("|", ">"):
+        quote = len(scalar.style)
+        yield _flow(text, start + quote, end - quote, _TOKENS[scalar.style])
+        return
+    opening = _BLOCK_HEADER.match(text, start, end)
+    assert opening is not None, "the pattern matches any text"
+    header, body = opening[1].partition("#")[0].strip(), opening.end()
     indicator = next((int(character) for character in header if character.isdigit()), 0)
-    return header, (_break(text, at, end)[1] if at < end else end), indicator
+    blank = _BLANK_LINES.match(text, body, end)
+    assert blank is not None, "the pattern matches any text"
+    deepest = max(map(len, _BREAK.split(blank[0])))
+    for indent in range(indicator, _INDENT_MAX) if indicator else (max(deepest, 1),):
+        yield _block(text, body, end, indent, header)
 
 
-def _block(text: str, at: int, end: int, indent: int, header: str) -> list[_Piece]:
-    pieces: list[_Piece] = []
-    leading: list[_Piece] = []
-    trailing: list[_Piece] = []
-    is_leading_blank = False
-    at, indent = _block_breaks(text, at, end, indent, trailing)
-    while at < end and _column(text, at) == indent:
-        is_blank = text[at] in _BLANKS
-        folds = header[0] == ">" and bool(leading) and leading[0][0] == "\n"
-        if folds and not is_leading_blank and not is_blank:
-            if not trailing:
-                pieces.append((" ", leading[0][1]))
+def _flow(text: str, start: int, end: int, tokens: re.Pattern[str]) -> list[int]:
+    """Plain, single-quoted and double-quoted scalars, which fold lines in the same way."""
+    offsets: list[int] = []
+    for token in tokens.finditer(text, start, end):
+        breaks = _breaks(text, *token.span("fold"))
+        if not breaks and token["rest"] is None:
+            offsets.append(token.start())
+        elif breaks and text[breaks[0]] in _SEPARATORS:
+            offsets += breaks
         else:
-            pieces.extend(leading)
-        pieces.extend(trailing)
-        leading, trailing, is_leading_blank = [], [], is_blank
-        while at < end and text[at] not in _BREAKS:
-            pieces.append((text[at], at))
-            at += 1
-        if at < end:
-            read, following = _break(text, at, end)
-            leading = [(read, at)]
-            at, indent = _block_breaks(text, following, end, indent, trailing)
-    if "-" not in header:
-        pieces.extend(leading)
-    if "+" in header:
-        pieces.extend(trailing)
-    return pieces
+            # One break is read as a space, and of several all but the first.
+            offsets += breaks[1:] or breaks or _breaks(text, *token.span("rest"))
+    return offsets
 
 
-def _column(text: str, at: int) -> int:
-    column = 0
-    while at - column > 0 and text[at - column - 1] not in _BREAKS:
-        column += 1
-    return column
+def _breaks(text: str, start: int, end: int) -> list[int]:
+    return [found.start() for found in _BREAK.finditer(text, start, end)]
 
 
-def _block_breaks(
-    text: str, at: int, end: int, indent: int, breaks: list[_Piece]
-) -> tuple[int, int]:
-    """Takes indentation and empty lines; the deepest is the indent if none is known yet."""
-    deepest = 0
-    while True:
-        column = 0
-        while at < end and text[at] == " " and (not indent or column < indent):
-            at, column = at + 1, column + 1
-        deepest = max(deepest, column)
-        if at >= end or text[at] not in _BREAKS:
+def _block(text: str, body: int, end: int, indent: int, header: str) -> list[int]:
+    """Literal and folded blocks, line by line."""
+    offsets: list[int] = []
+    # The break that ends the last line, and those of blank lines since.
+    leading: list[int] = []
+    trailing: list[int] = []
+    is_last_indented = False
+    lines = re.compile(rf"( {{0,{indent}}})([^{_BREAKS}]*)({_BREAK.pattern})?")
+    for line in lines.finditer(text, body, end):
+        if not line[2]:
+            trailing += [line.start(3)] if line[3] else []
+            continue
+        if len(line[1]) < indent:
             break
-        read, following = _break(text, at, end)
-        breaks.append((read, at))
-        at = following
-    return at, indent or max(deepest, 1)
+        is_indented = line[2][0] in " \t"
+        is_folded = header[0] == ">" and leading and text[leading[0]] not in _SEPARATORS
+        if not is_folded or is_last_indented or is_indented or not trailing:
+            offsets += leading
+        offsets += [*trailing, *range(*line.span(2))]
+        leading, trailing = [line.start(3)] if line[3] else [], []
+        is_last_indented = is_indented
+    offsets += leading if "-" not in header else []
+    return offsets + trailing if "+" in header else offsets
