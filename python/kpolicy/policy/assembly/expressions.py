@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
-from kpolicy.policy.assembly.params import ParamValue, ParamValues
+from kpolicy.policy.assembly.params import ParamValues
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.cel import (
     CompiledExpression,
@@ -19,7 +19,6 @@ from kpolicy.policy.cel import (
     Parameter,
     Type,
     compile_expression,
-    parse_type,
 )
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.cel.types import ERROR
@@ -67,14 +66,14 @@ class Expressions:
         self,
         policy: Policy,
         lineage: tuple[Policy, ...],
-        params: Mapping[str, ParamValue],
+        params: Mapping[str, Parameter],
         room: ExpressionRoom,
     ) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._policy = policy
         self._room = room
         self._compiled: dict[Path, CompiledExpression] = {}
-        self._params = {name: _parameter(value) for name, value in params.items()}
+        self.params = params
         self._variables: dict[str, CompiledExpression] = {}
         self._inherit(lineage[1:])
         self._own_variables()
@@ -86,10 +85,6 @@ class Expressions:
     def variable_texts(self) -> dict[str, str]:
         """By name, inherited ones first: each sees those before it."""
         return {name: compiled.text for name, compiled in self._variables.items()}
-
-    @property
-    def params(self) -> Mapping[str, Parameter]:
-        return self._params
 
     def compiled(self, path: Path) -> CompiledExpression | None:
         return self._compiled.get(path)
@@ -194,9 +189,7 @@ class Expressions:
             self._variables[variable.name] = self._compiled.get(at, skipped)
 
     def _environment(self, roots: tuple[str, ...]) -> Environment:
-        environment = Environment(
-            roots=roots, variables=dict(self._variables), params=dict(self._params)
-        )
+        environment = Environment(roots=roots, variables=dict(self._variables), params=self.params)
         limits = self._policy.model.spec.limits
         environment = replace(environment, allow_quadratic=limits.allow_quadratic)
         limit = limits.cost_per_node
@@ -276,12 +269,6 @@ def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | Non
             return None
         edits.append(Edit(_exact(edit.span, to_file, node), text))
     return replace(fix, edits=tuple(edits))
-
-
-def _parameter(param: ParamValue) -> Parameter:
-    kind = parse_type(param.type)
-    assert kind is not None, "every type of params has a CEL type"
-    return Parameter(kind, param.value)
 
 
 def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, ...]]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.policy.assembly.read_policy import Policy, read_policies
+from kpolicy.policy.cel import Parameter, Type, parse_type
+from kpolicy.policy.cel.types import INT, depth_of
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
@@ -24,8 +26,8 @@ from kpolicy.policy.yaml.source import Source, SourceText
 from kpolicy.policy.yaml.tree_reader import read_text
 
 _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
-_NESTED: Final = re.compile(r"(list|map)\((.*)\)\Z")
-_DEPTH_MAX: Final = 4
+_DEPTH_MAX: Final = 5
+_ZEROS: Final = {"bool": False, "string": "", "double": 0.0, "list": (), "map": {}}
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 _QUANTITY: Final = re.compile(
@@ -129,14 +131,6 @@ def _entries(config_map: ConfigMap) -> Iterator[tuple[Scalar, Scalar]]:
 # Which value counts.
 
 
-@dataclass(frozen=True, slots=True)
-class ParamValue:
-    """A param as expressions see it. `type` is a CEL type; a quantity is an int."""
-
-    type: str
-    value: Any
-
-
 class ParamValues:
     """The params of policies, with those of the policies that they extend.
 
@@ -150,7 +144,7 @@ class ParamValues:
 
     def of(
         self, lineage: Sequence[Policy], of_heirs: Mapping[str, Collection[str]]
-    ) -> tuple[dict[str, ParamValue], list[Diagnostic]]:
+    ) -> tuple[dict[str, Parameter], list[Diagnostic]]:
         """The params that the rules of `lineage[0]` see, its inherited rules included.
 
         `of_heirs`, by policy: the params of policies that extend it. A ConfigMap may hold them too.
@@ -188,7 +182,7 @@ class ParamValues:
         declarations: Sequence[tuple[Policy, Param]],
         held: HeldText | None,
         findings: list[Diagnostic],
-    ) -> ParamValue | None:
+    ) -> Parameter | None:
         """`declarations`: the nearest policy first."""
         policy, param = declarations[0]
         path: Path = ("spec", "params", name)
@@ -206,62 +200,52 @@ class ParamValues:
             return None
         for owner, declaration in declarations:
             other = parse_param_type(declaration.type)
-            if other is not None and other.cel != kind.cel:
+            if other is not None and seen_type(other) != seen_type(kind):
                 has_type = f"`{name}` is {_article(declaration.type)} in `{owner.name}`"
                 findings.append(
                     policy.remark("KP113", f"{has_type}, whose rules use it", (*path, "type"))
                 )
                 break
-        subject, at, held_at = f"`{name}`", path, None
+        subject, at = f"`{name}`", path
         if name in self._overrides:
             written, subject = self._overrides[name], f"the value given for `{name}`"
         elif held is not None:
-            written, held_at = _held_value(held.text, kind), held.place
+            written = _held_value(held.text, kind)
         else:
-            owner, declaration = next(
-                (stated for stated in declarations if stated[1].default is not None),
-                declarations[0],
-            )
-            written = declaration.default
-            if written is not None and owner is policy:
-                at = (*path, "default")
+            stated = ((d.default, owner) for owner, d in declarations if d.default is not None)
+            written, owner = next(stated, (None, policy))
+            at = (*path, "default") if written is not None and owner is policy else path
         value, problem = _checked(written, kind, param)
-        if problem and held_at is not None:
-            findings.append(remark("KP113", f"{subject} {problem}").at(held_at))
-        elif problem:
-            findings.append(policy.remark("KP113", f"{subject} {problem}", at))
-        return ParamValue(kind.cel, value)
+        if problem:
+            finding = policy.remark("KP113", f"{subject} {problem}", at)
+            if held is not None and name not in self._overrides:
+                finding = replace(finding, place=held.place, field="")
+            findings.append(finding)
+        return Parameter(seen_type(kind), value)
 
 
 # Types, and values of a type.
 
 
-@dataclass(frozen=True, slots=True)
-class ParamType:
-    """A type of params. `cel` is the type that expressions see; `element` is that of a list's
-    items or of a map's values."""
-
-    name: str
-    cel: str
-    element: ParamType | None = None
+def parse_param_type(written: str) -> Type | None:
+    """The type of a param, in which `quantity` is a type; None if params have no such type."""
+    kind = parse_type(written.strip())
+    is_known = kind is not None and depth_of(kind) <= _DEPTH_MAX and _is_of_params(kind)
+    return kind if is_known else None
 
 
-def parse_param_type(written: str, depth: int = _DEPTH_MAX) -> ParamType | None:
-    """`map(string, quantity)` is `map(string, int)` for expressions; None if it is not a type."""
-    written = written.strip()
-    if written in _SIMPLE:
-        return ParamType(written, "int" if written == "quantity" else written)
-    match = _NESTED.match(written)
-    if match is None or depth == 0:
-        return None
-    outer, inner = match.groups()
-    # The key of a map is `string`, so its comma is the first.
-    key, comma, rest = inner.partition(",") if outer == "map" else ("", "", inner)
-    element = parse_param_type(rest, depth - 1)
-    if element is None or (outer == "map" and (not comma or key.strip() != "string")):
-        return None
-    cel = f"map(string, {element.cel})" if comma else f"list({element.cel})"
-    return ParamType(outer, cel, element)
+def _is_of_params(kind: Type) -> bool:
+    match kind:
+        case Type("list", (item,)) | Type("map", (Type("string"), item)):
+            return _is_of_params(item)
+    return kind.name in _SIMPLE
+
+
+def seen_type(kind: Type) -> Type:
+    """The type that expressions see: a quantity is an int there."""
+    if kind.name == "quantity":
+        return INT
+    return replace(kind, parameters=tuple(map(seen_type, kind.parameters)))
 
 
 def quantity(text: str, unit: str | None = None) -> int | None:
@@ -280,7 +264,7 @@ def quantity(text: str, unit: str | None = None) -> int | None:
     return whole if _INT_MIN <= whole <= _INT_MAX else None
 
 
-def _held_value(text: str, kind: ParamType) -> Any:
+def _held_value(text: str, kind: Type) -> Any:
     """The text of a ConfigMap as a value: text for a string or quantity, otherwise YAML."""
     if kind.name in ("string", "quantity"):
         return text if kind.name == "string" else text.strip()
@@ -289,13 +273,13 @@ def _held_value(text: str, kind: ParamType) -> Any:
     return plain(read.roots[0]) if len(read.roots) == 1 and not read.diagnostics else ()
 
 
-def _checked(written: Any, kind: ParamType, param: Param) -> tuple[Any, str]:
+def _checked(written: Any, kind: Type, param: Param) -> tuple[Any, str]:
     """The value (or the zero of its type), and what is wrong with it (or an empty string)."""
     if written is None:
-        return _zero(kind), "has no default and no value is given"
+        return _ZEROS.get(kind.name, 0), "has no default and no value is given"
     value = _read(written, kind, param.unit)
     if value is None:
-        return _zero(kind), f"must be {_article(param.type)}"
+        return _ZEROS.get(kind.name, 0), f"must be {_article(param.type)}"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if param.minimum is not None and value < param.minimum:
             return value, f"must be at least {param.minimum}"
@@ -308,7 +292,7 @@ def _article(kind: str) -> str:
     return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
-def _read(written: Any, kind: ParamType, unit: str | None) -> Any:
+def _read(written: Any, kind: Type, unit: str | None) -> Any:
     """The value, or None if it is not of the type."""
     is_number = isinstance(written, (int, float)) and not isinstance(written, bool)
     match kind.name, written:
@@ -321,15 +305,10 @@ def _read(written: Any, kind: ParamType, unit: str | None) -> Any:
         case "quantity", _ if is_number or isinstance(written, str):
             return quantity(str(written), unit)
     match written:
-        case list() if kind.name == "list" and kind.element is not None:
-            items = [_read(item, kind.element, unit) for item in written]
+        case list() if kind.name == "list":
+            items = [_read(item, kind.parameters[0], unit) for item in written]
             return None if None in items else items
-        case dict() if kind.name == "map" and kind.element is not None:
-            mapped = {key: _read(item, kind.element, unit) for key, item in written.items()}
+        case dict() if kind.name == "map":
+            mapped = {key: _read(item, kind.parameters[1], unit) for key, item in written.items()}
             return None if None in mapped.values() else mapped
     return None
-
-
-def _zero(kind: ParamType) -> Any:
-    zeros: dict[str, Any] = {"bool": False, "string": "", "double": 0.0, "list": [], "map": {}}
-    return zeros.get(kind.name, 0)

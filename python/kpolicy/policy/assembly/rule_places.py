@@ -7,7 +7,7 @@ or match condition. The program must be compiled from the same sources.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -54,65 +54,56 @@ class RuleParts:
     conditions: tuple[ExpressionParts, ...]
 
 
-class _Written:
-    """The rules of the sources, found by what a program cites."""
-
-    def __init__(self, policies: Iterable[Policy]) -> None:
-        self.by_place: dict[str, tuple[Policy, Path]] = {}
-        self.by_name: dict[tuple[str, str, str], tuple[Policy, Path]] = {}
-        self.policies: dict[str, Policy] = {}
-        for policy in policies:
-            self.policies.setdefault(policy.name, policy)
-            spec = policy.model.spec
-            for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
-                for index, rule in enumerate(rules):
-                    path: Path = ("spec", side, index)
-                    name = rule.name or rule.builtin or ""
-                    self.by_name.setdefault((policy.name, side, name), (policy, path))
-                    if rule.expression is not None:
-                        self.by_place.setdefault(
-                            cited(policy.place((*path, "expression"))), (policy, path)
-                        )
-
-    def rule(
-        self, entry: dict[str, Any], side: str, names: Sequence[str]
-    ) -> tuple[Policy, Path] | None:
-        if "place" in entry:
-            return self.by_place.get(entry["place"])
-        if "policy" in entry:
-            return self.by_name.get((names[entry["policy"]], side, entry["name"]))
-        return None
+_Policies: TypeAlias = Mapping[str, Policy]
 
 
 def rule_parts(sources: Sequence[Source], program: Program) -> list[RuleParts]:
     """Every rule of the program that is written in `sources` and has an expression."""
-    written = _Written(read_policies(find_documents(sources).documents).policies)
+    listed = read_policies(find_documents(sources).documents).policies
+    policies = {policy.name: policy for policy in reversed(listed)}
+    rules = _cited_rules(listed)
     document = json.loads(program.bytes)
     return [
-        _parts(profile["schedulerName"], entry, side, known, written)
+        _parts(profile["schedulerName"], entry, rule, policies)
         for profile in document["profiles"]
         for side, field in _SIDES.items()
         for entry in profile[side]
-        if (known := written.rule(entry, field, document["policies"])) is not None
+        if (rule := rules.get(_citation(entry, field, document["policies"]))) is not None
     ]
 
 
+def _citation(entry: dict[str, Any], side: str, names: Sequence[str]) -> object:
+    """A program cites an expression by its place, and a built-in with conditions by its name."""
+    name = names[entry["policy"]] if "policy" in entry else ""
+    return entry.get("place") or (name, side, entry["name"])
+
+
+def _cited_rules(policies: Iterable[Policy]) -> dict[object, tuple[Policy, Path]]:
+    """The rules of the sources, by what a program cites; the first one of a name counts."""
+    found: dict[object, tuple[Policy, Path]] = {}
+    for policy in policies:
+        spec = policy.model.spec
+        for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
+            for index, rule in enumerate(rules):
+                path: Path = ("spec", side, index)
+                name = rule.name or rule.builtin or ""
+                found.setdefault((policy.name, side, name), (policy, path))
+                if rule.expression is not None:
+                    found.setdefault(cited(policy.place((*path, "expression"))), (policy, path))
+    return found
+
+
 def _parts(
-    scheduler_name: str,
-    entry: dict[str, Any],
-    side: str,
-    known: tuple[Policy, Path],
-    written: _Written,
+    scheduler_name: str, entry: dict[str, Any], rule: tuple[Policy, Path], policies: _Policies
 ) -> RuleParts:
-    policy, path = known
-    is_predicate = side == "filters"
+    policy, path = rule
+    is_predicate = path[1] == "predicates"
     expression = None
     if "expression" in entry:
-        expression = _expression(
-            entry["expression"], policy, (*path, "expression"), written, is_bool=is_predicate
-        )
+        at = (*path, "expression")
+        expression = _expression(entry["expression"], policy, at, policies, is_bool=is_predicate)
     conditions = (
-        _expression(ir, policy, at, written, is_bool=True)
+        _expression(ir, policy, at, policies, is_bool=True)
         for ir, at in zip(entry.get("match", ()), _conditions(policy, path), strict=False)
     )
     named = find(policy.tree, (*path, "name"))
@@ -123,7 +114,7 @@ def _parts(
         policy.text.name,
         policy.place((*path, "name" if named is not None else "builtin")),
         expression,
-        tuple(condition for condition in conditions if condition is not None),
+        tuple(filter(None, conditions)),
     )
 
 
@@ -138,14 +129,14 @@ def _conditions(policy: Policy, path: Path) -> Iterator[Path]:
 
 
 def _expression(
-    ir: dict[str, Any], policy: Policy, path: Path, written: _Written, *, is_bool: bool
+    ir: dict[str, Any], policy: Policy, path: Path, policies: _Policies, *, is_bool: bool
 ) -> ExpressionParts | None:
     scalar = find(policy.tree, path)
     if not isinstance(scalar, Scalar):
         return None
-    locate = _Locator(policy, scalar, written)
+    locate = _Locator(policy, scalar, policies)
     parts = (locate.part(node, ir["spans"][node]) for node in _decisions(ir, is_bool=is_bool))
-    decisions = tuple(part for part in parts if part is not None)
+    decisions = tuple(filter(None, parts))
     return ExpressionParts(ir["root"], policy.place(path), scalar.text, decisions)
 
 
@@ -182,22 +173,20 @@ _Located: TypeAlias = tuple[SourceText, Scalar, ScalarMap]
 class _Locator:
     """From spans of an IR to places in files, also for the expressions of variables."""
 
-    def __init__(self, policy: Policy, scalar: Scalar, written: _Written) -> None:
+    def __init__(self, policy: Policy, scalar: Scalar, policies: _Policies) -> None:
         self._policy = policy
-        self._policies = written.policies
-        self._own = (policy.text, scalar, ScalarMap(policy.text.text, scalar))
-        self._variables: dict[str, _Located | None] = {}
+        self._policies = policies
+        # By the name of the variable; the expression itself has none.
+        self._located: dict[str, _Located | None] = {"": _located(policy, scalar)}
 
     def part(self, node: int, span: Sequence[Any]) -> Part | None:
-        where: _Located | None = self._own
-        if len(span) > 2:
-            name = str(span[2]).removeprefix("variables.")
-            if name not in self._variables:
-                self._variables[name] = self._defined(name)
-            where = self._variables[name]
-        if where is None:
+        name = str(span[2]).removeprefix("variables.") if len(span) > 2 else ""
+        if name not in self._located:
+            self._located[name] = self._defined(name)
+        located = self._located[name]
+        if located is None:
             return None
-        text, scalar, to_file = where
+        text, scalar, to_file = located
         quoted = " ".join(scalar.text[span[0] : span[1]].split())
         return Part(node, text.place(to_file.span(Span(span[0], span[1]))), quoted)
 
@@ -209,6 +198,10 @@ class _Locator:
             for index, variable in enumerate(spec.variables):
                 scalar = find(policy.tree, ("spec", "variables", index, "expression"))
                 if variable.name == name and isinstance(scalar, Scalar):
-                    return policy.text, scalar, ScalarMap(policy.text.text, scalar)
+                    return _located(policy, scalar)
             policy = self._policies.get(spec.extends or "")
         return None
+
+
+def _located(policy: Policy, scalar: Scalar) -> _Located:
+    return policy.text, scalar, ScalarMap(policy.text.text, scalar)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.policy.assembly.params import parse_param_type, quantity, wanted_config_maps
+from kpolicy.policy.assembly.params import parse_param_type, quantity, seen_type, wanted_config_maps
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.policies import names, policy, profile, said
@@ -51,7 +51,7 @@ def test_quantities_are_whole_numbers_rounded_up(
 )
 def test_types_of_params_are_types_of_expressions(written: str, kind: str | None) -> None:
     parsed = parse_param_type(written)
-    assert (parsed and parsed.cel) == kind
+    assert (parsed and str(seen_type(parsed))) == kind
 
 
 TEXT = policy(
