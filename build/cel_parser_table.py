@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.util
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any, Final
@@ -56,16 +57,12 @@ def rendered() -> str:
     text = json.dumps(_listed({"data": data, "memo": memo}), separators=(",", ":"))
     packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
     lines = [packed[at : at + _LINE] for at in range(0, len(packed), _LINE)]
-    body = "\n".join(f"    {line!r}" for line in lines)
+    body = "\n".join(f'    "{line}"' for line in lines)
     return (
         '"""The parser table of CEL. Made by build/cel_parser_table.py; not for editing."""\n\n'
         f'FINGERPRINT = "{fingerprint()}"\n\n'
         f"PACKED = (\n{body}\n)\n"
     )
-
-
-if __name__ == "__main__":
-    TABLE.write_text(rendered(), encoding="utf-8")
 
 
 OPTIONS: Final[dict[str, Any]] = {
@@ -109,6 +106,18 @@ _PATCH: Final[tuple[tuple[str, str], ...]] = (
     ('BOOL_LIT       : "true" | "false"\n', ""),
 )
 
+_THROUGH: Final = (
+    "expr",
+    "conditionalor",
+    "conditionaland",
+    "relation",
+    "addition",
+    "multiplication",
+    "unary",
+    "member",
+    "primary",
+    "sel",
+)
 # Strings in one way each: an open string takes exponential time with the shipped terminals.
 _STRINGS: Final[str] = r"""
 STRING_LIT.2   : /[rR]"[^"\r\n]*"/ | /[rR]'[^'\r\n]*'/
@@ -127,5 +136,11 @@ def patched(original: str) -> str:
         if text.count(old) != 1:
             raise ValueError(f"cel.lark has changed, the patch does not find: {old!r}")
         text = text.replace(old, new)
+    # Rules of a single child make no node.
+    text = re.sub(rf"(?m)^({'|'.join(_THROUGH)})(?=\s*:)", r"?\1", text)
     start, end = text.index("STRING_LIT     :"), text.index("// Moved into STRING_LIT")
     return text[:start] + _STRINGS + text[end:]
+
+
+if __name__ == "__main__":
+    TABLE.write_text(rendered(), encoding="utf-8")

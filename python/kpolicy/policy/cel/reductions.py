@@ -1,17 +1,18 @@
-"""Builds the syntax tree while the parser reduces: one method for each rule of the grammar.
+"""Builds the syntax tree while the parser reduces: a method for each rule of the grammar.
 
-It refuses what the grammar alone accepts: reserved words, literals without a value, and trees that
-are too deep. It runs without recursion, as the parser does.
+Decodes literals, and refuses what the grammar alone accepts: reserved words, literals without a
+value, and trees that are too deep. It runs without recursion, as the parser does.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
-from kpolicy.policy.cel import literals
 from kpolicy.policy.cel.syntax import (
     AND,
     CONDITIONAL,
@@ -26,6 +27,124 @@ from kpolicy.policy.cel.syntax import (
     MapLiteral,
     Select,
 )
+
+_INT_MIN: Final = -(2**63)
+_INT_MAX: Final = 2**63 - 1
+_UINT_MAX: Final = 2**64 - 1
+_FIGURES_MAX: Final = 400
+_ESCAPES: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+    "`": "`",
+}
+# An escape, or a text without any.
+_PIECE: Final = re.compile(
+    r"\\(?:(?P<octal>[0-3][0-7]{2})|[xX](?P<byte>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
+    r"|U(?P<long>[0-9a-fA-F]{8})|(?P<character>[\s\S])|$)|[^\\]+"
+)
+
+
+class LiteralError(Exception):
+    """Why a literal denotes nothing: code, message, and where it is within the token."""
+
+    def __init__(self, code: str, message: str, start: int = 0, end: int | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.start, self.end = code, message, start, end
+
+
+def integer(token: str) -> int:
+    return _bounded(token, _INT_MIN, _INT_MAX, "int")
+
+
+def unsigned(token: str) -> int:
+    return _bounded(token[:-1], 0, _UINT_MAX, "uint")
+
+
+def _bounded(token: str, low: int, high: int, kind: str) -> int:
+    digits = token.lower()
+    if len(digits) > _FIGURES_MAX:
+        raise LiteralError("KP207", f"the number is outside the range of {kind}")
+    value = int(digits, 16 if "0x" in digits else 10)
+    if not low <= value <= high:
+        raise LiteralError("KP207", f"{token} is outside the range of {kind}: {low} to {high}")
+    return value
+
+
+def double(token: str) -> float:
+    value = float(token)
+    if math.isinf(value):
+        raise LiteralError("KP207", f"{token[:40]} is outside the range of double")
+    return value
+
+
+def string(token: str) -> str:
+    body, at = _body(token, 0)
+    if token[0] in "rR":
+        return body
+    return "".join(_text(piece, at) for piece in _PIECE.finditer(body))
+
+
+def octets(token: str) -> bytes:
+    """`b'…'`: escapes by number are bytes, other characters their UTF-8."""
+    body, at = _body(token, 1)
+    if token[1] in "rR":
+        return body.encode("utf-8", "surrogatepass")
+    return b"".join(_bytes(piece, at) for piece in _PIECE.finditer(body))
+
+
+def _body(token: str, start: int) -> tuple[str, int]:
+    """What stands in quotes, and where that begins."""
+    start += token[start] in "rR"
+    quote = 3 if token[start : start + 3] in ('"""', "'''") and len(token) >= start + 6 else 1
+    return token[start + quote : -quote], start + quote
+
+
+def _text(piece: re.Match[str], at: int) -> str:
+    code = _code(piece)
+    if code is None:
+        return _unescaped(piece, at)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise _bad_escape(piece, at, "a Unicode character")
+    return chr(code)
+
+
+def _bytes(piece: re.Match[str], at: int) -> bytes:
+    if piece["short"] or piece["long"]:
+        raise _bad_escape(piece, at)
+    code = _code(piece)
+    text = _unescaped(piece, at) if code is None else ""
+    return text.encode("utf-8", "surrogatepass") if code is None else bytes([code])
+
+
+def _code(piece: re.Match[str]) -> int | None:
+    """The number of an escape by number."""
+    digits = piece["byte"] or piece["short"] or piece["long"]
+    if piece["octal"]:
+        return int(piece["octal"], 8)
+    return int(digits, 16) if digits else None
+
+
+def _unescaped(piece: re.Match[str], at: int) -> str:
+    if not piece[0].startswith("\\"):
+        return piece[0]
+    if piece["character"] not in _ESCAPES:
+        raise _bad_escape(piece, at)
+    return _ESCAPES[piece["character"]]
+
+
+def _bad_escape(piece: re.Match[str], at: int, what: str = "an escape") -> LiteralError:
+    message = f"`{piece[0]}` is not {what}"
+    return LiteralError("KP110", message, at + piece.start(), at + piece.end())
+
 
 # The depth of the tree also counts operators: `1+1+1` is deeper than `1+1`.
 TREE_DEPTH_MAX: Final = 96
@@ -52,12 +171,12 @@ RESERVED: Final = frozenset(
 )
 _KEYWORDS: Final = frozenset({"true", "false", "null", "in"})
 _DECODERS: Final[dict[str, tuple[str, Callable[[str], int | float | str | bytes]]]] = {
-    "INT_LIT": ("int", literals.integer),
-    "UINT_LIT": ("uint", literals.unsigned),
-    "FLOAT_LIT": ("double", literals.double),
-    "STRING_LIT": ("string", literals.string),
-    "MLSTRING_LIT": ("string", literals.string),
-    "BYTES_LIT": ("bytes", literals.octets),
+    "INT_LIT": ("int", integer),
+    "UINT_LIT": ("uint", unsigned),
+    "FLOAT_LIT": ("double", double),
+    "STRING_LIT": ("string", string),
+    "MLSTRING_LIT": ("string", string),
+    "BYTES_LIT": ("bytes", octets),
 }
 
 
@@ -100,28 +219,29 @@ def _call(name: str, name_span: Span, span: Span, *args: Expression) -> Call:
     return Call(span, name, name_span, None, args, _deep(span, *args))
 
 
-def _binary(name: str) -> Any:
-    """`addition_add : addition "+"` leaves the operand and the operator for the rule above."""
-
-    def half(_: TreeMaker, children: list[Any]) -> tuple[Expression, str, Span]:
-        return children[0], name, _span(children[1])
-
-    return half
-
-
-def _joined(_: TreeMaker, children: list[Any]) -> Expression:
-    if len(children) == 1:
-        return children[0]  # type: ignore[no-any-return]
-    (left, name, name_span), right = children
-    return _call(name, name_span, _over(left, right), left, right)
+# The rules of an operator with its left operand, if it has one, and the function that is called.
+_OPERATORS: Final = {
+    "relation_lt": "_<_",
+    "relation_le": "_<=_",
+    "relation_gt": "_>_",
+    "relation_ge": "_>=_",
+    "relation_eq": "_==_",
+    "relation_ne": "_!=_",
+    "relation_in": "_in_",
+    "addition_add": "_+_",
+    "addition_sub": "_-_",
+    "multiplication_mul": "_*_",
+    "multiplication_div": "_/_",
+    "multiplication_mod": "_%_",
+    "unary_not": "!_",
+    "unary_neg": "-_",
+}
 
 
 class TreeMaker:
-    """The reductions. Holds no state."""
+    """The reductions. Holds no state. The parser itself drops nodes of a single child."""
 
     def expr(self, children: list[Any]) -> Expression:
-        if len(children) == 1:
-            return children[0]  # type: ignore[no-any-return]
         condition, mark, yes, _, no = children
         return _call(CONDITIONAL, _span(mark), _over(condition, no), condition, yes, no)
 
@@ -132,8 +252,6 @@ class TreeMaker:
         return self._chain(AND, children)
 
     def _chain(self, name: str, children: list[Any]) -> Expression:
-        if len(children) == 1:
-            return children[0]  # type: ignore[no-any-return]
         left, mark, right = children
         span = _over(left, right)
         if isinstance(left, Call) and left.name == name and not _parenthesised(left):
@@ -141,41 +259,13 @@ class TreeMaker:
             return replace(left, span=span, args=(*left.args, right), depth=depth)
         return _call(name, _span(mark), span, left, right)
 
-    relation = _joined
-    addition = _joined
-    multiplication = _joined
-    relation_lt = _binary("_<_")
-    relation_le = _binary("_<=_")
-    relation_gt = _binary("_>_")
-    relation_ge = _binary("_>=_")
-    relation_eq = _binary("_==_")
-    relation_ne = _binary("_!=_")
-    relation_in = _binary("_in_")
-    addition_add = _binary("_+_")
-    addition_sub = _binary("_-_")
-    multiplication_mul = _binary("_*_")
-    multiplication_div = _binary("_/_")
-    multiplication_mod = _binary("_%_")
+    def relation(self, children: list[Any]) -> Expression:
+        operator, operand = children
+        *left, mark = operator.children
+        span = _over(operator.children[0], operand)
+        return _call(_OPERATORS[operator.data], _span(mark), span, *left, operand)
 
-    def unary(self, children: list[Any]) -> Expression:
-        if len(children) == 1:
-            return children[0]  # type: ignore[no-any-return]
-        (name, mark), operand = children
-        return _call(name, _span(mark), _over(mark, operand), operand)
-
-    def unary_not(self, children: list[Any]) -> tuple[str, Any]:
-        return "!_", children[0]
-
-    def unary_neg(self, children: list[Any]) -> tuple[str, Any]:
-        return "-_", children[0]
-
-    def member(self, children: list[Any]) -> Expression:
-        return children[0]  # type: ignore[no-any-return]
-
-    primary = member
-
-    def sel(self, children: list[Any]) -> Any:
-        return children[0]
+    addition = multiplication = unary = relation
 
     def member_dot(self, children: list[Any]) -> Expression:
         operand, mark, name = children
@@ -205,9 +295,6 @@ class TreeMaker:
             _over(children[0], children[-1]),
             "write a map: `{'key': value}`",
         )
-
-    def fieldinits(self, children: list[Any]) -> Any:
-        return children
 
     def ident(self, children: list[Any]) -> Expression:
         (token,) = children
@@ -269,7 +356,7 @@ class TreeMaker:
         kind, decode = _DECODERS[token.type]
         try:
             return Literal(span, kind, decode(str(token)))
-        except literals.LiteralError as error:
+        except LiteralError as error:
             end = len(token) if error.end is None else error.end
             inner = Span(span.start + error.start, span.start + end)
             raise _refuse(error.code, error.message, inner) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.policy.cel import literals
+from kpolicy.policy.cel import reductions
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from kpolicy.policy.cel import literals
     ],
 )
 def test_strings(token: str, value: str) -> None:
-    assert literals.string(token) == value
+    assert reductions.string(token) == value
 
 
 @pytest.mark.parametrize(
@@ -31,33 +31,33 @@ def test_strings(token: str, value: str) -> None:
     [("b'é'", "é".encode()), (r"b'\xff\377'", b"\xff\xff"), (r"br'\x'", b"\\x"), ("b''", b"")],
 )
 def test_bytes(token: str, value: bytes) -> None:
-    assert literals.octets(token) == value
+    assert reductions.octets(token) == value
 
 
 @pytest.mark.parametrize(("token", "value"), [("0x1F", 31), ("-0x10", -16), ("007", 7)])
 def test_integers(token: str, value: int) -> None:
-    assert literals.integer(token) == value
+    assert reductions.integer(token) == value
 
 
 @pytest.mark.parametrize(
     ("decode", "token", "code"),
     [
-        (literals.integer, "9223372036854775808", "KP207"),
-        (literals.integer, "9" * 5000, "KP207"),
-        (literals.unsigned, "18446744073709551616u", "KP207"),
-        (literals.double, "1e999", "KP207"),
-        (literals.string, r"'\ud800'", "KP110"),
-        (literals.string, r"'\8'", "KP110"),
-        (literals.octets, r"b'\u0041'", "KP110"),
+        (reductions.integer, "9223372036854775808", "KP207"),
+        (reductions.integer, "9" * 5000, "KP207"),
+        (reductions.unsigned, "18446744073709551616u", "KP207"),
+        (reductions.double, "1e999", "KP207"),
+        (reductions.string, r"'\ud800'", "KP110"),
+        (reductions.string, r"'\8'", "KP110"),
+        (reductions.octets, r"b'\u0041'", "KP110"),
     ],
 )
 def test_what_denotes_nothing(decode: object, token: str, code: str) -> None:
     assert callable(decode)
-    with pytest.raises(literals.LiteralError) as caught:
+    with pytest.raises(reductions.LiteralError) as caught:
         decode(token)
     assert caught.value.code == code
 
 
 def test_the_ends_of_the_ranges() -> None:
-    assert literals.integer("-9223372036854775808") == -(2**63)
-    assert literals.unsigned("18446744073709551615u") == 2**64 - 1
+    assert reductions.integer("-9223372036854775808") == -(2**63)
+    assert reductions.unsigned("18446744073709551615u") == 2**64 - 1
