@@ -27,8 +27,9 @@ _Wake: TypeAlias = tuple[str, str]
 _Unreadable: TypeAlias = tuple[str, str, str]
 
 # (resource_version, continue_token, remaining_item_count, status_code, status_reason,
-#  status_message, pods, wakes, unreadable). status_* tell of an in-stream ERROR
-# event or of a body that is a Status; status_code 0 means none.
+#  status_message, pods, wakes, unreadable, deleted_nodes). status_* tell of an in-stream ERROR
+# event or of a body that is a Status; status_code 0 means none. deleted_nodes: names of nodes that
+# were held and then deleted, also of those that came back since.
 _Applied: TypeAlias = tuple[
     str,
     str,
@@ -39,6 +40,7 @@ _Applied: TypeAlias = tuple[
     list[_PodChange],
     list[_Wake],
     list[_Unreadable],
+    list[str],
 ]
 
 # A pod to evict: (uid, namespace, name, whether it is terminating already).

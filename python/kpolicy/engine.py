@@ -128,7 +128,8 @@ class Unreadable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What a page or some lines said.
+    """What a page or some lines changed. `deleted_nodes`: names of nodes that were held and then
+    deleted, also of those that came back since.
 
     `status_code` is 0, or the code of a Status that came instead of a list or as an event (410:
     list again). A page that breaks off or lists another kind has 500 with the reason `NotJson` or
@@ -144,6 +145,7 @@ class Applied(NamedTuple):
     pods: list[PodChange]
     wakes: list[Wake]
     unreadable: list[Unreadable]
+    deleted_nodes: list[str]
 
 
 class Victim(NamedTuple):
@@ -514,22 +516,11 @@ def _decision(answer: _engine._Decision) -> Decision:
     return decision
 
 
-def _applied(
-    answer: tuple[
-        str,
-        str,
-        int,
-        int,
-        str,
-        str,
-        list[_engine._PodChange],
-        list[_engine._Wake],
-        list[_engine._Unreadable],
-    ],
-) -> Applied:
+def _applied(answer: _engine._Applied) -> Applied:
     return Applied(
         *answer[:6],
         list(map(PodChange._make, answer[6])),
         list(map(Wake._make, answer[7])),
         list(map(Unreadable._make, answer[8])),
+        answer[9],
     )

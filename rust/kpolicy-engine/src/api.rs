@@ -83,6 +83,9 @@ pub struct Wake {
 pub struct Applied {
     pub pods: Vec<PodChange>,
     pub wakes: Vec<Wake>,
+    /// Names of nodes that were held and then deleted, also of those that came back since: the name
+    /// is then that of another node.
+    pub deleted_nodes: Vec<Box<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

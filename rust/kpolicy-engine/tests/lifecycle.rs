@@ -49,6 +49,10 @@ fn settle(engine: &mut Engine, uid: &str, outcome: Outcome) -> Applied {
     applied
 }
 
+fn deleted_nodes(applied: &Applied) -> Vec<&str> {
+    applied.deleted_nodes.iter().map(|name| &**name).collect()
+}
+
 fn woken(applied: &Applied) -> Vec<(&str, &str)> {
     applied.wakes.iter().map(|wake| (wake.uid.as_ref(), wake.event)).collect()
 }
@@ -177,6 +181,24 @@ fn a_list_ends_what_it_does_not_name() {
     assert_eq!(told, [("a", PodState::Gone)]);
     let statistics = engine.statistics();
     assert_eq!((statistics.nodes, statistics.pods, statistics.objects), (1, 1, 0));
+    assert_eq!(deleted_nodes(&applied), ["n1"]);
+}
+
+#[test]
+fn nodes_that_were_held_and_are_deleted_are_named() {
+    let mut engine = engine_with(&[node("n1", "1"), node("n2", "1"), pod("a", "1m", "n2")]);
+    let changed = support::apply(&mut engine, &node("n1", "2"));
+    assert!(changed.deleted_nodes.is_empty());
+    let first = gone(&mut engine, Kind::Node, "n1");
+    assert_eq!(deleted_nodes(&first), ["n1"]);
+    for (kind, name) in [(Kind::Node, "n1"), (Kind::Node, "unknown"), (Kind::Pod, "a")] {
+        assert!(gone(&mut engine, kind, name).deleted_nodes.is_empty(), "{kind:?} {name}");
+    }
+    let mut replaced = Applied::default();
+    let meta = Meta { name: "n2".into(), ..Meta::default() };
+    engine.apply(Event::Gone(Kind::Node, Box::new(meta)), 0, &mut replaced);
+    support::apply_into(&mut engine, &node("n2", "1"), &mut replaced);
+    assert_eq!(deleted_nodes(&replaced), ["n2"], "the node of this name is another by now");
 }
 
 #[test]

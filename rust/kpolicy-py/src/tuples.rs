@@ -98,6 +98,7 @@ pub(crate) fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> T
         pod_changes(py, &applied.pods)?,
         wakes(py, &applied.wakes)?,
         unreadable(py, &feed.unreadable, "")?,
+        PyList::new(py, applied.deleted_nodes.iter().map(|name| &**name))?,
     )
         .into_pyobject(py)
 }

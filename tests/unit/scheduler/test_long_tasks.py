@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Coroutine
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from kpolicy.clock import ManualClock
+from kpolicy.engine import Engine
 from kpolicy.scheduler.long_tasks import flush_parked, log_summary, measure_lag
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
@@ -17,11 +19,10 @@ from kpolicy.telemetry.metrics import Histogram
 from kpolicy.testing import pod
 from tests.unit.scheduler.pods import Pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
-from tests.unit.scheduler.small_engine import SmallEngine
 
 
 async def test_parked_pods_are_flushed_after_five_minutes() -> None:
-    clock, queue, engine = ManualClock(), Queue(), SmallEngine()
+    clock, queue, engine = ManualClock(), Queue(), Engine()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     queue.changed(Pending("a"), 0)
     queue.pop_batch(1, 0)
@@ -37,17 +38,15 @@ async def test_parked_pods_are_flushed_after_five_minutes() -> None:
 
 
 async def test_pods_the_queue_had_no_room_for_are_fetched_when_there_is() -> None:
-    clock, queue, engine = ManualClock(), Queue(pods_max=1), SmallEngine()
+    clock, queue, engine = ManualClock(), Queue(pods_max=1), Engine()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     feed.serve(frozenset({"kpolicy"}))
     for name in ("a", "b"):
-        made = pod(name)
-        made["metadata"]["uid"] = name
-        engine.pods[name] = made
+        engine.watch("pods", watch_line("ADDED", name), 0)
     await feed.take_pods(engine.pending())
     assert queue.statistics().refused == 1
     queue.gone("a")
-    del engine.pods["a"]
+    engine.watch("pods", watch_line("DELETED", "a"), 0)
     async with _running(flush_parked(runtime, feed)):
         await clock.advance(31)
         for _ in range(1000):
@@ -77,7 +76,7 @@ async def test_a_summary_is_written_only_when_something_happened(
 ) -> None:
     clock, nobody = ManualClock(), object()
     reporter = Reporter(
-        runtime_of(SmallEngine(), clock),
+        runtime_of(Engine(), clock),
         Queue(),
         events=nobody,  # type: ignore[arg-type]
         status=nobody,  # type: ignore[arg-type]
@@ -91,6 +90,12 @@ async def test_a_summary_is_written_only_when_something_happened(
             reporter.tally.placed, reporter.tally.parked = 7, 2
             await clock.advance(100)
     assert [record.getMessage() for record in caplog.records] == ["placed 7, parked 2, failed 0"]
+
+
+def watch_line(change: str, name: str) -> bytes:
+    found = pod(name)
+    found["metadata"] |= {"uid": name, "resourceVersion": "1"}
+    return json.dumps({"type": change, "object": found}).encode() + b"\n"
 
 
 class _running:  # noqa: N801  reads as a statement

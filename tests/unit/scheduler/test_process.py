@@ -30,8 +30,7 @@ from kpolicy.testing.faults import (
     ScriptedFaults,
     WatchFault,
 )
-from tests.unit.scheduler.small_engine import SmallEngine
-from tests.unit.scheduler.world import QUIET, free_port, on_port, running
+from tests.unit.scheduler.world import QUIET, free_port, on_port, policy, running
 from tests.unit.telemetry.exposition import parsed
 
 
@@ -100,7 +99,10 @@ async def test_a_pod_without_a_node_is_told_why_and_placed_when_one_comes() -> N
             condition = _condition(world.pods()["second"])
             assert condition is not None
             assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
-            assert condition["message"] == "0/1 nodes are available: 1 Too many pods."
+            assert condition["message"] == (
+                "0/1 nodes are available: 1 Too many pods. preemption: 0/1 nodes are available: "
+                "1 No preemption victims found for incoming pod."
+            )
             await world.until(lambda: len(world.events("FailedScheduling")) == 1)
             (event,) = world.events("FailedScheduling")
             assert (event["type"], event["message"]) == ("Warning", condition["message"])
@@ -110,16 +112,16 @@ async def test_a_pod_without_a_node_is_told_why_and_placed_when_one_comes() -> N
 
 
 async def test_a_broken_rule_is_our_error_and_the_pod_is_tried_again() -> None:
-    engine = SmallEngine()
-    engine.broken.add("p")
     async with ControlPlane() as control_plane:
-        control_plane.add(node("n"), pod("p"))
-        async with running(control_plane, engine=engine) as world:
+        control_plane.add(node("n"))
+        async with running(control_plane) as world:
+            world.engine.fails_pods = True
+            control_plane.add(pod("p"))
             await world.until(lambda: _condition(world.pods()["p"]) is not None)
             condition = _condition(world.pods()["p"])
             assert condition is not None
             assert condition["reason"] == "SchedulerError"
-            engine.broken.clear()
+            world.engine.fails_pods = False
             await world.until(lambda: "p" in world.placed())
 
 
@@ -151,7 +153,7 @@ async def test_a_pod_deleted_under_way_ends_its_reservation() -> None:
     async with ControlPlane(faults=ScriptedFaults([_binds(slow)])) as control_plane:
         control_plane.add(node("n"), pod("p"))
         async with running(control_plane) as world:
-            await world.until(lambda: bool(world.engine.assumed))
+            await world.until(lambda: world.engine.assumed > 0)
             await _delete(control_plane, "p")
             await world.until(lambda: world.engine.settled[2] == 1)
             assert not world.engine.assumed
@@ -168,7 +170,7 @@ async def test_it_is_ready_only_when_the_first_lists_are_whole() -> None:
             running(control_plane, options=on_port(port), ready=False) as world,
             aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
         ):
-            await world.until(lambda: bool(world.engine.nodes))
+            await world.until(lambda: world.engine.nodes > 0)
             before = await _get(session, "/readyz?verbose")
             assert before[0] == 500
             assert "[-]sched-handler-sync failed: handlers are not fully" in before[1]
@@ -264,7 +266,7 @@ async def test_each_attempt_is_a_trace() -> None:
     }
     assert children == {
         "first": ["bind", "bind queue", "filter", "reserve", "score"],
-        "second": ["filter"],
+        "second": ["filter", "post_filter"],
     }
 
 
@@ -274,12 +276,12 @@ async def test_reload_serves_new_profiles_and_retries_what_the_old_rules_parked(
         control_plane.add(pod("other", scheduler_name="batch"))
         async with running(control_plane) as world:
             await world.until(lambda: len(world.events("FailedScheduling")) == 1)
-            both = '{"profiles": [{"schedulerName": "kpolicy"}, {"schedulerName": "batch"}]}'
-            reloaded = await world.scheduler.reload([Source("b.json", both)])
+            both = policy(profiles=("kpolicy", "batch"))
+            reloaded = await world.scheduler.reload([both])
             assert (reloaded.result, reloaded.in_force) == ("loaded", True)
-            policy = world.scheduler.policy
-            assert policy is not None
-            assert (policy.generation, policy.profiles) == (2, frozenset({"kpolicy", "batch"}))
+            in_force = world.scheduler.policy
+            assert in_force is not None
+            assert (in_force.generation, in_force.profiles) == (2, frozenset({"kpolicy", "batch"}))
             await world.until(lambda: len(world.events("FailedScheduling")) == 2)
             told = [event["involvedObject"]["name"] for event in world.events("FailedScheduling")]
             assert sorted(told) == ["other", "parked"]
@@ -287,7 +289,7 @@ async def test_reload_serves_new_profiles_and_retries_what_the_old_rules_parked(
             assert statistics is not None
             woken = {lane for lane, event in statistics.incoming if event == "PolicyUpdate"}
             assert woken
-            again = await world.scheduler.reload([Source("b.json", both)])
+            again = await world.scheduler.reload([both])
             assert again.result == "unchanged"
 
 
@@ -297,11 +299,12 @@ async def test_a_policy_that_does_not_compile_or_load_changes_nothing() -> None:
         async with running(control_plane) as world:
             await world.until(lambda: "p" in world.placed())
             before = world.scheduler.policy
-            for text, result in (
-                ("{", "invalid"),
-                ('{"profiles": [{"schedulerName": "refuse-me"}]}', "refused"),
+            world.engine.refuses = True
+            for source, result in (
+                (Source("x.yaml", "{"), "invalid"),
+                (policy(profiles=("another",)), "refused"),
             ):
-                reloaded = await world.scheduler.reload([Source("x.json", text)])
+                reloaded = await world.scheduler.reload([source])
                 assert (reloaded.result, reloaded.in_force) == (result, False)
                 assert reloaded.problem is not None
             assert world.scheduler.policy == before
@@ -315,19 +318,18 @@ async def test_a_policy_that_needs_what_may_not_be_read_is_refused() -> None:
         ControlPlane(faults=ScriptedFaults([forbidden])) as control_plane,
         running(control_plane) as world,
     ):
-        text = '{"profiles": [{"schedulerName": "new"}], "resources": ["services"]}'
-        reloaded = await world.scheduler.reload([Source("x.json", text)])
+        before = world.engine.program_hash()
+        reads_services = policy("PodTopologySpread", profiles=("new",))
+        reloaded = await world.scheduler.reload([reads_services])
         assert reloaded.problem is not None
         assert reloaded.problem.code == "KPC205"
-        loaded = json.loads(world.engine.program)
-        assert [profile["schedulerName"] for profile in loaded["profiles"]] == ["kpolicy"]
+        assert world.engine.program_hash() == before
         control_plane.add(node("n"), pod("p"), pod("new", scheduler_name="new"))
         await world.until(lambda: set(world.placed()) == {"p"})
 
 
 async def test_a_policy_that_reads_more_waits_for_it() -> None:
     async with ControlPlane() as control_plane, running(control_plane) as world:
-        text = '{"profiles": [{"schedulerName": "kpolicy"}], "resources": ["services"]}'
         control_plane.add(
             {
                 "apiVersion": "v1",
@@ -336,8 +338,8 @@ async def test_a_policy_that_reads_more_waits_for_it() -> None:
                 "spec": {"ports": [{"port": 80}]},
             }
         )
-        assert (await world.scheduler.reload([Source("x.json", text)])).in_force
-        assert "s" in {item["metadata"]["name"] for item in world.engine.nodes.values()}
+        assert (await world.scheduler.reload([policy("PodTopologySpread")])).in_force
+        assert json.loads(world.engine.statistics())["objects"] == 1
 
 
 async def test_once_places_what_can_be_placed_and_ends() -> None:
@@ -357,7 +359,7 @@ async def test_stop_waits_for_binds_under_way_and_leaves_no_reservation() -> Non
         control_plane.add(node("n"))
         control_plane.add(*(pod(f"p{number}") for number in range(5)))
         async with running(control_plane) as world:
-            await world.until(lambda: len(world.engine.assumed) == 5)
+            await world.until(lambda: world.engine.assumed == 5)
             began = time.monotonic()
             assert await world.stop() is None
             assert 0.3 < time.monotonic() - began < 3
@@ -370,7 +372,7 @@ async def test_stop_does_not_wait_for_a_server_that_never_answers() -> None:
     async with ControlPlane(faults=ScriptedFaults([_binds(stuck)])) as control_plane:
         control_plane.add(node("n"), pod("p"))
         async with running(control_plane) as world:
-            await world.until(lambda: bool(world.engine.assumed))
+            await world.until(lambda: world.engine.assumed > 0)
             began = time.monotonic()
             assert await world.stop() is None
             assert time.monotonic() - began < 7
@@ -422,16 +424,11 @@ async def test_a_lost_lease_ends_the_run() -> None:
 
 
 async def test_a_part_that_dies_ends_the_run_with_its_reason() -> None:
-    engine = SmallEngine()
     async with ControlPlane() as control_plane:
         control_plane.add(node("n"), pod("p"))
-        async with running(control_plane, engine=engine) as world:
+        async with running(control_plane) as world:
             await world.until(lambda: "p" in world.placed())
-
-            def fall_over(*_: Any) -> Any:
-                raise RuntimeError("the engine fell over")
-
-            engine.schedule = fall_over  # type: ignore[method-assign,assignment]
+            world.engine.dies = True
             control_plane.add(pod("q"))
             problem = await asyncio.wait_for(world.task, 10)
     assert problem is not None
@@ -511,7 +508,7 @@ async def test_a_bad_policy_at_the_start_is_a_finding() -> None:
             problem = await asyncio.wait_for(world.task, 10)
             assert problem is not None
             assert (problem.code, problem.exit_status) == (POLICY_INVALID, 1)
-            assert "bad.yaml:1:2: KP101 not a policy" in problem.message
+            assert "bad.yaml:1:2: KP101 this is not YAML" in problem.message
             reloaded = world.scheduler.last_reload
             assert reloaded is not None
             assert len(reloaded.diagnostics) == 1

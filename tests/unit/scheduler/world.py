@@ -1,6 +1,6 @@
-"""A scheduler over the embedded control plane and the small engine, for tests.
+"""A scheduler over the embedded control plane, with an engine that can be let fail, for tests.
 
-Owns starting and stopping them together. Real time and real sockets: waits are for conditions.
+Time and sockets are real: a test waits for conditions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
-from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.assembly.program import Program, ProgramProfile
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource, PolicySource
 from kpolicy.scheduler.options import Options
@@ -23,38 +21,31 @@ from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
-from tests.unit.scheduler.small_engine import SmallEngine
+from tests.unit.scheduler.faulty_engine import FaultyEngine
 
 WAIT_S = 60.0
 QUIET = Options(port=0, leader_elect=False, seed=1)
-POLICY = Source("policy.json", '{"profiles": [{"schedulerName": "kpolicy"}]}')
+POLICY = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {{name: of-a-test}}
+spec:
+  profiles: {profiles}
+  predicates:{rules}
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    program: Program | None
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
-def compile_json(sources: Sequence[Source]) -> Compiled:
-    """The text of the first source is the program already, if it is JSON."""
-    (source,) = sources
-    text = source.text if isinstance(source.text, str) else source.text.decode()
-    try:
-        profiles = json.loads(text)["profiles"]
-    except ValueError:
-        place = Place(source.name, 1, 2, 1, 3)
-        return Compiled(
-            None, (Diagnostic("KP101", Severity.ERROR, "not a policy", "write one", place=place),)
-        )
-    served = tuple(ProgramProfile(profile["schedulerName"], ()) for profile in profiles)
-    return Compiled(Program(f"sha256:{len(text):x}", text.encode(), ("policy",), served))
+def policy(*rules: str, profiles: Sequence[str] = ("kpolicy",)) -> Source:
+    """Filters by resources and by these built-ins."""
+    served = json.dumps([{"schedulerName": profile} for profile in profiles])
+    names = "".join(f"\n    - builtin: {rule}" for rule in ("NodeResourcesFit", *rules))
+    return Source("policy.yaml", POLICY.format(profiles=served, rules=names))
 
 
 @dataclass(slots=True)
 class World:
     control_plane: ControlPlane
-    engine: SmallEngine
+    engine: FaultyEngine
     scheduler: Scheduler
     task: asyncio.Task[Problem | None]
 
@@ -98,18 +89,18 @@ def connection(url: str, token: str = "") -> Connection:
 async def running(
     control_plane: ControlPlane,
     *,
-    engine: SmallEngine | None = None,
+    engine: FaultyEngine | None = None,
     options: Options = QUIET,
     source: PolicySource | None = None,
     traces: Traces | None = None,
     ready: bool = True,
 ) -> AsyncIterator[World]:
-    engine = engine or SmallEngine()
+    engine = engine or FaultyEngine()
     scheduler = Scheduler(
         connection(control_plane.url),
-        Policies(source or FixedSource([POLICY])),
+        Policies(source or FixedSource([policy()])),
         options,
-        environment=Environment(traces=traces, engine=engine, compile_with=compile_json),
+        environment=Environment(traces=traces, engine=engine),
     )
     world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
     try:

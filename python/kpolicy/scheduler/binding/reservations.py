@@ -125,10 +125,6 @@ class Reservations:
         """Binds that were sent, and were or were not written."""
         return len(self._in_doubt)
 
-    @property
-    def has_unsent(self) -> bool:
-        return bool(self._unsent or self._in_doubt)
-
     def is_full(self) -> bool:
         """As many requests are under way as may be."""
         return self.window.locked()
@@ -184,10 +180,10 @@ class Reservations:
             reservation.withdraw(WITHDRAWN)
         return reservation is not None
 
-    def nodes_deleted(self, is_deleted: Callable[[str], bool]) -> None:
+    def nodes_deleted(self, names: frozenset[str]) -> None:
         for reservation in self._unsent.values():
-            if is_deleted(reservation.node):
+            if reservation.node in names:
                 reservation.withdraw(node_deleted(reservation.node))
         for reservation in self._in_doubt.values():
-            if is_deleted(reservation.node):
+            if reservation.node in names:
                 reservation.may_send_again = False

@@ -6,7 +6,6 @@ once. At most one call per resource is under way.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -19,8 +18,6 @@ from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.runtime import Runtime
 
 _log = logging.getLogger(__name__)
-
-_NODES = "nodes"
 
 
 class EngineSink:
@@ -61,20 +58,17 @@ class EngineSink:
 
     async def list_end(self, resource: str, resource_version: str) -> None:
         applied = await self._thread.call(self._engine.list_end, resource, self._clock.now_ns())
-        if resource == _NODES and self._reservations.has_unsent:
-            held = _nodes_of(await self._thread.call(self._engine.holdings))
-            self._reservations.nodes_deleted(lambda node: node not in held)
         await self._take(resource, applied)
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
         applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
-        # What was placed before the engine knew is in the hands of the binds by now.
-        if resource == _NODES and (deleted := deleted_in(lines)):
-            self._reservations.nodes_deleted(deleted.__contains__)
         await self._take(resource, applied)
         return LinesRead(applied.resource_version, _status(applied))
 
     async def _take(self, resource: str, applied: Applied) -> None:
+        # First: the binds of pods placed there before the engine knew have begun by now.
+        if applied.deleted_nodes:
+            self._reservations.nodes_deleted(frozenset(applied.deleted_nodes))
         for unreadable in applied.unreadable:
             self._name(resource, unreadable)
         await self._feed.take_pods(applied.pods)
@@ -102,27 +96,3 @@ def _status(applied: Applied) -> WatchStatus | None:
     if not applied.status_code:
         return None
     return WatchStatus(applied.status_code, applied.status_reason, applied.status_message)
-
-
-_WORD = b'"DELETED"'
-
-
-def deleted_in(lines: bytes) -> frozenset[str]:
-    if _WORD not in lines:
-        return frozenset()
-    names = (_deleted(line) for line in lines.splitlines() if _WORD in line)
-    return frozenset(name for name in names if name)
-
-
-def _deleted(line: bytes) -> str:
-    """Empty for what cannot be read: the engine names it."""
-    try:
-        event = json.loads(line)
-        return str(event["object"]["metadata"]["name"]) if event["type"] == "DELETED" else ""
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-
-
-def _nodes_of(holdings: bytes) -> frozenset[str]:
-    """The first line of `Engine.holdings`: names of nodes."""
-    return frozenset(json.loads(holdings.partition(b"\n")[0]))

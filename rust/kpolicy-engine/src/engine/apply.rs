@@ -98,6 +98,9 @@ impl Engine {
             }
             Kind::Node => {
                 let occurrence = self.cluster.remove_node(&meta.name);
+                if occurrence.is_some() {
+                    applied.deleted_nodes.push(meta.name.clone());
+                }
                 self.hear(occurrence.as_slice(), &mut applied.wakes);
             }
             other => {

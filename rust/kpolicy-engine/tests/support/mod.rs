@@ -88,13 +88,17 @@ pub(crate) fn loaded(seed: u64, document: &Value) -> Engine {
 /// Applies objects written as JSON.
 pub(crate) fn apply(engine: &mut Engine, objects: &Value) -> Applied {
     let mut applied = Applied::default();
+    apply_into(engine, objects, &mut applied);
+    applied
+}
+
+pub fn apply_into(engine: &mut Engine, objects: &Value, applied: &mut Applied) {
     let body = objects.to_string();
     let paths = engine.paths();
     let unreadable = file::objects(body.as_bytes(), Keep(Some(&paths)), &mut |event| {
-        engine.apply(event, 0, &mut applied);
+        engine.apply(event, 0, applied);
     });
     assert!(unreadable.is_empty(), "{unreadable:?}");
-    applied
 }
 
 pub(crate) fn golden_paths() -> Vec<PathBuf> {

@@ -27,7 +27,7 @@ from kpolicy.cluster.writes.binder import (
     TakenByOther,
     Unknown,
 )
-from kpolicy.engine import Decision, Outcome, Verdict, VolumeWork
+from kpolicy.engine import Decision, Engine, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
 from kpolicy.scheduler.loop.decide import Basis, Placement
@@ -35,9 +35,9 @@ from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
+from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import Pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
-from tests.unit.scheduler.small_engine import SmallEngine, decided
 
 LOST = Unknown(TimedOut(5.0), 1)
 
@@ -116,11 +116,11 @@ class Silent:
     failed_scheduling = set = forget = scheduled
 
 
-class CountingEngine(SmallEngine):
+class CountingEngine(Engine):
     """Keeps the outcomes in the order in which they were told."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(0)
         self.told: list[Sequence[tuple[str, int]]] = []
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Any]:
@@ -425,6 +425,7 @@ async def test_a_node_that_a_new_list_does_not_name_was_deleted() -> None:
 
 async def test_a_bind_in_doubt_is_not_sent_again_to_a_node_that_is_gone() -> None:
     async with rig(LOST, LOST, AlreadyOurs()) as one:
+        await one.sink.lines("nodes", node_line("ADDED", "n1"))
         one.start("a")
         await one.rest()
         await one.clock.advance(1)

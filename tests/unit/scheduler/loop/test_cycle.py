@@ -21,9 +21,9 @@ from kpolicy.scheduler.loop.pod_try import PodTry
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import Signals
 from kpolicy.scheduler.loop.reporter import Reporter
+from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import SECOND, Pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
-from tests.unit.scheduler.small_engine import decided
 
 # --- what follows from decisions -----------------------------------------------------------------
 

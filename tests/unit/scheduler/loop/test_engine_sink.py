@@ -17,8 +17,8 @@ from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import QueueFeed, Signals
 from kpolicy.testing import pod
+from tests.unit.scheduler.faulty_engine import FaultyEngine, applied
 from tests.unit.scheduler.runtimes import runtime_of
-from tests.unit.scheduler.small_engine import SmallEngine, applied
 
 
 class CountedSignals(Signals):
@@ -33,13 +33,13 @@ class CountedSignals(Signals):
 class Rig:
     def __init__(self, *profiles: str) -> None:
         clock = ManualClock()
-        self.engine, self.queue = SmallEngine(), Queue()
+        self.engine, self.queue = FaultyEngine(), Queue()
         self.left: list[str] = []
         self.runtime = runtime_of(self.engine, clock)
         self.signals = CountedSignals()
         self.feed = QueueFeed(self.queue, clock, self.signals, on_left=self.left.append)
-        reservations = Reservations(1, self.signals.work_came)
-        self.sink = EngineSink(self.runtime, self.feed, reservations, on_heard=self._heard)
+        self.reservations = Reservations(1, self.signals.work_came)
+        self.sink = EngineSink(self.runtime, self.feed, self.reservations, on_heard=self._heard)
         self.heard: list[str] = []
         self.feed.serve(frozenset(profiles))
 
@@ -148,12 +148,26 @@ async def test_what_the_watch_says_of_itself_is_passed_on(rig: Rig) -> None:
 async def test_an_unreadable_object_is_counted_each_time_and_named_once(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bad = stored("bad", labels={"unreadable": "yes"})
+    bad = stored("bad")
+    bad["spec"]["containers"] = 1
     with caplog.at_level(logging.WARNING, "kpolicy"):
         for _ in range(3):
             await rig.sink.lines("pods", line("MODIFIED", bad) + line("ADDED", stored("good")))
     assert rig.sink.unreadable == {"pods": 3}
     assert [record.getMessage() for record in caplog.records] == [
-        "cannot read pods bad: it is left out of every decision"
+        "cannot read pods Pod default/bad: it is left out of every decision"
     ]
     assert len(rig.queue) == 1, "it costs that object only"
+
+
+async def test_a_placement_on_a_deleted_node_is_withdrawn_before_its_bind(rig: Rig) -> None:
+    deleted, kept = rig.reservations.begin("a", "n1"), rig.reservations.begin("b", "n2")
+    nodes = [{"metadata": {"name": name, "resourceVersion": "1"}} for name in ("n1", "n2")]
+    await rig.sink.lines("nodes", b"".join(line("ADDED", found) for found in nodes))
+    assert (deleted.withdrawn, kept.withdrawn) == (None, None)
+    await rig.sink.lines("nodes", line("DELETED", nodes[0]))
+    assert deleted.withdrawn is not None
+    assert deleted.withdrawn.message == "node n1 was deleted before the bind"
+    await rig.sink.list_begin("nodes")
+    await rig.sink.list_end("nodes", "9")
+    assert kept.withdrawn is not None, "the new list does not name it"

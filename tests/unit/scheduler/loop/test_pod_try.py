@@ -35,7 +35,7 @@ from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.kubelet import KubeletTimes
-from tests.unit.scheduler.small_engine import decided
+from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.world import connection, free_port
 
 WAIT_S = 60.0

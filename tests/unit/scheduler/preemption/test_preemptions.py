@@ -26,8 +26,8 @@ from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import Drop, FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.kubelet import KubeletTimes
 from kpolicy.testing.objects.resource_types import PODS
+from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import SECOND, Pending
-from tests.unit.scheduler.small_engine import decided
 from tests.unit.scheduler.test_real_engine import running
 
 QUICK = KubeletTimes(start_s=0.01, stop_s=0.05)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import aiohttp
 import pytest
@@ -14,9 +16,13 @@ from tests.unit.scheduler.world import World, free_port, on_port, running
 from tests.unit.telemetry.exposition import parsed
 
 
-def is_parked(world: World) -> bool:
+def parked(world: World) -> int:
     statistics = world.scheduler.queue_statistics()
-    return statistics is not None and statistics.parked > 0
+    return statistics.parked if statistics is not None else 0
+
+
+def line(change: str, found: Mapping[str, Any]) -> bytes:
+    return json.dumps({"type": change, "object": found}).encode() + b"\n"
 
 
 async def get(world: World, path: str) -> tuple[int, str]:
@@ -35,7 +41,7 @@ async def test_a_parked_pod_says_where_it_waits_and_who_is_unknown_is_not_found(
         control_plane.add(node("n", pods=1), pod("first", priority=1), pod("second"))
         async with running(control_plane, options=on_port(free_port())) as world:
             await world.until(lambda: "first" in world.placed())
-            await world.until(lambda: is_parked(world))
+            await world.until(lambda: parked(world) > 0)
             status, text = await get(world, "/debug/explain?pod=default/second")
             assert status == 200
             assert text.startswith("default/second: ")
@@ -67,13 +73,9 @@ async def test_a_right_cache_compares_clean_and_a_wrong_one_does_not(
             shown = json.loads(text)
             assert (shown["nodes"], shown["pods"], shown["queued"]) == (1, 4, 2)
             assert (shown["differences"], shown["listed"]) == (0, [])
-            (lost,) = [
-                uid
-                for uid, one in world.engine.pods.items()
-                if one["metadata"]["name"] == min(world.placed())
-            ]
-            del world.engine.pods[lost]
-            world.engine.nodes["ghost"] = node("ghost")
+            lost = world.pods()[min(world.placed())]
+            world.engine.watch("pods", line("DELETED", lost), 0)
+            world.engine.watch("nodes", line("ADDED", node("ghost")), 0)
             shown = json.loads((await get(world, "/debug/compare"))[1])
             assert shown["differences"] == 2
             assert {(one["what"], one["side"]) for one in shown["listed"]} == {
@@ -99,7 +101,7 @@ async def test_the_dump_names_every_pod_of_the_queue(caplog: pytest.LogCaptureFi
         control_plane.add(node("n", pods=1), *(pod(f"p{number}") for number in range(4)))
         async with running(control_plane) as world:
             await world.until(lambda: len(world.placed()) == 1)
-            await world.until(lambda: len(world.engine.parked) == 3)
+            await world.until(lambda: parked(world) == 3)
             await world.until(lambda: not world.engine.assumed)
             world.scheduler.dump()
             await world.until(lambda: "the queue holds 3 pods" in caplog.messages)

@@ -21,6 +21,7 @@ from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX, LEASE_SILENT_S_MAX, OU
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.cluster.writes.outbox import Outbox
+from kpolicy.engine import Engine
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.cycle import Cycle
@@ -37,7 +38,6 @@ from tests.unit.cluster.recording import RecordingSink, event, page
 from tests.unit.cluster.watch.test_informer import routes, watch_of
 from tests.unit.scheduler.loop.test_cycle import Unbounded
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
-from tests.unit.scheduler.small_engine import SmallEngine
 from tests.unit.scheduler.world import free_port, on_port, running
 
 PODS = Resource("pods", "/api/v1/pods")
@@ -64,7 +64,7 @@ def stopping(thread: EngineThread) -> Iterator[EngineThread]:
 
 
 def said(heartbeats: Heartbeats, clock: ManualClock) -> tuple[int, str]:
-    with stopping(runtime_of(SmallEngine(), clock).engine) as thread:
+    with stopping(runtime_of(Engine(), clock).engine) as thread:
         health = judge("livez", Liveness(thread, heartbeats), verbose=True)
     return health.status, health.text
 
@@ -169,7 +169,7 @@ async def test_an_informer_of_a_silent_watch_is_alive() -> None:
 
 async def test_a_cycle_that_waits_for_its_turn_for_ever_is_dead() -> None:
     clock = ManualClock()
-    heartbeats, runtime = Heartbeats(clock), runtime_of(SmallEngine(), clock)
+    heartbeats, runtime = Heartbeats(clock), runtime_of(Engine(), clock)
     feed = feed_of(clock, Queue())
     with stopping(runtime.engine):
         cycle = Cycle(runtime, feed, Unbounded(), extended=None)  # type: ignore[arg-type]

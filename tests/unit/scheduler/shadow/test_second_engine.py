@@ -21,7 +21,7 @@ from kpolicy.scheduler.shadow.comparing import Result, Unasked, compared, withou
 from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
-from tests.unit.scheduler.small_engine import applied, decided
+from tests.unit.scheduler.faulty_engine import applied, decided
 from tests.unit.scheduler.world import connection, free_port, on_port
 
 WAIT_S = 30.0

@@ -25,9 +25,9 @@ from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.volumes.pre_binds import PreBinds
+from tests.unit.scheduler.faulty_engine import VolumesEngine, decided
 from tests.unit.scheduler.pods import Pending
 from tests.unit.scheduler.runtimes import runtime_of
-from tests.unit.scheduler.small_engine import SmallEngine, decided
 
 TAKES = VolumeWork("data", "u-data", "5", "pv", "u-pv", "7", True, True, 600)
 MAKES = VolumeWork("logs", "u-logs", "6", "", "", "", True, False, 600)
@@ -61,7 +61,7 @@ class ScriptedNominations:
 @dataclass
 class Rig:
     pre_binds: PreBinds
-    engine: SmallEngine
+    engine: VolumesEngine
     writer: ScriptedWriter
     nominations: ScriptedNominations
     clock: ManualClock
@@ -84,7 +84,7 @@ class Rig:
 
 @asynccontextmanager
 async def rig() -> AsyncIterator[Rig]:
-    clock, engine, writer = ManualClock(), SmallEngine(), ScriptedWriter()
+    clock, engine, writer = ManualClock(), VolumesEngine(), ScriptedWriter()
     thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
     pre_binds = PreBinds(writer, nominations, thread, clock)
