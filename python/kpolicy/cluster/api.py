@@ -7,7 +7,7 @@ time limit. Runs on one event loop. Must not know what the bytes mean, except fo
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,8 +32,6 @@ from kpolicy.cluster.limits import (
 from kpolicy.cluster.outages import Outages
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, status_of
 from kpolicy.cluster.sessions import Sessions, error_text, transport_failure
-
-_log = logging.getLogger(__name__)
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -69,7 +67,11 @@ class Stream:
 
 
 class ApiClient:
-    """Requests to one API server. Close it, or use it as an async context manager."""
+    """Requests to one API server. Close it, or use it as an async context manager.
+
+    `timed` is called with the verb and the seconds until the response, or until it was certain that
+    there will be none.
+    """
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class ApiClient:
         *,
         user_agent: str = "kpolicy",
         connections_max: int = CONNECTIONS_MAX,
+        timed: Callable[[str, float], None] = lambda verb, seconds: None,
     ) -> None:
         self.connection = connection
         self._sessions = Sessions(
@@ -86,9 +89,8 @@ class ApiClient:
         self._writes = WriteConnections(
             connection, headers=self._sessions.headers, connections_max=connections_max
         )
-        self._counts: dict[tuple[str, int], int] = {}
-        # Called with the time until the response, or until it was certain that there will be none.
-        self.timed: Callable[[str, float], None] = lambda verb, seconds: None
+        self._counts: Counter[tuple[str, int]] = Counter()
+        self._timed = timed
         self._clock = clock
         self.outages = Outages(connection, clock)
 
@@ -256,9 +258,8 @@ class ApiClient:
         return URL(f"{self.connection.server}{target}", encoded=True)
 
     def _count(self, verb: str, status: int, began_ns: int) -> None:
-        key = (verb, status)
-        self._counts[key] = self._counts.get(key, 0) + 1
-        self.timed(verb, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
+        self._counts[verb, status] += 1
+        self._timed(verb, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
 
 
 @lru_cache(maxsize=32)

@@ -6,9 +6,9 @@ the environment are not used: looking them up would cost a thread switch for eac
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
+from collections import deque
 
 import aiohttp
 
@@ -39,7 +39,8 @@ class Sessions:
         self._generation = 0
         self._tls_check_ns = 0
         self._closed = False
-        self._retired: dict[aiohttp.ClientSession, asyncio.Task[None]] = {}
+        # with the time at which each is closed, the oldest first
+        self._retired: deque[tuple[int, aiohttp.ClientSession]] = deque()
 
     async def ready(self, headers: dict[str, str]) -> aiohttp.ClientSession | Unreachable:
         """Return the session to use now, and set the Authorization header in `headers`."""
@@ -48,9 +49,9 @@ class Sessions:
             return Unreachable(Cause.CREDENTIALS, str(header), sent=False)
         if header:
             headers["Authorization"] = header
+        await self._check_tls()
         if self._closed:
             return Unreachable(Cause.CLOSED, "the client is closed", sent=False)
-        self._check_tls()
         if self._session is None:
             self._session = self._new_session()
         return self._session
@@ -62,17 +63,13 @@ class Sessions:
     async def close(self) -> None:
         """Close all connections at once; requests under way end as unreachable."""
         self._closed = True
-        for task in self._retired.values():
-            task.cancel()
-        sessions = [*self._retired, *([self._session] if self._session else [])]
-        self._retired.clear()
-        self._session = None
-        for session in sessions:
-            await session.close()
+        self._retire(self._clock.monotonic_ns())
+        while self._retired:
+            await self._retired.popleft()[1].close()
 
-    def _check_tls(self) -> None:
+    async def _check_tls(self) -> None:
         """Read the certificates again each minute and after a failed handshake; retire the session
-        if they changed."""
+        if they changed. Retired sessions are closed when requests on them had time to end."""
         if (tls := self._connection.tls) is None:
             return
         now_ns = self._clock.monotonic_ns()
@@ -82,21 +79,17 @@ class Sessions:
                 _log.warning("%s; the certificates read before stay in use", wrong)
         if tls.generation != self._generation:
             self._generation = tls.generation
-            self._retire()
+            self._retire(now_ns)
+        while self._retired and (
+            now_ns >= self._retired[0][0] or len(self._retired) > RETIRED_SESSIONS_MAX
+        ):
+            await self._retired.popleft()[1].close()
 
-    def _retire(self) -> None:
+    def _retire(self, now_ns: int) -> None:
         session, self._session = self._session, None
-        if session is None:
-            return
-        grace_s = RETIRED_SESSION_GRACE_S if len(self._retired) < RETIRED_SESSIONS_MAX else 0.0
-        self._retired[session] = asyncio.get_running_loop().create_task(
-            self._end_retired(session, grace_s)
-        )
-
-    async def _end_retired(self, session: aiohttp.ClientSession, grace_s: float) -> None:
-        await self._clock.sleep(grace_s)
-        self._retired.pop(session, None)
-        await session.close()
+        if session is not None:
+            ends_ns = now_ns + round(RETIRED_SESSION_GRACE_S * NANOSECONDS)
+            self._retired.append((ends_ns, session))
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:

@@ -40,6 +40,7 @@ from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
 from kpolicy.scheduler.runtime import Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
+from kpolicy.scheduler.serving.observed import request_timer
 from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.shutdown import Stopping, died, wind_down
 from kpolicy.scheduler.wiring import Parts, Setting, wire
@@ -203,7 +204,8 @@ class Scheduler:
         if wrong is not None:
             return wrong
         try:
-            client = ApiClient(self._connection, self._clock)
+            timed = request_timer(self._runtime.metrics, self._connection.server)
+            client = ApiClient(self._connection, self._clock, timed=timed)
             async with client, asyncio.TaskGroup() as group:
                 self._problem = await self._live(client, group)
                 raise _Ended

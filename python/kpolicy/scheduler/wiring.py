@@ -74,11 +74,11 @@ class Setting:
 def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) -> Parts:
     clock, metrics, fence = runtime.clock, runtime.metrics, setting.fence
     signals = Signals()
-    events = EventRecorder(client, clock, instance=f"kpolicy-{setting.machine.host_name}")
     status = PodStatusWriter(client, clock)
     feed = QueueFeed(Queue(), clock, signals, on_left=status.forget)
     reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
-    events.give_way(while_=reservations.is_full)
+    instance = f"kpolicy-{setting.machine.host_name}"
+    events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
     nominations = Nominations(status, clock, fence)
     volumes = VolumeWriter(client, clock, fence)
     pre_binds = PreBinds(volumes, nominations, runtime.engine, clock)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster import connection_problem as code
@@ -59,19 +60,21 @@ class Connection:
 _log = logging.getLogger(__name__)
 
 
-class Authorization(Protocol):
+class Authorization(ABC):
+    @abstractmethod
     async def header(self) -> str | ConnectionProblem:
         """Return the header's value; empty for none."""
 
     @property
     def certificate(self) -> CertificatePair | None:
         """The client certificate that came with the credential."""
+        return None
 
-    def refused(self) -> None:
+    def refused(self) -> None:  # noqa: B027  most have nothing to forget
         """Call after a 401: the cached credential is no longer valid."""
 
 
-class FixedAuthorization:
+class FixedAuthorization(Authorization):
     """No credential, or the token or password in the kubeconfig itself."""
 
     def __init__(self, header: str = "") -> None:
@@ -80,15 +83,8 @@ class FixedAuthorization:
     async def header(self) -> str | ConnectionProblem:
         return self._header
 
-    @property
-    def certificate(self) -> CertificatePair | None:
-        return None
 
-    def refused(self) -> None:
-        return
-
-
-class TokenFileAuthorization:
+class TokenFileAuthorization(Authorization):
     """A token file that changes, as projected service account tokens do."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -109,10 +105,6 @@ class TokenFileAuthorization:
         self._read_again_ns = self._clock.monotonic_ns() + round(TOKEN_FILE_REREAD_S * NANOSECONDS)
         return self._header
 
-    @property
-    def certificate(self) -> CertificatePair | None:
-        return None
-
     def refused(self) -> None:
         self._read_again_ns = 0
 
@@ -132,7 +124,7 @@ def read_token(path: Path) -> str | ConnectionProblem:
     return token
 
 
-class RenewedAuthorization:
+class RenewedAuthorization(Authorization):
     """A credential that is fetched by a call (exec plugin, auth-provider) and expires.
 
     At most one fetch runs at a time. While the credential is valid, requests go on with it and the

@@ -131,8 +131,9 @@ async def run_exec(
             command.install_hint,
         )
     try:
-        async with asyncio.timeout(timeout_s):
-            output, complaint = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+        async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
+            output = group.create_task(_read(process.stdout))
+            complaint = group.create_task(_read(process.stderr))
             status = await process.wait()
     except TimeoutError:
         return problem(
@@ -149,10 +150,10 @@ async def run_exec(
         return problem(
             code.EXEC_FAILED,
             f"the credential plugin {command.command!r} ended with status {status}:"
-            f" {complaint.decode('utf-8', 'replace')}",
+            f" {complaint.result().decode('utf-8', 'replace')}",
             "run it by hand, or log in again with the tool it belongs to",
         )
-    return credential_of(output, command)
+    return credential_of(output.result(), command)
 
 
 async def _read(stream: asyncio.StreamReader | None) -> bytes:

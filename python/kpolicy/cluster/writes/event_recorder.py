@@ -147,16 +147,24 @@ class _NewEvent:
 
 
 class EventRecorder:
-    """Run it as a task. `instance` distinguishes replicas (reportingInstance)."""
+    """Run it as a task. `instance` distinguishes replicas (reportingInstance). While `gives_way`
+    returns True, one event is written at a time."""
 
-    def __init__(self, client: ApiClient, clock: Clock, instance: str) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        clock: Clock,
+        instance: str,
+        *,
+        gives_way: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._client = client
         self._clock = clock
         self._instance = cut_utf8(instance, EVENT_WORD_BYTES_MAX)
         self._memory = SeriesMemory()
         self._last_stamp = 0
         self._outbox: Outbox[_NewEvent | Series] = Outbox(
-            self._send, capacity=EVENT_QUEUE_MAX, workers=EVENT_WORKERS
+            self._send, capacity=EVENT_QUEUE_MAX, workers=EVENT_WORKERS, gives_way=gives_way
         )
 
     def scheduled(self, pod: Reference, node: str, controller: str) -> None:
@@ -183,10 +191,6 @@ class EventRecorder:
         if self._outbox.offer(name, _NewEvent(occurrence, name, wall_ns, key)) and key is not None:
             namespace = event_namespace(occurrence.regarding)
             self._memory.begin(key, namespace, name, now_ns, wall_ns)
-
-    def give_way(self, while_: Callable[[], bool]) -> None:
-        """Use a single worker while `while_` returns True."""
-        self._outbox.gives_way = while_
 
     def statistics(self) -> OutboxStatistics:
         return self._outbox.statistics()

@@ -36,12 +36,17 @@ class Outbox(Generic[Item]):
     True, one worker runs."""
 
     def __init__(
-        self, send: Callable[[Item], Awaitable[bool]], *, capacity: int, workers: int
+        self,
+        send: Callable[[Item], Awaitable[bool]],
+        *,
+        capacity: int,
+        workers: int,
+        gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
         self._send = send
         self._capacity = capacity
         self._workers = workers
-        self.gives_way: Callable[[], bool] = lambda: False
+        self._gives_way = gives_way
         # an OrderedDict: taking the first item of a plain dict again and again is quadratic
         self._waiting: OrderedDict[str, Item] = OrderedDict()
         self._under_way: set[str] = set()
@@ -139,7 +144,7 @@ class Outbox(Generic[Item]):
 
     @property
     def _workers_max(self) -> int:
-        return 1 if self.gives_way() else self._workers
+        return 1 if self._gives_way() else self._workers
 
     def _has_work(self) -> bool:
         return bool(self._waiting or self._under_way)

@@ -31,6 +31,13 @@ _NO_ANSWER = "<error>"
 _METHODS = {"WATCH": "GET"}
 
 
+def request_timer(metrics: SchedulerMetrics, server: str) -> Callable[[str, float], None]:
+    """Return what an `ApiClient` of this server calls with the duration of each request."""
+    host = urlsplit(server).netloc
+    seconds_of = metrics.request_seconds
+    return lambda verb, seconds: seconds_of.observe(seconds, (_METHODS.get(verb, verb), host))
+
+
 def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
     def waiting() -> dict[Labels, float]:
         now = queue.statistics()
@@ -159,10 +166,6 @@ def observe_writes(
         ("outcome",),
     )
     host = urlsplit(client.connection.server).netloc
-
-    client.timed = lambda verb, seconds: metrics.request_seconds.observe(
-        seconds, (_METHODS.get(verb, verb), host)
-    )
 
     def answered() -> dict[Labels, float]:
         counts: Counter[Labels] = Counter()

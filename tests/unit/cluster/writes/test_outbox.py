@@ -78,8 +78,7 @@ async def test_one_worker_goes_on_while_it_gives_way_and_the_others_come_back() 
         for _ in range(count):
             answers.release()
 
-    outbox: Outbox[int] = Outbox(send, capacity=100, workers=3)
-    outbox.gives_way = lambda: is_busy
+    outbox: Outbox[int] = Outbox(send, capacity=100, workers=3, gives_way=lambda: is_busy)
     for item in range(50):
         outbox.offer(str(item), item)
     async with working(outbox):
