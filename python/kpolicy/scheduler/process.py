@@ -19,7 +19,7 @@ from kpolicy.clock import Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
-from kpolicy.cluster.patience import Patience
+from kpolicy.cluster.probe import Patience
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.compile import compile_policy

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.patience import Patience
+from kpolicy.cluster.probe import Patience
 from kpolicy.cluster.writes.binder import Binder
 from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.cluster.writes.evictor import Evictor

@@ -233,12 +233,6 @@ def _resident() -> dict[Labels, float]:
     return {(): pages * os.sysconf("SC_PAGE_SIZE")}
 
 
-def _blocks() -> dict[Labels, float]:
-    """Count blocks by pool, which takes a fraction of a millisecond; counting objects would take
-    ten."""
-    return {(): sys.getallocatedblocks()}
-
-
 def _open_files() -> dict[Labels, float]:
     try:
         return {(): len(os.listdir("/proc/self/fd"))}  # noqa: PTH208  names are not needed

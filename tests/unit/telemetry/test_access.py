@@ -9,8 +9,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from kpolicy.telemetry.access import Guard, NotConfigured, Open, TokenFile, is_loopback
-from kpolicy.telemetry.certificate import ServedCertificate
+from kpolicy.telemetry.access import (
+    Guard,
+    NotConfigured,
+    Open,
+    ServedCertificate,
+    TokenFile,
+    is_loopback,
+)
 from kpolicy.telemetry.health_server import Checks, HttpServer, Page, ping
 from kpolicy.telemetry.metrics import Registry
 from tests.unit.cluster import certificates as pem

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.sampling import Allowance, Judge, Rates, Sampling, sampling_of
+from kpolicy.telemetry.traces import Allowance, Judge, Rates, Sampling, sampling_of
 
 SECOND = 1_000_000_000
 

@@ -19,8 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
-from kpolicy.telemetry.sampling import Rates, Sampling
-from kpolicy.telemetry.traces import Traces, exporter_names, traces_of
+from kpolicy.telemetry.traces import Rates, Sampling, Traces, exporter_names, traces_of
 from tests import threads
 
 BEGAN = 1_700_000_000_000_000_000

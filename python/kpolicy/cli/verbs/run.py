@@ -148,8 +148,7 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
 def _traces(settings: RunSettings) -> Traces:
     import logging
 
-    from kpolicy.telemetry.sampling import Rates
-    from kpolicy.telemetry.traces import traces_of
+    from kpolicy.telemetry.traces import Rates, traces_of
 
     rates = Rates(settings.traces_per_second, settings.kept_traces_per_second)
     setup = traces_of(os.environ, VERSION, Random(), rates)

@@ -17,7 +17,7 @@ from kpolicy.cluster.limits import (
     WATCH_SHORT_S,
     WATCH_SILENCE_S,
 )
-from kpolicy.cluster.patience import Backoff
+from kpolicy.cluster.probe import Backoff
 from kpolicy.cluster.request_failure import (
     Cause,
     Failure,

@@ -19,8 +19,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
-from kpolicy.cluster.patience import Patience
-from kpolicy.cluster.probe import probe
+from kpolicy.cluster.probe import Patience, probe
 from kpolicy.cluster.request_failure import Failure
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource, WatchStatus

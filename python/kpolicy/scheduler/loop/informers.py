@@ -14,8 +14,7 @@ from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection_problem import NOT_SERVED, ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
-from kpolicy.cluster.patience import Patience
-from kpolicy.cluster.probe import probe
+from kpolicy.cluster.probe import Patience, probe
 from kpolicy.cluster.watch.informer import Informer, InformerStatistics
 from kpolicy.cluster.watch.resource import Resource, Sink
 from kpolicy.scheduler import limits

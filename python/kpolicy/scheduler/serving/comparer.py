@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.watch.roster import Roster, RosterPod, read_roster
+from kpolicy.cluster.watch.listing import Roster, RosterPod, read_roster
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.queue_feed import QueueFeed

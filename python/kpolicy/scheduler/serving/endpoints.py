@@ -40,11 +40,11 @@ from kpolicy.telemetry.access import (
     NotConfigured,
     Open,
     Refusal,
+    ServedCertificate,
     TokenFile,
     bearer_token,
     is_loopback,
 )
-from kpolicy.telemetry.certificate import ServedCertificate
 from kpolicy.telemetry.health_server import Check, Checks, HttpServer, ping
 
 

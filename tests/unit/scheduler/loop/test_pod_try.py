@@ -29,8 +29,7 @@ from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 from kpolicy.telemetry.logs import JsonFormatter
-from kpolicy.telemetry.sampling import Sampling
-from kpolicy.telemetry.traces import Traces
+from kpolicy.telemetry.traces import Sampling, Traces
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kpolicy.cluster.watch.roster import Roster, RosterPod
+from kpolicy.cluster.watch.listing import Roster, RosterPod
 from kpolicy.scheduler.serving.comparer import Difference, Holdings, Side, compare
 
 UID, KEY = "u1", "ns/p"
