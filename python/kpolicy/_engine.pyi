@@ -7,7 +7,14 @@ call that does work releases the GIL; nothing calls back into Python.
 from collections.abc import Sequence
 from typing import TypeAlias, final
 
-__all__ = ["Engine", "EngineFault", "__version__", "evaluate_expression", "manner_of_expression"]
+__all__ = [
+    "Engine",
+    "EngineFault",
+    "__version__",
+    "evaluate_expression",
+    "expression_facts",
+    "manner_of_expression",
+]
 
 __version__: str
 
@@ -231,3 +238,7 @@ def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
 def manner_of_expression(ir: bytes) -> tuple[str, list[str]]:
     """How one lowered expression is asked of all nodes (`columns`, `classes` or `nodes`), and the
     facts because of which it is no better."""
+
+def expression_facts() -> list[tuple[str, list[str], str, str]]:
+    """The facts that expressions may read: (name, types of the arguments, type of the result, type
+    of the column or empty). An argument that may be left out has `?` behind its type."""

@@ -17,7 +17,12 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kpolicy import _engine
-from kpolicy._engine import EngineFault, evaluate_expression, manner_of_expression
+from kpolicy._engine import (
+    EngineFault,
+    evaluate_expression,
+    expression_facts,
+    manner_of_expression,
+)
 
 __all__ = [
     "Applied",
@@ -43,6 +48,7 @@ __all__ = [
     "VolumeWork",
     "Wake",
     "evaluate_expression",
+    "expression_facts",
     "manner_of_expression",
     "version",
 ]

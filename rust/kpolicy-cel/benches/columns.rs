@@ -42,7 +42,7 @@ impl Columns for Nodes {
     }
 
     fn column(&self, read: &Read) -> Column<'_> {
-        match (&*read.fact, read.key().and_then(|key| self.labels.get(key))) {
+        match (&*read.fact.text, read.key().and_then(|key| self.labels.get(key))) {
             ("node.labels[]", Some(ids)) => Column::Text { ids, dictionary: &self.words },
             ("node.labels[]", None) => Column::Constant(Answer::Absent),
             ("node.free", _) => Column::Int(Cow::Borrowed(&self.free)),
@@ -70,7 +70,7 @@ struct Pod;
 
 impl Facts for Pod {
     fn read(&self, read: &Read) -> Answer {
-        match &*read.fact {
+        match &*read.fact.text {
             "pod.priority" => Answer::from(100_i64),
             "pod.request" => Answer::from(500_i64),
             "pod.namespace" => Answer::from("ml-batch"),

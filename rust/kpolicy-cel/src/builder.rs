@@ -11,6 +11,7 @@ use crate::error::{EvaluationError, Fault};
 use crate::facts::Read;
 use crate::functions::{Overload, compile_pattern};
 use crate::ir::{DEPTH_MAX, Expression, Node, Operation, READS_MAX};
+use crate::names::Name;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -143,7 +144,7 @@ impl Builder {
         })
     }
 
-    fn read(&mut self, fact: &Arc<str>, args: &[u32]) -> Result<Option<u32>, Broken> {
+    fn read(&mut self, fact: &Name, args: &[u32]) -> Result<Option<u32>, Broken> {
         let values: Option<Vec<Value>> =
             args.iter().map(|arg| self.constant(*arg).cloned()).collect();
         let Some(args) = values else {

@@ -10,9 +10,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use crate::bits::Bits;
+use crate::names::{Catalogue, Name};
 use crate::value::Value;
 
 pub use crate::value::Answer;
@@ -21,7 +21,7 @@ pub use crate::value::Answer;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// The path of the fact, for example `node.free`.
-    pub fact: Arc<str>,
+    pub fact: Name,
     /// The arguments, for example `["cpu"]`.
     pub args: Vec<Value>,
     /// Where the read stands in [`crate::Expression::reads`], so that a host can resolve each read
@@ -64,6 +64,16 @@ impl Facts for NoFacts {
     }
 }
 
+impl Catalogue for NoFacts {
+    fn fact(&self, _: &str) -> Option<u16> {
+        None
+    }
+
+    fn member(&self, _: &str) -> Option<u16> {
+        None
+    }
+}
+
 /// Many worlds that differ in what they read by lane: all nodes for one pod.
 pub trait Columns {
     /// How many lanes there are.
@@ -74,7 +84,7 @@ pub trait Columns {
 
     /// Whether a fact answers the same in every lane that asks with the same arguments, so that lanes
     /// differ in it only as far as the arguments do.
-    fn is_shared(&self, _fact: &str) -> bool {
+    fn is_shared(&self, _fact: &Name) -> bool {
         false
     }
 

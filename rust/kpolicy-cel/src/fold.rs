@@ -155,9 +155,10 @@ impl Folder<'_> {
         let read = Read { fact: fact.clone(), args, index: read.unwrap_or(Read::DYNAMIC) };
         match self.facts.read(&read) {
             Answer::Unknown => None,
-            answer => {
-                Some(told(fact, &read.args, answer, present).map_err(|fault| fault.at(node.origin)))
-            }
+            answer => Some(
+                told(&fact.text, &read.args, answer, present)
+                    .map_err(|fault| fault.at(node.origin)),
+            ),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::budget::Budget;
 use crate::error::Refusal;
 use crate::facts::{Answer, Facts, NoFacts, Read};
 use crate::ir::Expression;
+use crate::names::Catalogue;
 use crate::trace::{Trace, outcome_json};
 use crate::value::{Value, from_json};
 
@@ -25,7 +26,7 @@ struct Variables<'a> {
 
 impl Facts for Variables<'_> {
     fn read(&self, read: &Read) -> Answer {
-        match self.values.get(&*read.fact) {
+        match self.values.get(&*read.fact.text) {
             Some(value) if read.args.is_empty() => Answer::Known(value.clone()),
             _ => self.facts.read(read),
         }
@@ -36,16 +37,21 @@ impl Facts for Variables<'_> {
 pub fn evaluate_json(ir: &[u8], variables: &[u8]) -> Vec<u8> {
     let parsed = |bytes: &[u8]| serde_json::from_slice::<Json>(bytes);
     let answer = match (parsed(ir), parsed(variables)) {
-        (Ok(ir), Ok(variables)) => answer_json(&ir, &variables, &NoFacts, false),
+        (Ok(ir), Ok(variables)) => answer_json(&ir, &variables, (&NoFacts, &NoFacts), false),
         (Err(why), _) | (_, Err(why)) => refused(&unreadable(why.to_string())),
     };
     answer.to_string().into_bytes()
 }
 
 /// The same with facts beside the variables; `traced` adds what each node gave.
-pub fn answer_json(ir: &Json, variables: &Json, facts: &dyn Facts, traced: bool) -> Json {
+pub fn answer_json(
+    ir: &Json,
+    variables: &Json,
+    (catalogue, facts): (&dyn Catalogue, &dyn Facts),
+    traced: bool,
+) -> Json {
     let (expression, values) = match prepared(ir, variables) {
-        Ok(prepared) => prepared,
+        Ok((expression, values)) => (expression.resolved(catalogue), values),
         Err(refusal) => return refused(&refusal),
     };
     let facts = Variables { values, facts };

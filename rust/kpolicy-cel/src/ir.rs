@@ -11,6 +11,7 @@ use regex::Regex;
 use crate::error::EvaluationError;
 use crate::facts::Read;
 use crate::functions::Overload;
+use crate::names::{Catalogue, Name};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -51,17 +52,17 @@ pub(crate) enum Operation {
     Error(Arc<EvaluationError>),
     /// A fact; `read` when its arguments are constant.
     Fact {
-        fact: Arc<str>,
+        fact: Name,
         read: Option<u32>,
     },
     /// Whether a fact is there.
     Present {
-        fact: Arc<str>,
+        fact: Name,
         read: Option<u32>,
     },
     /// A member of an object: operand 0 is the object, the others are arguments.
-    Member(Arc<str>),
-    PresentMember(Arc<str>),
+    Member(Name),
+    PresentMember(Name),
     Call {
         overload: &'static Overload,
         pattern: Option<Arc<Regex>>,
@@ -76,9 +77,9 @@ pub(crate) enum Operation {
     List(Box<[bool]>),
     /// Keys and values in turn, one flag an entry.
     Map(Box<[bool]>),
-    Field(Arc<str>),
-    Has(Arc<str>),
-    OptionalField(Arc<str>),
+    Field(Name),
+    Has(Name),
+    OptionalField(Name),
     Slot(u8),
     Loop {
         kind: LoopKind,
@@ -118,6 +119,31 @@ impl Expression {
         &self.reads
     }
 
+    /// Gives each name the id that the host knows it by.
+    #[must_use]
+    pub fn resolved(mut self, catalogue: &dyn Catalogue) -> Self {
+        let fact = |name: &mut Name| {
+            name.id = catalogue.fact(&name.text).unwrap_or(Name::UNRESOLVED);
+        };
+        self.reads.iter_mut().for_each(|read| fact(&mut read.fact));
+        for node in &mut self.nodes {
+            match &mut node.operation {
+                Operation::Fact { fact: name, .. } | Operation::Present { fact: name, .. } => {
+                    fact(name);
+                }
+                Operation::Member(name)
+                | Operation::PresentMember(name)
+                | Operation::Field(name)
+                | Operation::Has(name)
+                | Operation::OptionalField(name) => {
+                    name.id = catalogue.member(&name.text).unwrap_or(Name::UNRESOLVED);
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// How many nodes it has.
     pub fn size(&self) -> usize {
         self.nodes.len()
@@ -128,14 +154,14 @@ impl Expression {
         self.node(self.root).map_or(0, |node| node.origin)
     }
 
-    /// Names of facts whose arguments are only known while evaluating, sorted.
-    pub fn dynamic_facts(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
+    /// Facts whose arguments are only known while evaluating, sorted.
+    pub fn dynamic_facts(&self) -> Vec<&Name> {
+        let mut names: Vec<&Name> =
             self.nodes
                 .iter()
                 .filter_map(|node| match &node.operation {
                     Operation::Fact { fact, read: None }
-                    | Operation::Present { fact, read: None } => Some(&**fact),
+                    | Operation::Present { fact, read: None } => Some(fact),
                     _ => None,
                 })
                 .collect();

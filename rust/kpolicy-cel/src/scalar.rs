@@ -3,13 +3,12 @@
 //! Owns the order of evaluation, the absorption of errors by `&&`, `||` and `?:`, and memoising.
 //! Recursion is bounded by the depth of a verified expression, time by the budget.
 
-use std::sync::Arc;
-
 use crate::budget::Budget;
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
+use crate::names::Name;
 use crate::value::{Key, Map, Value};
 
 pub(crate) type Outcome = Result<Value, EvaluationError>;
@@ -191,18 +190,19 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn ask(&mut self, node: &Node, fact: &Arc<str>, read: Option<u32>, present: bool) -> Outcome {
+    fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Outcome {
         let place = |fault: Fault| fault.at(node.origin);
         if let Some(read) = read.and_then(|read| self.expression.reads.get(read as usize)) {
-            return told(&read.fact, &read.args, self.facts.read(read), present).map_err(place);
+            return told(&read.fact.text, &read.args, self.facts.read(read), present)
+                .map_err(place);
         }
         let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
         let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
         self.budget.charge(self.facts.work(&read)).map_err(place)?;
-        told(fact, &read.args, self.facts.read(&read), present).map_err(place)
+        told(&fact.text, &read.args, self.facts.read(&read), present).map_err(place)
     }
 
-    fn member(&mut self, node: &Node, name: &str) -> Outcome {
+    fn member(&mut self, node: &Node, name: &Name) -> Outcome {
         let place = |fault: Fault| fault.at(node.origin);
         let mut values = node
             .args
@@ -216,7 +216,7 @@ impl<'a> Machine<'a> {
             return Err(place(Fault::no_such_overload()));
         };
         let present = matches!(node.operation, Operation::PresentMember(_));
-        told(name, &args, object.member(name, &args), present).map_err(place)
+        told(&name.text, &args, object.member(name, &args), present).map_err(place)
     }
 
     /// `&&` and `||` of any number of operands: one that decides wins over errors.
@@ -290,23 +290,23 @@ impl<'a> Machine<'a> {
         map.map(Value::map).map_err(|key| place(duplicate(&key)))
     }
 
-    fn field(&mut self, node: &Node, name: &str) -> Outcome {
+    fn field(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         match (&operand, found) {
             (Value::Optional(_), found) => Ok(found.map_or(Value::NONE, Value::some)),
             (_, Some(value)) => Ok(value),
-            (_, None) => Err(Fault::no_such_key(&name).at(node.origin)),
+            (_, None) => Err(Fault::no_such_key(&name.text).at(node.origin)),
         }
     }
 
-    fn has(&mut self, node: &Node, name: &str) -> Outcome {
+    fn has(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(Value::Bool(found.is_some()))
     }
 
-    fn optional_field(&mut self, node: &Node, name: &str) -> Outcome {
+    fn optional_field(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(found.map_or(Value::NONE, Value::some))
@@ -351,7 +351,7 @@ fn given(value: Value, optional: bool) -> Result<Option<Value>, Fault> {
 }
 
 /// The field `name` of a map, an object, or of what is inside an optional.
-fn chosen(operand: &Value, name: &str) -> Result<Option<Value>, Fault> {
+fn chosen(operand: &Value, name: &Name) -> Result<Option<Value>, Fault> {
     match operand {
         Value::Optional(None) => Ok(None),
         Value::Optional(Some(inner)) => match &**inner {
@@ -361,10 +361,10 @@ fn chosen(operand: &Value, name: &str) -> Result<Option<Value>, Fault> {
         Value::Object(object) => match object.member(name, &[]) {
             Answer::Known(value) => Ok(Some(value)),
             Answer::Absent => Ok(None),
-            Answer::Unknown => Err(unknown(name)),
+            Answer::Unknown => Err(unknown(&name.text)),
             Answer::Failed(fault) => Err(fault),
         },
-        other => functions::select(other, name),
+        other => functions::select(other, &name.text),
     }
 }
 

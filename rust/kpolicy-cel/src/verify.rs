@@ -11,6 +11,7 @@ use crate::builder::{Broken, Builder};
 use crate::error::{Fault, Kind, Refusal};
 use crate::functions;
 use crate::ir::{Expression, LoopKind, NODES_MAX, Operation, SLOTS_MAX};
+use crate::names::Name;
 use crate::types::Type;
 use crate::value::{Value, from_json};
 
@@ -85,6 +86,10 @@ impl Raw<'_> {
 
     fn shared(&self, field: &str) -> Result<Arc<str>, Refusal> {
         self.text(field).map(Arc::from)
+    }
+
+    fn name(&self, field: &str) -> Result<Name, Refusal> {
+        self.text(field).map(Name::unresolved)
     }
 
     fn arity(&self, range: impl std::ops::RangeBounds<usize>) -> Result<(), Refusal> {
@@ -188,15 +193,15 @@ impl Verifier {
 
     fn operation(&self, op: &str, raw: &Raw<'_>, kind: &Type) -> Result<Operation, Refusal> {
         let operation = match op {
-            "fact" => Operation::Fact { fact: raw.shared("fact")?, read: None },
-            "present" => Operation::Present { fact: raw.shared("fact")?, read: None },
+            "fact" => Operation::Fact { fact: raw.name("fact")?, read: None },
+            "present" => Operation::Present { fact: raw.name("fact")?, read: None },
             "member" => {
                 raw.arity(1..)?;
-                Operation::Member(raw.shared("member")?)
+                Operation::Member(raw.name("member")?)
             }
             "present_member" => {
                 raw.arity(1..)?;
-                Operation::PresentMember(raw.shared("member")?)
+                Operation::PresentMember(raw.name("member")?)
             }
             "and" | "or" => {
                 raw.arity(2..)?;
@@ -224,7 +229,7 @@ impl Verifier {
             }
             "field" | "has" | "optional_field" => {
                 raw.arity(1..=1)?;
-                let name = raw.shared("name")?;
+                let name = raw.name("name")?;
                 match op {
                     "field" => Operation::Field(name),
                     "has" => Operation::Has(name),

@@ -30,7 +30,9 @@ fn a_guarded_label_test_rejects_without_errors() {
     let expression = Expression::verify(&ir).unwrap();
     let plan = expression.columnar_plan(|_| false);
     assert!(plan.by_lane.is_empty() && plan.classed.is_empty());
-    assert!(plan.columns.iter().all(|fact| &**fact == "node.labels[]") && plan.columns.len() == 2);
+    assert!(
+        plan.columns.iter().all(|fact| &*fact.text == "node.labels[]") && plan.columns.len() == 2
+    );
     assert_eq!(expression.reads().len(), 1, "value and presence are one read");
     let mask = expression.filter(&world(), &Bits::ones(4), &mut Budget::new(1000));
     assert_eq!(lanes(&mask.truth), [1]);
@@ -48,7 +50,7 @@ fn what_the_pod_tells_is_folded_before_the_columns_are_read() {
         {"op": "call", "type": "int", "overload": "divide_int64", "args": [3, 4]},
         {"op": "call", "type": "bool", "overload": "greater_equals_int64", "args": [2, 5]}]});
     let residual = Expression::verify(&ir).unwrap().fold(&Pod, &mut Budget::new(1000));
-    let facts: Vec<&str> = residual.reads().iter().map(|read| &*read.fact).collect();
+    let facts: Vec<&str> = residual.reads().iter().map(|read| &*read.fact.text).collect();
     assert_eq!(facts, ["node.free", "node.used"]);
     let mask = residual.filter(&world(), &Bits::ones(4), &mut Budget::new(1000));
     assert_eq!(lanes(&mask.truth), [0, 2, 3]);

@@ -105,7 +105,7 @@ fn folding_changes_no_value_and_no_error() {
         for kind in ["bool", "int", "string"] {
             let (world, expression) = round(seed, kind);
             let folded = expression.fold(&Pod, &mut Budget::new(COST));
-            assert!(folded.reads().iter().all(|read| !read.fact.starts_with("pod.")));
+            assert!(folded.reads().iter().all(|read| !read.fact.text.starts_with("pod.")));
             for lane in 0..world.free.len().min(5) {
                 let before = scalar(&expression, &world, lane);
                 let after = scalar(&folded, &world, lane);

@@ -3,10 +3,12 @@
 //! Owns which facts are known when not both are given. The answers are those that rules get. Must
 //! not decide anything.
 
-use kpolicy_cel::{Answer, Expression, Facts, Read, answer_json};
+use kpolicy_cel::{Answer, Facts, Read, answer_json};
 use serde_json::{Value, json};
 
-use crate::rules::expression::{ClusterWorld, NodeWorld, PodWorld, manner};
+use crate::rules::expression::{
+    CATALOGUE, ClusterWorld, NodeWorld, PodWorld, manner, rests_on_pod, verified,
+};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 /// Code of the refusal of a pod or node that is not there.
@@ -32,10 +34,7 @@ struct World<'a> {
 
 impl Facts for World<'_> {
     fn read(&self, read: &Read) -> Answer {
-        let rests_on_pod = read.fact.starts_with("pod.")
-            || read.fact.starts_with("namespaceObject.")
-            || &*read.fact == "node.fits";
-        if self.pod.is_none() && rests_on_pod {
+        if self.pod.is_none() && rests_on_pod(&read.fact) {
             return Answer::Unknown;
         }
         let pod = self.pod.unwrap_or(&self.anybody);
@@ -67,13 +66,13 @@ pub fn answer(asked: &Query<'_>, cluster: &Cluster) -> Value {
         None => None,
     };
     let world = World { cluster, pod, node, anybody: Pod::blank() };
-    answer_json(asked.ir, asked.variables, &world, asked.traced)
+    answer_json(asked.ir, asked.variables, (CATALOGUE, &world), asked.traced)
 }
 
 /// How an expression is asked of all nodes: `columns`, `classes` or `nodes`, and the facts because of
 /// which it is not better.
 pub fn manner_of(ir: &Value) -> Result<(&'static str, Vec<String>), String> {
-    let expression = Expression::verify(ir).map_err(|refusal| refusal.to_string())?;
+    let expression = verified(ir).map_err(|refusal| refusal.to_string())?;
     let (manner, because) = manner(&expression);
     Ok((manner.name(), because))
 }

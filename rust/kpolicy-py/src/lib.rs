@@ -14,6 +14,7 @@ mod program;
 mod stopwatch;
 mod tuples;
 
+use kpolicy_engine::rules::expression::{FactRow, facts};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -23,7 +24,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
-    module.add_function(wrap_pyfunction!(manner_of_expression, module)?)
+    module.add_function(wrap_pyfunction!(manner_of_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(expression_facts, module)?)
 }
 
 /// Evaluate one lowered expression with JSON-coded variables.
@@ -41,4 +43,10 @@ fn evaluate_expression<'py>(
 #[pyfunction]
 fn manner_of_expression(py: Python<'_>, ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
     fault::detached(py, || expression::manner(ir))
+}
+
+/// The facts that expressions may read.
+#[pyfunction]
+fn expression_facts() -> Vec<FactRow> {
+    facts()
 }

@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::error::Kind;
 use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
+use crate::names::Name;
 use crate::scalar::Outcome;
 
 /// What is less than this part of a lane's limit is counted to all lanes alike.
@@ -38,7 +39,7 @@ impl Facts for Lane<'_> {
 pub(super) fn reads_below(
     expression: &Expression,
     index: u32,
-    is_shared: impl Fn(&str) -> bool,
+    is_shared: impl Fn(&Name) -> bool,
 ) -> Option<Vec<u32>> {
     let mut wanted = vec![false; index as usize + 1];
     if let Some(last) = wanted.last_mut() {

@@ -3,19 +3,18 @@
 //! Owns the plan: what the machine will do once everything that all lanes share is folded in. Which
 //! facts have columns, and of what kind, is the host's to say.
 
-use std::sync::Arc;
-
 use super::machine::has_kernel;
 use crate::ir::{Expression, Operation};
+use crate::names::Name;
 
 /// How much of an expression runs over columns.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ColumnarPlan {
     /// Facts that are read as columns, in order: without one they are read lane by lane.
-    pub columns: Vec<Arc<str>>,
+    pub columns: Vec<Name>,
     /// Nodes (of the verified expression) that the scalar evaluator does once for each class of
     /// lanes, with the facts that make the classes: they need a text or class column each.
-    pub classed: Vec<(u32, Vec<Arc<str>>)>,
+    pub classed: Vec<(u32, Vec<Name>)>,
     /// Nodes below which a fact of a lane is read with an argument that depends on the lane too:
     /// always lane by lane.
     pub by_lane: Vec<u32>,
@@ -23,7 +22,7 @@ pub struct ColumnarPlan {
 
 impl Expression {
     /// What will run over columns; `is_shared` as [`crate::Columns::is_shared`] says.
-    pub fn columnar_plan(&self, is_shared: impl Fn(&str) -> bool) -> ColumnarPlan {
+    pub fn columnar_plan(&self, is_shared: impl Fn(&Name) -> bool) -> ColumnarPlan {
         let mut planner = Planner {
             expression: self,
             is_of_lane: Vec::with_capacity(self.nodes.len()),
@@ -86,7 +85,7 @@ impl Planner<'_> {
 
     /// The facts of a lane at and below a node, sorted; `None` when an argument of one depends on
     /// the lane.
-    fn facts_below(&self, index: u32) -> Option<Vec<Arc<str>>> {
+    fn facts_below(&self, index: u32) -> Option<Vec<Name>> {
         let mut wanted = vec![false; index as usize + 1];
         if let Some(last) = wanted.last_mut() {
             *last = true;

@@ -58,7 +58,7 @@ impl<'a> Vector<'a> {
                 return None;
             }
             Column::Constant(answer) => {
-                let outcome = told(&read.fact, &read.args, answer, false);
+                let outcome = told(&read.fact.text, &read.args, answer, false);
                 Self::Same(outcome.map_err(|fault| fault.at(origin)))
             }
             Column::Bool(words) => Self::Bool {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use crate::error::Fault;
+use crate::names::Name;
 
 use super::Value;
 
@@ -33,7 +34,7 @@ pub trait Object: Debug + Send + Sync {
 
     /// What it answers to a member (`labels`, `request`) with arguments. An entry of a map member
     /// is asked for as `labels[]`.
-    fn member(&self, name: &str, args: &[Value]) -> Answer;
+    fn member(&self, name: &Name, args: &[Value]) -> Answer;
 
     /// A text that is equal exactly when two objects of the same type are the same.
     fn identity(&self) -> &str;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Facts, Map, Read, Value};
+use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Facts, Map, Name, Read, Value};
 
 /// Steele's splitmix64.
 pub(crate) struct Chance(pub u64);
@@ -91,7 +91,7 @@ impl Columns for World {
     }
 
     fn column(&self, read: &Read) -> Column<'_> {
-        match &*read.fact {
+        match &*read.fact.text {
             "node.labels[]" => match read.key().and_then(|key| self.labels.get(key)) {
                 Some(ids) => Column::Text { ids, dictionary: &self.names },
                 None => Column::Constant(Answer::Absent),
@@ -134,15 +134,15 @@ impl Columns for World {
         }
     }
 
-    fn is_shared(&self, fact: &str) -> bool {
-        fact.starts_with("pod.")
+    fn is_shared(&self, fact: &Name) -> bool {
+        fact.text.starts_with("pod.")
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
         if self.is_shared(&read.fact) {
             return Pod.read(read);
         }
-        match &*read.fact {
+        match &*read.fact.text {
             "node.labels[]" => match read.key().and_then(|key| self.labels.get(key)) {
                 Some(ids) if ids[lane] != 0 => Answer::from(self.names.text(ids[lane])),
                 _ => Answer::Absent,
@@ -179,7 +179,7 @@ pub(crate) struct Pod;
 
 impl Facts for Pod {
     fn read(&self, read: &Read) -> Answer {
-        match (&*read.fact, read.key()) {
+        match (&*read.fact.text, read.key()) {
             ("pod.priority", _) => Answer::from(5_i64),
             ("pod.share", _) => Answer::from(0.5),
             ("pod.labels[]", Some("a")) => Answer::from("spot"),

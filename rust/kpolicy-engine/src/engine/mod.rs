@@ -26,7 +26,7 @@ use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
-use crate::rules::expression::{Counts, paths_of};
+use crate::rules::expression::{Counts, paths_of, verified};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
 use crate::timing::Timings;
@@ -103,7 +103,7 @@ impl Engine {
 
     /// Keeps also what an expression reads that is no part of the program, until the next program.
     pub fn keep(&mut self, ir: &Value) {
-        if let Ok(expression) = kpolicy_cel::Expression::verify(ir) {
+        if let Ok(expression) = verified(ir) {
             paths_of(&expression, Arc::make_mut(&mut self.paths));
         }
     }

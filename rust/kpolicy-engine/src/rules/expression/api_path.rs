@@ -5,55 +5,28 @@
 
 use kpolicy_cel::{Answer, Expression, Fault, Kind as FaultKind, Value};
 
-use crate::model::{ApiPaths, ApiValues, Kind, Labels, Meta};
+use crate::model::{ApiPaths, ApiValues, Kind, Labels};
 
-use super::pod_facts::{entry, map};
-
-/// Paths that need not be kept.
-const OF_META: [&str; 5] = [
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "metadata.labels",
-    "metadata.annotations",
-];
-
-/// Whether a path below a root is one of the API.
-pub fn is_api_path(path: &str) -> bool {
-    let first = path.split(['.', '[']).next().unwrap_or_default();
-    matches!(first, "metadata" | "spec" | "status")
-}
-
-fn without_entry(path: &str) -> &str {
-    path.strip_suffix("[]").unwrap_or(path)
-}
-
-/// The path that must be kept to answer a path below a root.
-pub fn kept_path(path: &str) -> Option<&str> {
-    let path = without_entry(path);
-    (is_api_path(path) && !OF_META.contains(&path)).then_some(path)
-}
+use super::facts::{self, Root};
+use super::pod_facts::map;
 
 /// What an expression needs kept.
-pub fn paths_of(expression: &Expression, paths: &mut ApiPaths) {
-    let constant = expression.reads().iter().map(|read| &*read.fact);
-    for fact in constant.chain(expression.dynamic_facts()) {
-        let Some((root, path)) = fact.split_once('.') else { continue };
+pub(crate) fn paths_of(expression: &Expression, paths: &mut ApiPaths) {
+    let constant = expression.reads().iter().map(|read| &read.fact);
+    for (root, path) in constant.chain(expression.dynamic_facts()).filter_map(facts::api_path) {
         let kind = match root {
-            "pod" => Kind::Pod,
-            "node" => Kind::Node,
-            "namespaceObject" => Kind::Namespace,
-            _ => continue,
+            Root::Pod => Kind::Pod,
+            Root::Node => Kind::Node,
+            Root::Namespace => Kind::Namespace,
+            Root::Cluster | Root::Victim => continue,
         };
-        if let Some(path) = kept_path(path) {
-            paths.add(kind, path);
-        }
+        paths.add(kind, path);
     }
 }
 
 /// What the object itself says at a path.
-pub fn answer(kept: &ApiValues, path: &str, args: &[Value]) -> Answer {
-    let Some(found) = kept.get(without_entry(path)) else {
+pub(super) fn answer(kept: &ApiValues, path: &str, args: &[Value]) -> Answer {
+    let Some(found) = kept.get(path) else {
         let message = format!("{path} was not kept when the object was read");
         return Answer::Failed(Fault::new(FaultKind::UnknownFact, message));
     };
@@ -65,20 +38,6 @@ pub fn answer(kept: &ApiValues, path: &str, args: &[Value]) -> Answer {
         }
         _ => super::pod_facts::no_such_overload(),
     }
-}
-
-/// A path below `metadata` that is held anyway.
-pub fn of_meta(meta: &Meta, path: &str, args: &[Value]) -> Option<Answer> {
-    Some(match path {
-        "metadata.name" => text(&meta.name),
-        "metadata.namespace" => text(&meta.namespace),
-        "metadata.uid" => text(&meta.uid),
-        "metadata.labels" => whole(&meta.labels),
-        "metadata.labels[]" => entry(&meta.labels, args),
-        "metadata.annotations" => whole(&meta.annotations),
-        "metadata.annotations[]" => entry(&meta.annotations, args),
-        _ => return None,
-    })
 }
 
 /// The API leaves out what is empty.

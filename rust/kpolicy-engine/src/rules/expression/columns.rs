@@ -5,19 +5,18 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Read, Value};
+use kpolicy_cel::{
+    Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Name, Read, Value,
+};
 use rustc_hash::FxHashMap;
 
-use crate::resources::names;
 use crate::snapshot::{Cluster, Domains, NodeView, Pod, columns};
 
-use super::api_path::kept_path;
 use super::domain_sums::DomainSums;
-use super::pod_set::{Asked, requested};
-use super::world::{
-    ClusterWorld, NodeWorld, condition, fits, free, has_image, is_ready, offered, share,
-    utilization,
-};
+use super::facts::{self, Source};
+use super::lanes::Lanes;
+use super::pod_set::PodTotal;
+use super::world::{ClusterWorld, NodeWorld};
 
 /// Columns that must outlive the call that asks for them, by the read's index.
 enum Held {
@@ -27,26 +26,24 @@ enum Held {
     None,
 }
 
-/// What nodes have of a resource, what pods hold of it, and what is left.
-struct Amounts<'a> {
-    has: &'a [f64],
-    held: &'a [f64],
-    free: &'a [f64],
-}
-
-pub struct NodeColumns<'a> {
+pub(super) struct NodeColumns<'a> {
     world: ClusterWorld<'a>,
     held: Vec<Held>,
     sums: DomainSums,
 }
 
 /// The lanes that have a node.
-pub fn live(cluster: &Cluster) -> Bits {
+pub(super) fn live(cluster: &Cluster) -> Bits {
     Bits::of_slice(&cluster.nodes().columns().live, |is_live| is_live)
 }
 
+/// Whether a fact rests on no node: all nodes get the same answer to the same arguments.
+pub(super) fn is_shared(fact: &Name) -> bool {
+    facts::source(fact).is_none_or(Source::is_shared)
+}
+
 impl<'a> NodeColumns<'a> {
-    pub fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
+    pub(super) fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
         let cluster = world.0.cluster;
         let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
         Self { world, held, sums: DomainSums::default() }
@@ -56,12 +53,17 @@ impl<'a> NodeColumns<'a> {
         self.world.0.cluster
     }
 
+    pub(super) fn pod(&self) -> &'a Pod {
+        self.world.0.pod
+    }
+
     /// A fact that rests on no node.
     fn shared(&self, read: &Read) -> Answer {
-        if read.fact.starts_with("cluster.") {
-            self.sums.of_cluster(self.world, read)
-        } else {
-            self.world.read(read)
+        match facts::source(&read.fact) {
+            Some(Source::Cluster(_) | Source::ClusterSum(_)) => {
+                self.sums.of_cluster(self.world, read)
+            }
+            _ => self.world.read(read),
         }
     }
 
@@ -75,11 +77,15 @@ impl<'a> NodeColumns<'a> {
         values
     }
 
-    fn ints(&self, of: impl Fn(NodeView<'_>) -> i64) -> Column<'_> {
+    pub(super) fn doubles(&self, of: impl Fn(NodeView<'_>) -> f64) -> Vec<f64> {
+        self.each(0.0, of)
+    }
+
+    pub(super) fn ints(&self, of: impl Fn(NodeView<'_>) -> i64) -> Column<'_> {
         Column::Int(Cow::Owned(self.each(0, of)))
     }
 
-    fn bools(&self, of: impl Fn(NodeView<'_>) -> bool) -> Column<'_> {
+    pub(super) fn bools(&self, of: impl Fn(NodeView<'_>) -> bool) -> Column<'_> {
         let mut words = vec![0_u64; self.lanes().div_ceil(64)];
         for view in self.cluster().nodes().iter().filter(|view| of(*view)) {
             let lane = view.slot.index();
@@ -90,124 +96,33 @@ impl<'a> NodeColumns<'a> {
         Column::Bool(Cow::Owned(words))
     }
 
-    fn numbers(&self, path: &str, args: &[Value]) -> Column<'_> {
-        let pod = self.world.0.pod;
-        match (path, args) {
-            ("unschedulable", []) => self.bools(|view| view.node.object.unschedulable),
-            ("ready", []) => self.bools(is_ready),
-            ("fits", []) => match roomy(pod, self.cluster().nodes().columns()) {
-                Some(fits) => Column::Bool(Cow::Owned(fits.words().to_vec())),
-                None => self.bools(|view| fits(pod, view)),
-            },
-            ("hasImage", [Value::String(image)]) => self.bools(|view| has_image(view, image)),
-            ("podLimit", []) => match self.exact() {
-                Some(columns) => whole(&columns.pods_allowed),
-                None => self.ints(|view| view.node.allocatable.pods),
-            },
-            ("podCount", []) => match self.exact() {
-                Some(columns) => whole(&columns.pods),
-                None => self.ints(|view| requested(view.load, "pods")),
-            },
-            ("allocatable", [Value::String(name)]) => match self.amounts(name) {
-                Some(amounts) => whole(amounts.has),
-                None => self.ints(|view| offered(&view.node.allocatable, name)),
-            },
-            ("capacity", [Value::String(name)]) => {
-                self.ints(|view| offered(&view.node.capacity, name))
-            }
-            ("requested", [Value::String(name)]) => match self.amounts(name) {
-                Some(amounts) => whole(amounts.held),
-                None => self.ints(|view| requested(view.load, name)),
-            },
-            ("free", [Value::String(name)]) => match self.amounts(name) {
-                Some(amounts) => whole(amounts.free),
-                None => self.ints(|view| free(view, name)),
-            },
-            ("utilization", [Value::String(name)]) => Column::Double(match self.amounts(name) {
-                Some(Amounts { has, held, .. }) => {
-                    held.iter().zip(has).map(|(held, has)| share(*held, *has)).collect()
-                }
-                None => Cow::Owned(self.each(0.0, |view| utilization(view, name))),
-            }),
-            _ => match path.strip_prefix("pods.").map(|what| Asked::of(what, args)) {
-                Some(Ok(asked)) => Column::Int(Cow::Owned(asked.by_slot(self.cluster()))),
-                _ => Column::Unavailable,
-            },
-        }
+    /// The numbers that the snapshot has side by side.
+    pub(super) fn of_snapshot(&self) -> &'a columns::Columns {
+        self.cluster().nodes().columns()
     }
 
-    /// The numbers that the snapshot has side by side, where they are exact.
-    fn exact(&self) -> Option<&'a columns::Columns> {
-        let columns = self.cluster().nodes().columns();
-        columns.is_exact().then_some(columns)
+    /// The same, where they are exact.
+    pub(super) fn exact(&self) -> Option<&'a columns::Columns> {
+        Some(self.of_snapshot()).filter(|columns| columns.is_exact())
     }
 
-    fn amounts(&self, name: &str) -> Option<Amounts<'a>> {
-        let at = match name {
-            names::CPU => columns::CPU,
-            names::MEMORY => columns::MEMORY,
-            names::EPHEMERAL_STORAGE => columns::EPHEMERAL_STORAGE,
-            _ => return None,
-        };
-        let columns = self.exact()?;
-        Some(Amounts {
-            has: columns.allocatable.get(at)?,
-            held: columns.requested.get(at)?,
-            free: columns.free.get(at)?,
-        })
+    /// Of each node, what a set of its pods comes to.
+    pub(super) fn totals(&self, total: &PodTotal) -> Column<'_> {
+        Column::Int(Cow::Owned(total.by_slot(self.cluster())))
     }
-
-    fn of_domain(&self, path: &str, read: &Read) -> Column<'_> {
-        match self.sums.of_domain(self.cluster(), path, read) {
-            Ok(sums) => sums.column(),
-            Err(_) => Column::Unavailable,
-        }
-    }
-}
-
-/// Exact numbers as integers.
-fn whole(values: &[f64]) -> Column<'_> {
-    Column::Whole(Cow::Borrowed(values))
-}
-
-/// The nodes with room for the pod, as [`fits`] says of one; `None` where numbers are not exact or
-/// the pod asks for more than columns tell.
-fn roomy(pod: &Pod, columns: &columns::Columns) -> Option<Bits> {
-    let asked = &pod.requests().fit;
-    if !columns.is_exact() || asked.scalars.iter().any(|(_, amount)| *amount > 0) {
-        return None;
-    }
-    let mut roomy = Bits::of_slices(&columns.pods, &columns.pods_allowed, |held, most| held < most);
-    let amounts = [asked.cpu_milli, asked.memory, asked.ephemeral_storage];
-    for (amount, free) in amounts.into_iter().zip(&columns.free).filter(|(amount, _)| *amount > 0) {
-        let amount = columns::approximate(amount);
-        roomy = roomy.and(&Bits::of_slice(free, |free| amount <= free));
-    }
-    Some(roomy)
-}
-
-/// Whether a fact rests on no node: all nodes get the same answer to the same arguments.
-pub fn is_shared(fact: &str) -> bool {
-    !fact.starts_with("node.")
 }
 
 /// What a read's column must keep, if it is one of texts or classes.
 fn held(read: &Read, cluster: &Cluster) -> Held {
-    match (&*read.fact, read.args.as_slice()) {
-        ("node.labels[]" | "node.metadata.labels[]" | "node.domain.name", [Value::String(key)]) => {
-            Held::Labels(cluster.nodes().domains(key))
+    let Some((_, row)) = facts::row(&read.fact) else { return Held::None };
+    match (row.lanes, read.args.as_slice()) {
+        (Lanes::Labels, [Value::String(key)]) => Held::Labels(cluster.nodes().domains(key)),
+        (Lanes::Texts(of), args) => texts(cluster, |view| of(view, args)),
+        (Lanes::Classes(of), _) => classes(cluster, of),
+        (Lanes::AtPath, args) => {
+            facts::api_path(&read.fact).map_or(Held::None, |(_, path)| at_path(cluster, path, args))
         }
-        ("node.name" | "node.metadata.name", []) => {
-            texts(cluster, |view| Some(Arc::clone(&view.node.name)))
-        }
-        ("node.conditions[]", [Value::String(kind)]) => {
-            texts(cluster, |view| condition(view, kind).map(Into::into))
-        }
-        ("node.taints", []) => classes(cluster, |view| view.node.taints.id()),
-        (fact, args) => match fact.strip_prefix("node.").and_then(kept_path) {
-            Some(path) => at_path(cluster, path, args),
-            None => Held::None,
-        },
+        (Lanes::None | Lanes::Labels | Lanes::Numbers(_) | Lanes::Sums(_), _) => Held::None,
     }
 }
 
@@ -288,9 +203,6 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn column(&self, read: &Read) -> Column<'_> {
-        let Some(path) = read.fact.strip_prefix("node.") else {
-            return Column::Constant(self.shared(read));
-        };
         match self.held.get(read.index as usize) {
             Some(held @ Held::Labels(domains)) => {
                 return Column::Text { ids: domains.ids(), dictionary: held };
@@ -301,13 +213,23 @@ impl Columns for NodeColumns<'_> {
             Some(Held::Classes(ids)) => return Column::Classes(ids),
             Some(Held::None) | None => {}
         }
-        match path.strip_prefix("domain.") {
-            Some(path) => self.of_domain(path, read),
-            None => self.numbers(path, &read.args),
+        if is_shared(&read.fact) {
+            return Column::Constant(self.shared(read));
+        }
+        match facts::row(&read.fact).map(|(_, row)| row.lanes) {
+            Some(Lanes::Numbers(column)) => column(self, &read.args),
+            Some(Lanes::Sums(addend)) => {
+                let sums = self.sums.of_domain(self.cluster(), addend, read);
+                sums.map_or(Column::Unavailable, |sums| sums.column())
+            }
+            Some(
+                Lanes::None | Lanes::Labels | Lanes::Texts(_) | Lanes::Classes(_) | Lanes::AtPath,
+            )
+            | None => Column::Unavailable,
         }
     }
 
-    fn is_shared(&self, fact: &str) -> bool {
+    fn is_shared(&self, fact: &Name) -> bool {
         is_shared(fact)
     }
 
@@ -323,9 +245,11 @@ impl Columns for NodeColumns<'_> {
         if is_shared(&read.fact) {
             return self.shared(read);
         }
-        match read.fact.strip_prefix("node.domain.") {
-            None | Some("name") => NodeWorld { world: self.world, node }.read(read),
-            Some(path) => self.sums.on_node(self.cluster(), path, read, node.slot),
+        match facts::source(&read.fact) {
+            Some(Source::DomainSum(addend)) => {
+                self.sums.on_node(self.cluster(), addend, read, node.slot)
+            }
+            _ => NodeWorld { world: self.world, node }.read(read),
         }
     }
 }

@@ -11,8 +11,9 @@ use kpolicy_cel::{Answer, Bits, Column, Facts, Read, Value};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
+use super::facts::Addend;
 use super::pod_facts::no_such_overload;
-use super::world::{ClusterWorld, by_slot};
+use super::world::ClusterWorld;
 
 /// The most facts whose sums one call keeps; those beyond are summed up when they are asked for.
 const FACTS_MAX: usize = 64;
@@ -25,12 +26,12 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of(cluster: &Cluster, path: &str, args: &[Value]) -> Result<Self, Answer> {
+    fn of(cluster: &Cluster, addend: Addend, args: &[Value]) -> Result<Self, Answer> {
         let Some((Value::String(key), args)) = args.split_first() else {
             return Err(no_such_overload());
         };
         let domains = cluster.nodes().domains(key);
-        let values = by_slot(cluster, path, args)?;
+        let values = (addend.by_slot)(cluster, args)?;
         let mut by_domain = vec![0_i64; domains.len()];
         for (id, value) in domains.ids().iter().zip(&values) {
             if let Some(sum) = by_domain.get_mut(*id as usize) {
@@ -71,24 +72,30 @@ pub struct DomainSums {
 }
 
 impl DomainSums {
-    /// The sums of `node.domain.{path}`.
+    /// The sums of a fact of domains.
     pub fn of_domain(
         &self,
         cluster: &Cluster,
-        path: &str,
+        addend: Addend,
         read: &Read,
     ) -> Result<Arc<Sums>, Answer> {
         if let Some(Summed::OfDomain(sums)) = self.find(read) {
             return Ok(sums);
         }
-        let sums = Arc::new(Sums::of(cluster, path, &read.args)?);
+        let sums = Arc::new(Sums::of(cluster, addend, &read.args)?);
         self.keep(read, Summed::OfDomain(Arc::clone(&sums)));
         Ok(sums)
     }
 
-    /// What `node.domain.{path}` is on one node.
-    pub fn on_node(&self, cluster: &Cluster, path: &str, read: &Read, slot: NodeSlot) -> Answer {
-        match self.of_domain(cluster, path, read) {
+    /// What a fact of the domain is on one node.
+    pub fn on_node(
+        &self,
+        cluster: &Cluster,
+        addend: Addend,
+        read: &Read,
+        slot: NodeSlot,
+    ) -> Answer {
+        match self.of_domain(cluster, addend, read) {
             Ok(sums) => sums.answer(slot),
             // What cannot be summed is not asked of a node without the domain.
             Err(answer) => match read.args.first() {

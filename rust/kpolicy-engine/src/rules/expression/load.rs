@@ -12,6 +12,7 @@ use crate::rules::{Normalization, Rejection};
 use super::allowance::{Allowance, Ledger, Limits};
 use super::api_path::paths_of;
 use super::conditions::Conditions;
+use super::facts::verified;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
@@ -55,7 +56,7 @@ fn reading(
     needs_of: fn(&Expression) -> Result<Needs, String>,
     refusals: &mut Refusals,
 ) -> Option<(Expression, Needs)> {
-    let expression = match Expression::verify(value) {
+    let expression = match verified(value) {
         Ok(expression) => expression,
         Err(refusal) => {
             refusals.add(BAD_EXPRESSION, place, refusal.to_string(), "");

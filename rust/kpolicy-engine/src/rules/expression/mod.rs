@@ -10,9 +10,12 @@ mod api_path;
 mod columns;
 mod conditions;
 mod domain_sums;
+mod facts;
 mod filter;
+mod lanes;
 mod load;
 mod needs;
+mod node_facts;
 mod plan;
 mod pod_facts;
 mod pod_set;
@@ -35,13 +38,15 @@ use allowance::{Allowance, COST_EXCEEDED, COST_PER_NODE_MAX};
 use needs::Needs;
 
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
-pub use api_path::paths_of;
+pub(crate) use api_path::paths_of;
 pub use conditions::{Conditions, Holds};
+pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
+pub use facts::{FactRow, facts};
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};
 pub use plan::manner;
 pub use victims::{PreparedVictims, VictimRule};
 pub use witness::Witness;
-pub use world::{ClusterWorld, NodeWorld, PodWorld};
+pub(crate) use world::{ClusterWorld, NodeWorld, PodWorld};
 
 /// What a rule came to, beside its verdicts and scores.
 #[derive(Debug, Default)]

@@ -2,66 +2,14 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Fault, Kind as FaultKind, Map, Object, Value};
+use kpolicy_cel::{Answer, Fault, Kind as FaultKind, Map, Name, Object, Value};
 
 use crate::model::{Container, Effect, Labels, ResourceList, Taint, Toleration, VolumeSource};
 use crate::resources::names;
-use crate::rules::container_limits::limit;
 use crate::rules::tolerations::tolerates;
 use crate::snapshot::Pod;
 
-use super::api_path::{self, is_api_path};
-
-/// Answers a path below `pod.`; the entry of a map has `[]` behind.
-pub fn answer(pod: &Pod, path: &str, args: &[Value]) -> Answer {
-    let template = &pod.template;
-    match path {
-        "name" => Arc::clone(&pod.name).into(),
-        "namespace" => Arc::clone(pod.namespace()).into(),
-        "uid" => Arc::clone(&pod.uid).into(),
-        "priority" => i64::from(pod.priority()).into(),
-        "priorityClassName" => Arc::clone(&template.priority_class_name).into(),
-        "schedulerName" => Arc::clone(&template.scheduler_name).into(),
-        "serviceAccount" => Arc::clone(&template.service_account_name).into(),
-        "qosClass" => qos_class(pod).into(),
-        "preemptionPolicy" if template.never_preempts => "Never".into(),
-        "preemptionPolicy" => "PreemptLowerPriority".into(),
-        "hostNetwork" => template.needed_features.host_network.into(),
-        "labels" => map(pod.labels()).into(),
-        "labels[]" | "metadata.labels[]" => entry(pod.labels(), args),
-        "annotations" => map(&pod.annotations).into(),
-        "annotations[]" | "metadata.annotations[]" => entry(&pod.annotations, args),
-        "nodeSelector" => template
-            .node_affinity
-            .selector
-            .as_ref()
-            .map_or_else(|| map(&Labels::default()), map)
-            .into(),
-        "nodeSelector[]" => match &template.node_affinity.selector {
-            Some(selector) => entry(selector, args),
-            None => Answer::Absent,
-        },
-        "controller" => controller(pod),
-        "controller.kind" => owner(pod, |owner| owner.kind.as_ref().into()),
-        "controller.name" => owner(pod, |owner| owner.name.as_ref().into()),
-        "containers" => containers(&template.containers.regular),
-        "initContainers" => containers(&template.containers.init),
-        "images" => images(pod),
-        "volumes" => Answer::Known(record([("claims", claims(pod))])),
-        "volumes.claims" => claims(pod).into(),
-        "tolerations" => list(template.tolerations.iter().map(toleration)),
-        "tolerates" => tolerates_taint(pod, args),
-        "request" => keyed(args, |name| pod.requests().fit.get(name)),
-        "limit" => keyed(args, |name| limit(pod, name)),
-        "metadata.name" => api_path::text(&pod.name),
-        "metadata.namespace" => api_path::text(pod.namespace()),
-        "metadata.uid" => api_path::text(&pod.uid),
-        "metadata.labels" => api_path::whole(pod.labels()),
-        "metadata.annotations" => api_path::whole(&pod.annotations),
-        path if is_api_path(path) => api_path::answer(&pod.api_values, path, args),
-        _ => Answer::Unknown,
-    }
-}
+use super::facts::{self, Source};
 
 /// A fact with one text as its argument.
 pub fn keyed<T: Into<Value>>(args: &[Value], of: impl FnOnce(&str) -> T) -> Answer {
@@ -90,7 +38,7 @@ pub fn list(items: impl Iterator<Item = Value>) -> Answer {
     Answer::Known(Value::list(items.collect()))
 }
 
-fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
+pub(super) fn record<const N: usize>(fields: [(&'static str, Value); N]) -> Value {
     Value::map(Map::of_strings(fields))
 }
 
@@ -100,18 +48,18 @@ fn record_of_texts<const N: usize>(fields: [(&'static str, &str); N]) -> Value {
     Value::map(Map::of_strings(there.map(|(name, text)| (name, text.into()))))
 }
 
-fn controller(pod: &Pod) -> Answer {
+pub(super) fn controller(pod: &Pod) -> Answer {
     let of = |owner: &crate::model::OwnerReference| {
         record([("kind", owner.kind.as_ref().into()), ("name", owner.name.as_ref().into())])
     };
     pod.template.owner.as_ref().map_or(Answer::Absent, |owner| Answer::Known(of(owner)))
 }
 
-fn owner(pod: &Pod, of: impl FnOnce(&crate::model::OwnerReference) -> Value) -> Answer {
+pub(super) fn owner(pod: &Pod, of: impl FnOnce(&crate::model::OwnerReference) -> Value) -> Answer {
     pod.template.owner.as_ref().map_or(Answer::Absent, |owner| Answer::Known(of(owner)))
 }
 
-fn containers(containers: &[Container]) -> Answer {
+pub(super) fn containers(containers: &[Container]) -> Answer {
     list(containers.iter().map(|container| {
         let ports = container.host_ports.iter().map(|port| {
             record([
@@ -143,12 +91,12 @@ fn amounts(list: &ResourceList) -> Value {
     Value::map(Map::of_strings(list.iter().map(amount)))
 }
 
-fn images(pod: &Pod) -> Answer {
+pub(super) fn images(pod: &Pod) -> Answer {
     let images = &pod.template.images;
     list(images.init_containers.iter().chain(&images.containers).map(|image| image.as_ref().into()))
 }
 
-fn claims(pod: &Pod) -> Value {
+pub(super) fn claims(pod: &Pod) -> Value {
     let claimed = pod.template.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Claim { name, .. } => Some(name.as_ref().into()),
         VolumeSource::Ephemeral => Some(format!("{}-{}", pod.name, volume.name).into()),
@@ -174,7 +122,7 @@ pub fn taint(taint: &Taint) -> Value {
     ])
 }
 
-fn toleration(toleration: &Toleration) -> Value {
+pub(super) fn toleration(toleration: &Toleration) -> Value {
     let operator = match toleration.operator {
         crate::model::TolerationOperator::Equal => "Equal",
         crate::model::TolerationOperator::Exists => "Exists",
@@ -188,7 +136,7 @@ fn toleration(toleration: &Toleration) -> Value {
     ])
 }
 
-fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
+pub(super) fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
     let [Value::Map(fields)] = args else { return no_such_overload() };
     let text = |name: &str| match fields.get_text(name) {
         Some(Value::String(text)) => text.as_ref().into(),
@@ -206,7 +154,7 @@ fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
 
 /// Clause: Guaranteed where every container's limits of CPU and memory are there and requested in
 /// full, BestEffort where none names any of the two.
-fn qos_class(pod: &Pod) -> &'static str {
+pub(super) fn qos_class(pod: &Pod) -> &'static str {
     let containers = &pod.template.containers;
     let all = || containers.init.iter().chain(&containers.regular);
     let computed = [names::CPU, names::MEMORY];
@@ -239,8 +187,11 @@ impl Object for PodObject {
         "Pod"
     }
 
-    fn member(&self, name: &str, args: &[Value]) -> Answer {
-        answer(&self.0, name, args)
+    fn member(&self, name: &Name, args: &[Value]) -> Answer {
+        match facts::source(name) {
+            Some(Source::Pod(answer)) => answer(&self.0, args),
+            _ => Answer::Unknown,
+        }
     }
 
     fn identity(&self) -> &str {

@@ -17,26 +17,30 @@ pub struct Chosen {
     namespaces: Option<Vec<Arc<str>>>,
 }
 
-/// What is asked of a set.
+/// What is asked of a set: how many pods there are, or what they request together.
 #[derive(Debug, Clone)]
-pub enum Asked {
-    Count(Option<Chosen>),
+pub(super) enum PodTotal {
+    Count(Chosen),
     Sum { resource: Arc<str>, chosen: Option<Chosen> },
 }
 
-impl Asked {
-    /// From the last part of a fact's path and its own arguments.
-    pub fn of(what: &str, args: &[Value]) -> Result<Self, Answer> {
-        match (what, args) {
-            ("size", []) => Ok(Self::Count(None)),
-            ("count", [selector]) => Ok(Self::Count(Some(Chosen::of(selector, None)?))),
-            ("count", [selector, namespaces]) => {
-                Ok(Self::Count(Some(Chosen::of(selector, Some(namespaces))?)))
-            }
-            ("sum", [Value::String(resource)]) => {
+impl PodTotal {
+    /// How many pods a selector matches; the arguments are those of the fact.
+    pub(super) fn count(args: &[Value]) -> Result<Self, Answer> {
+        match args {
+            [selector] => Ok(Self::Count(Chosen::of(selector, None)?)),
+            [selector, namespaces] => Ok(Self::Count(Chosen::of(selector, Some(namespaces))?)),
+            _ => Err(no_such_overload()),
+        }
+    }
+
+    /// What pods request of a resource, all of them or those that a selector matches.
+    pub(super) fn sum(args: &[Value]) -> Result<Self, Answer> {
+        match args {
+            [Value::String(resource)] => {
                 Ok(Self::Sum { resource: Arc::clone(resource), chosen: None })
             }
-            ("sum", [Value::String(resource), selector]) => Ok(Self::Sum {
+            [Value::String(resource), selector] => Ok(Self::Sum {
                 resource: Arc::clone(resource),
                 chosen: Some(Chosen::of(selector, None)?),
             }),
@@ -48,10 +52,7 @@ impl Asked {
     pub fn on(&self, load: &Load) -> i64 {
         let pods = load.pods.iter();
         match self {
-            Self::Count(None) => count(load.pods.len()),
-            Self::Count(Some(chosen)) => {
-                count(pods.filter(|pod| chosen.has(&pod.identity)).count())
-            }
+            Self::Count(chosen) => count(pods.filter(|pod| chosen.has(&pod.identity)).count()),
             Self::Sum { resource, chosen: None } => requested(load, resource),
             Self::Sum { resource, chosen: Some(chosen) } => pods
                 .filter(|pod| chosen.has(&pod.identity))
@@ -64,7 +65,7 @@ impl Asked {
         let mut sums = vec![0_i64; cluster.nodes().slots()];
         match self {
             // A selector is matched once per identity, not once per pod.
-            Self::Count(Some(chosen)) => {
+            Self::Count(chosen) => {
                 let rows = cluster.census().identities().iter();
                 for row in rows.filter(|row| chosen.has(&row.what)) {
                     for (slot, tally) in &row.by_node {
@@ -74,7 +75,7 @@ impl Asked {
                     }
                 }
             }
-            _ => {
+            Self::Sum { .. } => {
                 for view in cluster.nodes().iter() {
                     if let Some(cell) = sums.get_mut(view.slot.index()) {
                         *cell = self.on(view.load);

@@ -12,6 +12,7 @@ use crate::rules::Key;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::api_path::paths_of;
+use super::facts::{self, Root, Row, Source};
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Counts, Written, fault_of, wrong_type};
 
@@ -82,9 +83,11 @@ struct VictimWorld<'a> {
 
 impl Facts for VictimWorld<'_> {
     fn read(&self, read: &Read) -> Answer {
-        match read.fact.strip_prefix("victim.") {
-            Some(path) => super::pod_facts::answer(self.victim, path, &read.args),
-            None => self.world.read(read),
+        match facts::row(&read.fact) {
+            Some((Root::Victim, Row { source: Source::Pod(answer), .. })) => {
+                answer(self.victim, &read.args)
+            }
+            _ => self.world.read(read),
         }
     }
 }

@@ -1,0 +1,29 @@
+//! The names of the host that an expression uses, and what the host resolved them to.
+
+use std::sync::Arc;
+
+/// The name of a fact, or of a member of an object, and what the host resolved it to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    pub text: Arc<str>,
+    /// From the host's [`Catalogue`], so that it compares no text while evaluating.
+    pub id: u16,
+}
+
+impl Name {
+    /// Of a name that the host does not know, or was not asked for.
+    pub const UNRESOLVED: u16 = u16::MAX;
+
+    pub fn unresolved(text: impl Into<Arc<str>>) -> Self {
+        Self { text: text.into(), id: Self::UNRESOLVED }
+    }
+}
+
+/// The names that a host knows: asked once for each name of an expression.
+pub trait Catalogue {
+    /// The id of a fact.
+    fn fact(&self, name: &str) -> Option<u16>;
+
+    /// The id of a member of the host's objects.
+    fn member(&self, name: &str) -> Option<u16>;
+}

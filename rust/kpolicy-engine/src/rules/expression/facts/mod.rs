@@ -1,0 +1,225 @@
+//! The facts that expressions may read: one row a fact.
+//!
+//! A row says what a fact is called, what it takes and gives, how it is answered of one node and of
+//! all nodes, and which parts of the world the answer rests on. Names are resolved to rows when a
+//! program is loaded; evaluating compares no text. Cache keys, refreshing and wakes follow from the
+//! parts. The catalogue of the front end (`python/kpolicy/policy/cel/facts.py`) has the same rows.
+
+mod cluster;
+mod namespace;
+mod node;
+mod pod;
+
+use kpolicy_cel::{Answer, Catalogue, Expression, Name, Refusal, Value};
+
+use crate::model::Namespace;
+use crate::part::{Part, Parts};
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+use super::lanes::{Lanes, LanesKind};
+
+/// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
+pub(super) struct Row {
+    pub name: &'static str,
+    /// The types of its arguments; one that may be left out has `?` behind.
+    pub arguments: &'static [&'static str],
+    pub result: &'static str,
+    /// The parts of the world that the answer rests on.
+    pub parts: Parts,
+    pub source: Source,
+    pub lanes: Lanes,
+}
+
+/// What a fact is read from, and how.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Pod(fn(&Pod, &[Value]) -> Answer),
+    /// The namespace of the pod as an object, where there is one.
+    Namespace(fn(Option<&Namespace>, &[Value]) -> Answer),
+    Cluster(fn(&Cluster, &[Value]) -> Answer),
+    ClusterSum(Addend),
+    Node(fn(NodeView<'_>, &[Value]) -> Answer),
+    PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
+    DomainName,
+    /// A sum over the nodes of the node's domain; the first argument is the topology key.
+    DomainSum(Addend),
+    /// The value at an API path: the row is that of all paths that begin with its name.
+    PodPath,
+    NamespacePath,
+    NodePath,
+}
+
+/// What each node adds to a sum over many.
+#[derive(Clone, Copy)]
+pub(super) struct Addend {
+    /// By slot; slots without a node have 0.
+    pub by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>,
+    /// Whether a selector is matched with all kinds of pods.
+    pub matches_pods: bool,
+}
+
+impl Source {
+    /// Whether all nodes get the same answer to the same arguments.
+    pub(super) fn is_shared(self) -> bool {
+        match self {
+            Self::Pod(_)
+            | Self::PodPath
+            | Self::Namespace(_)
+            | Self::NamespacePath
+            | Self::Cluster(_)
+            | Self::ClusterSum(_) => true,
+            Self::Node(_)
+            | Self::NodePath
+            | Self::PodOnNode(_)
+            | Self::DomainName
+            | Self::DomainSum(_) => false,
+        }
+    }
+
+    pub(super) fn rests_on_pod(self) -> bool {
+        match self {
+            Self::Pod(_)
+            | Self::PodPath
+            | Self::Namespace(_)
+            | Self::NamespacePath
+            | Self::PodOnNode(_) => true,
+            Self::Cluster(_)
+            | Self::ClusterSum(_)
+            | Self::Node(_)
+            | Self::NodePath
+            | Self::DomainName
+            | Self::DomainSum(_) => false,
+        }
+    }
+
+    fn is_path(self) -> bool {
+        matches!(self, Self::PodPath | Self::NamespacePath | Self::NodePath)
+    }
+}
+
+/// Where a name begins, and the rows of what is below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    Pod,
+    Namespace,
+    Node,
+    Cluster,
+    /// A pod on the node that may be evicted. Of pods on nodes nothing is kept by API path.
+    Victim,
+}
+
+impl Root {
+    const ALL: [Self; 5] = [Self::Pod, Self::Namespace, Self::Node, Self::Cluster, Self::Victim];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pod => "pod",
+            Self::Namespace => "namespaceObject",
+            Self::Node => "node",
+            Self::Cluster => "cluster",
+            Self::Victim => "victim",
+        }
+    }
+
+    fn rows(self) -> &'static [Row] {
+        match self {
+            Self::Pod => &pod::ROWS,
+            Self::Namespace => &namespace::ROWS,
+            Self::Node => &node::ROWS,
+            Self::Cluster => &cluster::ROWS,
+            Self::Victim => pod::SHORT_ROWS,
+        }
+    }
+}
+
+/// A root in the high byte of an id, the position of its row in the low one.
+fn id_of(root: Root, position: usize) -> Option<u16> {
+    Some(u16::from(root as u8) << 8 | u16::from(u8::try_from(position).ok()?))
+}
+
+/// The row of a name, and the root that it is read from.
+pub(super) fn row(name: &Name) -> Option<(Root, &'static Row)> {
+    let [root, position] = name.id.to_be_bytes();
+    let root = *Root::ALL.get(usize::from(root))?;
+    Some((root, root.rows().get(usize::from(position))?))
+}
+
+/// What a fact is read from, if the engine knows it.
+pub(super) fn source(name: &Name) -> Option<Source> {
+    row(name).map(|(_, row)| row.source)
+}
+
+/// What the answer to a fact rests on. A victim is a pod on the node, whatever is read of it.
+pub(super) fn parts(name: &Name) -> Option<Parts> {
+    row(name).map(|(root, row)| match root {
+        Root::Victim => Parts::of(&[Part::Load]),
+        _ => row.parts,
+    })
+}
+
+fn without_entry(path: &str) -> &str {
+    path.strip_suffix("[]").unwrap_or(path)
+}
+
+/// The API path that a fact names, as it is kept of objects, and the root that it is read from;
+/// `None` for a fact that is no API path.
+pub(super) fn api_path(name: &Name) -> Option<(Root, &str)> {
+    let (root, row) = row(name)?;
+    let path = name.text.strip_prefix(root.name())?.strip_prefix('.')?;
+    row.source.is_path().then(|| (root, without_entry(path)))
+}
+
+/// The rows as the names of an expression are resolved to them.
+struct Table;
+
+impl Catalogue for Table {
+    fn fact(&self, name: &str) -> Option<u16> {
+        let (root, path) = name.split_once('.')?;
+        let root = Root::ALL.into_iter().find(|known| known.name() == root)?;
+        let exact = root.rows().iter().position(|row| row.name == path);
+        let position = exact.or_else(|| {
+            let first = path.split(['.', '[']).next()?;
+            root.rows().iter().position(|row| row.source.is_path() && row.name == first)
+        })?;
+        id_of(root, position)
+    }
+
+    /// Of a pod of a loop.
+    fn member(&self, name: &str) -> Option<u16> {
+        let position = pod::SHORT_ROWS.iter().position(|row| row.name == name)?;
+        id_of(Root::Pod, position)
+    }
+}
+
+pub const CATALOGUE: &dyn Catalogue = &Table;
+
+/// An expression that nobody vouches for, its names resolved to rows.
+pub fn verified(ir: &serde_json::Value) -> Result<Expression, Refusal> {
+    Expression::verify(ir).map(|expression| expression.resolved(CATALOGUE))
+}
+
+/// Whether a fact is answered of a pod, alone or with a node.
+pub(crate) fn rests_on_pod(name: &Name) -> bool {
+    source(name).is_some_and(Source::rests_on_pod)
+}
+
+/// A row for who compares it with the front end's: name, types of arguments, type of the result and
+/// of the column.
+pub type FactRow = (String, Vec<&'static str>, &'static str, &'static str);
+
+/// All rows, in order.
+pub fn facts() -> Vec<FactRow> {
+    let of_root = |root: Root| {
+        root.rows().iter().map(move |row| {
+            let column = match row.lanes.kind() {
+                Some(LanesKind::Numbers) => row.result,
+                Some(LanesKind::Texts) => "text",
+                Some(LanesKind::Classes) => "classes",
+                None => "",
+            };
+            let name = format!("{}.{}", root.name(), row.name);
+            (name, row.arguments.to_vec(), row.result, column)
+        })
+    };
+    Root::ALL.into_iter().flat_map(of_root).collect()
+}

@@ -1,0 +1,60 @@
+//! What a node answers by itself.
+
+use crate::resources::{Allocatable, names};
+use crate::snapshot::{NodeView, Pod};
+
+use super::pod_set::requested;
+
+fn offered(offered: &Allocatable, name: &str) -> i64 {
+    if name == names::PODS { offered.pods } else { offered.amounts.get(name) }
+}
+
+pub(super) fn allocatable(view: NodeView<'_>, name: &str) -> i64 {
+    offered(&view.node.allocatable, name)
+}
+
+pub(super) fn capacity(view: NodeView<'_>, name: &str) -> i64 {
+    offered(&view.node.capacity, name)
+}
+
+pub(super) fn free(view: NodeView<'_>, name: &str) -> i64 {
+    allocatable(view, name).saturating_sub(requested(view.load, name))
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn utilization(view: NodeView<'_>, name: &str) -> f64 {
+    share(requested(view.load, name) as f64, allocatable(view, name) as f64)
+}
+
+/// Which part of what there is is held; 0 of nothing.
+pub(super) fn share(held: f64, has: f64) -> f64 {
+    if has == 0.0 { 0.0 } else { held / has }
+}
+
+pub(super) fn condition<'a>(view: NodeView<'a>, kind: &str) -> Option<&'a str> {
+    let mut conditions = view.node.object.conditions.iter();
+    conditions.find(|(have, _)| have.as_ref() == kind).map(|(_, status)| status.as_ref())
+}
+
+pub(super) fn is_ready(view: NodeView<'_>) -> bool {
+    condition(view, "Ready") == Some("True")
+}
+
+/// Names without a tag mean the latest.
+pub(super) fn has_image(view: NodeView<'_>, image: &str) -> bool {
+    let has_tag = image.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
+    let tagged = if has_tag { image.to_owned() } else { format!("{image}:latest") };
+    let images = view.node.object.images.iter();
+    images.flat_map(|image| image.names.iter()).any(|name| **name == *tagged || **name == *image)
+}
+
+/// Whether the node has room for the pod: the pod count and every resource that it asks for.
+pub(super) fn fits(pod: &Pod, view: NodeView<'_>) -> bool {
+    let asked = &pod.requests().fit;
+    let has_room = |amount: i64, name: &str| amount <= 0 || amount <= free(view, name);
+    free(view, names::PODS) >= 1
+        && has_room(asked.cpu_milli, names::CPU)
+        && has_room(asked.memory, names::MEMORY)
+        && has_room(asked.ephemeral_storage, names::EPHEMERAL_STORAGE)
+        && asked.scalars.iter().all(|(name, amount)| has_room(*amount, name))
+}
