@@ -14,7 +14,7 @@ def test_the_compiled_rules_are_up_to_date() -> None:
 def test_there_are_rules_of_every_kind() -> None:
     rules = json.loads(COMPILED.read_text())
     filters, scores = rules["filters"], rules["scores"]
-    assert (len(filters), len(scores)) == (64, 11)
+    assert (len(filters), len(scores)) == (74, 11)
     assert {one["onError"] for one in filters} == {"accept", "reject"}
     assert {one["enforcement"] for one in filters} == {"deny", "audit"}
     assert {one["failurePolicy"] for one in filters} == {"Fail", "Ignore"}

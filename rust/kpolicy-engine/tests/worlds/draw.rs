@@ -29,7 +29,7 @@ struct Draw {
 
 pub fn world(seed: u64) -> World {
     let mut lots = Lots::of(seed);
-    let programs = (0..=lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
+    let programs = (0..2 + lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
     // Most worlds are short, because there are many; some are long, because caches have a past.
     let length = if lots.one_in(10) { 160 } else { 20 + lots.below(40) };
     let mut draw = Draw {
@@ -90,7 +90,7 @@ impl Draw {
         for _ in 0..self.lots.below(6) {
             self.apply(selecting);
         }
-        if self.lots.one_in(2) {
+        if !self.lots.one_in(3) {
             for _ in 0..4 {
                 self.apply(storage::class);
                 self.apply(storage::volume);
@@ -195,7 +195,13 @@ impl Draw {
                 };
                 self.steps.push(Step::Relist(kind, missing));
             }
-            39..=43 => self.part_changes(Kind::Node),
+            39..=43 => {
+                self.part_changes(Kind::Node);
+                if self.lots.one_in(2) {
+                    let uid = self.new_pod(false);
+                    self.steps.push(Step::Try(uid));
+                }
+            }
             44..=47 => self.part_changes(Kind::Pod),
             48 => {
                 let index = self.lots.below(self.pods.max(1));

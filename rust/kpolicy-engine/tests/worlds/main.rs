@@ -126,12 +126,12 @@ fn every_decision_equals_one_from_scratch() {
         ("decisions", seen.decisions, 100),
         ("placed", seen.placed, 30),
         ("parked", seen.parked, 30),
-        ("preempting", seen.preempting, 1),
+        ("preempting", seen.preempting, 2),
         ("in batches", seen.in_batches, 10),
         ("in two steps", seen.in_two_steps, 5),
         ("promised", seen.promised, 1),
         ("rebuilt", seen.rebuilt, 10),
-        ("listed for paths", seen.listed_for_paths.saturating_mul(2), 1),
+        ("listed for paths", seen.listed_for_paths, 2),
         ("woken", seen.woken, 10),
     ] {
         let wanted = at_least_in_ten_worlds * worlds / 10;
@@ -163,7 +163,7 @@ fn never_seen(seen: &Seen) -> Vec<String> {
     changes
         .map(|name| ("change", name))
         .chain(catalog::filter_names().into_iter().map(|name| ("rejected by", name.to_owned())))
-        .chain(programs::known_facts().into_iter().map(|fact| ("fact", fact)))
+        .chain(programs::known_facts().iter().map(|fact| ("fact", fact.clone())))
         .filter(|(what, name)| seen.counted(what, name) == 0)
         .map(|(what, name)| format!("{what} {name}"))
         .collect()
@@ -206,15 +206,15 @@ fn the_same_seed_gives_the_same_bytes_in_another_process() {
 
 #[test]
 fn a_planted_fault_is_found_and_made_small() {
-    is_found_and_made_small(Fault::MissesNodes, 40, 6);
+    is_found_and_made_small(Fault::MissesNodes, 40, 10, 6);
 }
 
 #[test]
 fn a_lost_wake_is_found_and_made_small() {
-    is_found_and_made_small(Fault::LosesWakes, 200, 12);
+    is_found_and_made_small(Fault::LosesWakes, 200, 4, 12);
 }
 
-fn is_found_and_made_small(fault: Fault, worlds: u64, steps_max: usize) {
+fn is_found_and_made_small(fault: Fault, worlds: u64, found_min: usize, steps_max: usize) {
     let (mut found, mut lived) = (Vec::new(), 0);
     quietly(|| {
         for seed in 1..=worlds {
@@ -225,7 +225,7 @@ fn is_found_and_made_small(fault: Fault, worlds: u64, steps_max: usize) {
             }
         }
     });
-    assert!(found.len() >= 4, "found in {} of {lived}", found.len());
+    assert!(found.len() >= found_min, "found in {} of {lived}", found.len());
     for world in found.iter().take(2) {
         let small = quietly(|| shrink::shrink(world, fault));
         let again = World::read(&small.text());

@@ -48,8 +48,10 @@ pub fn node(lots: &mut Lots, index: usize) -> Value {
     if lots.one_in(3) {
         annotations["owner"] = json!(lots.pick(&OWNERS));
     }
+    let finalizers: &[&str] = if lots.one_in(6) { &["example.com/hold"] } else { &[] };
     json!({"apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations},
+        "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations,
+                     "finalizers": finalizers},
         "spec": {"taints": taints, "unschedulable": lots.one_in(10),
                  "providerID": lots.pick(&["", "a", "b"])},
         "status": {"images": images, "declaredFeatures": features(lots),
@@ -177,7 +179,9 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     if lots.one_in(6) {
         container["ports"] = json!([{"containerPort": 80, "hostPort": 8080 + lots.below(2)}]);
     }
-    let mut spec = json!({"containers": [container], "priority": lots.below(3)});
+    // Most pods matter about the same; a few may evict nearly all others.
+    let priority = if node.is_none() && lots.one_in(5) { 9 } else { lots.below(3) };
+    let mut spec = json!({"containers": [container], "priority": priority});
     if lots.one_in(12) {
         spec["preemptionPolicy"] = json!("Never");
     }
@@ -210,10 +214,10 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
             }
         }
     }
-    if lots.one_in(4) {
+    if lots.one_in(3) {
         spec["volumes"] = volumes(lots);
     }
-    if lots.one_in(10) {
+    if lots.one_in(5) {
         need_features(lots, &mut spec);
     }
     if lots.one_in(8) {
@@ -282,8 +286,12 @@ pub fn selecting(lots: &mut Lots) -> Value {
             } else {
                 json!({"provider": lots.pick(&["a", "b"])})
             };
+            let others: &[&str] = if lots.one_in(3) { &["example.com/hold"] } else { &[] };
+            let finalizers = [&["kubernetes"], others].concat();
             json!({"apiVersion": "v1", "kind": "Namespace",
-                   "metadata": {"name": namespace, "labels": labels, "annotations": annotations}})
+                   "metadata": {"name": namespace, "labels": labels, "annotations": annotations},
+                   "spec": {"finalizers": finalizers},
+                   "status": {"phase": lots.pick(&["Active", "Active", "Terminating"])}})
         }
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
                     "spec": {"selector": {"app": lots.pick(&APPS)}}}),

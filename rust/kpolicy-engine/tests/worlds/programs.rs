@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use kpolicy_engine::rules::catalog;
+use kpolicy_engine::rules::expression::facts;
 use serde_json::{Value, json};
 
 use crate::lots::Lots;
@@ -203,17 +204,30 @@ pub fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
     facts
 }
 
-/// Every fact that the rules read which worlds draw from.
-pub fn known_facts() -> BTreeSet<String> {
-    let mut facts = BTreeSet::new();
-    note_facts(&expressions()["filters"], &mut facts);
-    facts
+/// The facts of the engine's table but those of victims, which no filter reads.
+pub fn known_facts() -> &'static [String] {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let names = facts().into_iter().map(|(name, ..)| name);
+        names.filter(|name| !name.starts_with("victim.")).collect()
+    })
+}
+
+/// The row of the engine's table that a fact has: a path of the API has that of its first part.
+fn row_of(fact: &str) -> String {
+    let exact = known_facts().iter().find(|name| *name == fact);
+    let is_below = |name: &&String| {
+        fact.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            && name.matches('.').count() == 1
+    };
+    let first = || known_facts().iter().find(is_below);
+    exact.or_else(first).unwrap_or_else(|| panic!("{fact} has no row")).clone()
 }
 
 fn note_facts(value: &Value, facts: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
-            facts.extend(fields.get("fact").and_then(Value::as_str).map(str::to_owned));
+            facts.extend(fields.get("fact").and_then(Value::as_str).map(row_of));
             fields.values().for_each(|inner| note_facts(inner, facts));
         }
         Value::Array(items) => items.iter().for_each(|inner| note_facts(inner, facts)),
