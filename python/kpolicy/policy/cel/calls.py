@@ -90,7 +90,9 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
     if not candidates:
         return _unknown(scope, node, name, args, member)
     if any(arg.type == ERROR for arg in args):
-        return _error(node, candidates)
+        # That was reported. A result that is bool in any case helps to find more.
+        is_bool = {overload.result for overload in candidates} == {BOOL}
+        return Reported(type=BOOL if is_bool else ERROR, span=node.span)
     by_count = [overload for overload in candidates if len(overload.params) == len(args)]
     if not by_count:
         return _wrong_count(scope, node, candidates, len(args), member)
@@ -124,13 +126,6 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
     return check_constant(scope, overload.family, call)
 
 
-def _error(node: syntax.Call, candidates: tuple[Overload, ...]) -> Tree:
-    """Part of it was reported; what is sure of the result helps to find more."""
-    results = {overload.result for overload in candidates}
-    only = results.pop() if len(results) == 1 else ERROR
-    return Reported(type=only if only == BOOL else ERROR, span=node.span)
-
-
 def _matched(overload: Overload, args: list[Tree]) -> dict[str, Type] | None:
     bound: dict[str, Type] = {}
     for arg, param in zip(args, overload.params, strict=True):
@@ -151,11 +146,9 @@ def _with_unit(result: Type, name: str, args: list[Tree]) -> Type:
     if name == "cpu":
         return result.with_unit(resource_unit("cpu"))
     units = {arg.type.unit for arg in args if arg.type.unit}
-    if name in ("_+_", "_-_", "-_", "clamp") and len(units) == 1:
-        return result.with_unit(units.pop())
-    if name in ("_*_", "_/_", "_%_") and len(units) == 1 and not args[-1].type.unit:
-        return result.with_unit(units.pop())
-    return result
+    is_scaled = name in ("_*_", "_/_", "_%_") and not args[-1].type.unit
+    keeps = is_scaled or name in ("_+_", "_-_", "-_", "clamp")
+    return result.with_unit(units.pop()) if keeps and len(units) == 1 else result
 
 
 def _compare_units(scope: Scope, node: syntax.Call, name: str, args: list[Tree]) -> None:
@@ -192,13 +185,10 @@ def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
 def _wrong_count(
     scope: Scope, node: syntax.Call, candidates: tuple[Overload, ...], count: int, member: bool
 ) -> Tree:
-    own = 1 if member else 0
-    counts = sorted({len(overload.params) - own for overload in candidates})
-    wanted = " or ".join(map(str, counts))
-    plural = "" if counts == [1] else "s"
-    return scope.report(
-        "KP202", f"`{node.name}` takes {wanted} argument{plural}, not {count - own}", node.span
-    )
+    counts = sorted({len(overload.params) - member for overload in candidates})
+    wanted = " or ".join(map(str, counts)) + (" argument" if counts == [1] else " arguments")
+    message = f"`{node.name}` takes {wanted}, not {count - member}"
+    return scope.report("KP202", message, node.span)
 
 
 def _no_overload(
@@ -233,19 +223,14 @@ def _overload_hint(args: list[Tree], node: syntax.Call) -> Hint | str:
     if text.type.name == "string" and node.name == "_+_":
         return "write `string(…)` around the other operand"
     value = text_of(text)
-    if value is not None and text.type.name == "string" and other.type.name == "int":
-        return _number_hint(text, value, other.type.unit)
+    if value is not None and other.type.name == "int":
+        # `'500m'` as `cpu('500m')`, `'5'` as `5`.
+        number = f"{'cpu' if other.type.unit == 'milli-cpu' else 'units'}('{value}')"
+        if value.isascii() and value.isdecimal():
+            number = str(int(value))
+        return Hint(f"write `{number}`", number, text.span)
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"
     if {a.type.name, b.type.name} == {"int", "uint"}:
         return "write `int(…)` around the uint"
     return ""
-
-
-def _number_hint(text: Tree, value: str, unit: str) -> Hint:
-    """`'500m'` as `cpu('500m')`, `'5'` as `5`."""
-    if value.isascii() and value.isdecimal():
-        number = str(int(value))
-    else:
-        number = f"{'cpu' if unit == 'milli-cpu' else 'units'}('{value}')"
-    return Hint(f"write `{number}`", number, text.span)

@@ -42,6 +42,7 @@ from kpolicy.policy.cel.types import (
     optional_of,
 )
 
+_COMPARE: Final = "compare it, for example `!= 0`"
 _KEY_TYPES: Final = frozenset({"bool", "int", "uint", "string", "dyn", "error"})
 
 
@@ -111,8 +112,7 @@ class Checker:
 
     def _item_types(self, items: Sequence[Tree], flags: Sequence[bool]) -> list[Type]:
         """The types of the items, and what is inside of those that are marked as optional."""
-        pairs = zip(items, flags, strict=True)
-        return [self._inside(item) if flag else item.type for item, flag in pairs]
+        return [self._inside(i) if flag else i.type for i, flag in zip(items, flags, strict=True)]
 
     def _inside(self, tree: Tree) -> Type:
         if tree.type.name == "optional":
@@ -124,29 +124,26 @@ class Checker:
 
     def _operation(self, node: syntax.Call) -> Tree:
         match node.name:
-            case syntax.AND:
-                args = tuple(self._bool(arg, "`&&`") for arg in node.args)
-                return And(args, type=BOOL, span=node.span, time=latest(args))
-            case syntax.OR:
-                args = tuple(self._bool(arg, "`||`") for arg in node.args)
-                return Or(args, type=BOOL, span=node.span, time=latest(args))
+            case syntax.AND | syntax.OR:
+                mark, kind = ("&&", And) if node.name == syntax.AND else ("||", Or)
+                args = [self._as_bool(arg, f"`{mark}` needs bool") for arg in self._all(node.args)]
+                return kind(tuple(args), type=BOOL, span=node.span, time=latest(args))
             case syntax.CONDITIONAL:
                 return self._conditional(node)
         return self._macro(node) or self._call(node)
 
-    def _bool(self, node: syntax.Expression, user: str) -> Tree:
-        return self._as_bool(self.check(node), user)
-
-    def _as_bool(self, tree: Tree, user: str) -> Tree:
+    def _as_bool(
+        self, tree: Tree, need: str, advice: str = "compare it, for example `!= 0`"
+    ) -> Tree:
         if fits(tree.type, BOOL, {}):
             return tree
-        hint = "compare it, for example `!= 0`" if tree.type.name in ("int", "uint") else ""
-        self.scope.report("KP204", f"{user} needs bool, this is {tree.type}", tree.span, hint)
+        hint = advice if tree.type.name in ("int", "uint") else ""
+        self.scope.report("KP204", f"{need}, this is {tree.type}", tree.span, hint)
         return untyped(tree)
 
     def _conditional(self, node: syntax.Call) -> Tree:
         test, yes, no = self._all(node.args)
-        test = self._as_bool(test, "the condition before `?`")
+        test = self._as_bool(test, "the condition before `?` needs bool")
         kind = joined([yes.type, no.type])
         if kind == DYN and DYN not in (yes.type, no.type):
             if {yes.type.name, no.type.name} <= {"optional", "null"}:
@@ -241,7 +238,8 @@ class Checker:
         }
         body = [self._within(bound, arg) for arg in node.args[shape.variables :]]
         tests = macros.tests_of(shape, len(body))
-        body[:tests] = [self._as_test(node, operand) for operand in body[:tests]]
+        need = f"`{node.name}` needs a bool here"
+        body[:tests] = [self._as_bool(operand, need, "") for operand in body[:tests]]
         return Loop(
             shape.kind,
             macros.with_range_size(over),
@@ -262,13 +260,6 @@ class Checker:
     def _within(self, bound: Mapping[str, Slot | Fact], body: syntax.Expression) -> Tree:
         with self.scope.binding(bound):
             return self.check(body)
-
-    def _as_test(self, node: syntax.Call, operand: Tree) -> Tree:
-        if fits(operand.type, BOOL, {}):
-            return operand
-        message = f"`{node.name}` needs a bool here, this is {operand.type}"
-        self.scope.report("KP204", message, operand.span)
-        return untyped(operand)
 
     # Calls.
 

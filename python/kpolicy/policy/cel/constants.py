@@ -45,7 +45,7 @@ _SEMVER: Final = re.compile(
 )
 
 
-def _ip(text: str) -> str:
+def _ip(text: str, *, is_range: bool = False) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -53,32 +53,29 @@ def _ip(text: str) -> str:
     if "%" in text:
         return "a zone is not allowed"
     is_mapped = address.version == 6 and address.ipv4_mapped is not None
-    return "IPv4 inside IPv6 is not allowed" if is_mapped and "." in text else ""
+    return "IPv4 inside IPv6 is not allowed" if is_mapped and (is_range or "." in text) else ""
 
 
 def _cidr(text: str) -> str:
     address, slash, bits = text.rpartition("/")
     if not slash or _PREFIX_LENGTH.fullmatch(bits) is None:
         return " "
-    why = _ip(address)
-    if why:
-        return why
-    read = ipaddress.ip_address(address)
-    if read.version == 6 and read.ipv4_mapped is not None:
-        return "IPv4 inside IPv6 is not allowed"
-    return (
-        ""
-        if int(bits) <= read.max_prefixlen
-        else f"the prefix has at most {read.max_prefixlen} bits"
-    )
+    bits_max = 128 if ":" in address else 32
+    why = "" if int(bits) <= bits_max else f"the prefix has at most {bits_max} bits"
+    return _ip(address, is_range=True) or why
 
 
+def _form(form: re.Pattern[str]) -> Callable[[str], str]:
+    return lambda text: "" if form.fullmatch(text) else " "
+
+
+# By name: says why a text is refused (a blank: no more than that it is), and what is expected.
 _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     "pattern": (pattern.refusal, "a regular expression of RE2 syntax"),
-    "quantity": (lambda text: "" if _QUANTITY.fullmatch(text) else " ", "a quantity such as 500m"),
-    "duration": (lambda text: "" if _DURATION.fullmatch(text) else " ", "a duration such as 1h30m"),
+    "quantity": (_form(_QUANTITY), "a quantity such as 500m"),
+    "duration": (_form(_DURATION), "a duration such as 1h30m"),
     "timestamp": (
-        lambda text: "" if _TIMESTAMP.fullmatch(text) else " ",
+        _form(_TIMESTAMP),
         "a timestamp such as 2026-11-01T10:00:00Z",
     ),
     "ip": (_ip, "an IP address such as 10.0.0.1 or fd00::1"),
@@ -88,11 +85,11 @@ _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
         "a URL such as https://example.com/path, or an absolute path",
     ),
     "semver": (
-        lambda text: "" if _SEMVER.fullmatch(text) else " ",
+        _form(_SEMVER),
         "a version such as 1.2.3; `semver(text, true)` also takes v1.2",
     ),
     "selector": (
-        lambda text: "" if _SELECTOR.fullmatch(text) else " ",
+        _form(_SELECTOR),
         "a label selector such as a=b,c in (d,e)",
     ),
 }
@@ -118,7 +115,6 @@ def check_constant(scope: Scope, family: Family, call: Call) -> Tree:
         return call
     check, expected = _CHECKS[family.checked]
     why = check(text)
-    if not why:
-        return call
     detail = f": {why.strip()}" if why.strip() else ""
-    return scope.report("KP207", f"`{text}` is not {expected}{detail}", operand.span)
+    message = f"`{text}` is not {expected}{detail}"
+    return scope.report("KP207", message, operand.span) if why else call

@@ -16,7 +16,7 @@ from kpolicy.policy.cel.facts import PATHS_ONLY
 from kpolicy.policy.cel.lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from kpolicy.policy.cel.parse import parse
 from kpolicy.policy.cel.scope import COST_MAX, CompiledExpression, Environment, Scope
-from kpolicy.policy.cel.tree import Fact, Loop, Present, Tree, Variable, own_operands
+from kpolicy.policy.cel.tree import Fact, Loop, Tree, Variable, own_operands, read_of
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
 # Of one expression. Further errors are found when these are repaired.
@@ -55,12 +55,13 @@ def _compiled(
         return CompiledExpression(text, ERROR, (syntax,))
     scope = Scope(environment)
     tree = Checker(scope).check(syntax)
+    too_much = ""
     if scope.variable_levels > VARIABLE_LEVELS_MAX:
-        message = f"more than {VARIABLE_LEVELS_MAX} variables stand on each other here"
-        return CompiledExpression(text, ERROR, (_beyond(message, text),))
-    if depth_of(tree.type) > TYPE_DEPTH_MAX:
-        message = f"the result is nested deeper than {TYPE_DEPTH_MAX} levels"
-        return CompiledExpression(text, ERROR, (_beyond(message, text),))
+        too_much = f"more than {VARIABLE_LEVELS_MAX} variables stand on each other here"
+    elif depth_of(tree.type) > TYPE_DEPTH_MAX:
+        too_much = f"the result is nested deeper than {TYPE_DEPTH_MAX} levels"
+    if too_much:
+        return CompiledExpression(text, ERROR, (_beyond(too_much, text),))
     _check_result(scope, tree, expected)
     _report_objects(scope, tree, is_variable=is_variable)
     bound = cost.of_tree(tree)
@@ -147,13 +148,12 @@ def _head(text: str, loop: Loop) -> Span:
 def _worst_loop(tree: Tree) -> tuple[Tree, Loop | None]:
     """The innermost loop and the one around it, or the whole."""
     worst: tuple[Tree, Loop | None] = (tree, None)
-    waiting: list[tuple[Tree, Loop | None]] = [(tree, None)]
+    waiting = [worst]
     while waiting:
         node, outer = waiting.pop()
-        inside = outer
         if isinstance(node, Loop):
-            worst, inside = (node, outer), node
-        waiting.extend((operand, inside) for operand in own_operands(node))
+            worst, outer = (node, outer), node
+        waiting.extend((operand, outer) for operand in own_operands(node))
     return worst
 
 
@@ -183,29 +183,26 @@ def _report_objects(scope: Scope, tree: Tree, *, is_variable: bool) -> None:
     A policy variable may hold one: its users go on from there. The values of the variables used
     here were looked at where they are defined.
     """
+    # What is reached twice is looked at once: nested labels would take a power of their depth.
     waiting, seen = [tree], set()
     while waiting:
         node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        held = _held(node)
-        if _is_object(scope, held) and not (is_variable and node is tree):
-            _report_object(scope, node, held)
-        waiting.extend(own_operands(node))
+        if id(node) not in seen:
+            seen.add(id(node))
+            held = _held(node)
+            if _is_object(scope, held) and not (is_variable and node is tree):
+                _report_object(scope, node, held)
+            waiting.extend(own_operands(node))
 
 
 def _held(tree: Tree) -> Tree:
-    while isinstance(tree, Variable):
-        tree = tree.value
-    return tree
+    return _held(tree.value) if isinstance(tree, Variable) else tree
 
 
 def _is_object(scope: Scope, tree: Tree) -> bool:
-    read = tree.read if isinstance(tree, Present) else tree
-    if not isinstance(read, Fact):
-        return False
-    return read.name in PATHS_ONLY or read.name in scope.environment.catalogue.roots
+    read = read_of(tree)
+    names = PATHS_ONLY | scope.environment.catalogue.roots.keys()
+    return isinstance(read, Fact) and read.name in names
 
 
 def _report_object(scope: Scope, node: Tree, held: Tree) -> None:

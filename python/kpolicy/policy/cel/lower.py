@@ -37,7 +37,7 @@ from kpolicy.policy.cel.tree import (
     Tree,
     Variable,
 )
-from kpolicy.policy.cel.types import DYN, ERROR, Type
+from kpolicy.policy.cel.types import BYTES, DOUBLE, DYN, ERROR, STRING, Type, list_of, map_of
 
 FORMAT: Final = 1
 # Less than the engine's bound of 200: lint walks the same trees, with some calls a level.
@@ -232,15 +232,16 @@ def constant_json(value: Any, kind: Type) -> Any:
 
 
 def _kind_of(value: Any) -> Type:
-    if isinstance(value, float):
-        return Type("double")
-    if isinstance(value, bytes):
-        return Type("bytes")
-    if isinstance(value, dict):
-        return Type("map", (DYN, DYN))
-    if isinstance(value, list | tuple):
-        return Type("list", (DYN,))
-    return Type("string")
+    match value:
+        case float():
+            return DOUBLE
+        case bytes():
+            return BYTES
+        case dict():
+            return map_of(DYN, DYN)
+        case list() | tuple():
+            return list_of(DYN)
+    return STRING
 
 
 def double_text(value: float) -> str:

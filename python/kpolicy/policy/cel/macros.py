@@ -185,11 +185,11 @@ def fallback(scope: Scope, receiver: Tree, node: syntax.Call, other: Tree) -> Tr
     time, size = max(receiver.time, other.time), max(receiver.size, other.size)
     if not is_value:
         return OrOptional(receiver, other, type=kind, span=node.span, time=time, size=size)
-    read = _optional_read(receiver)
-    if read is None:
-        return OrValue(receiver, other, type=kind, span=node.span, time=time, size=size)
-    test, value = read
-    return Conditional(test, value, other, type=kind, span=node.span, time=time, size=size)
+    match receiver:
+        case Conditional(test=Present() as test, yes=Call("optional_of_any", (value,))):
+            # `present ? optional.of(fact) : optional.none()`
+            return Conditional(test, value, other, type=kind, span=node.span, time=time, size=size)
+    return OrValue(receiver, other, type=kind, span=node.span, time=time, size=size)
 
 
 def _default_type(inner: Type, other: Type) -> Type | None:
@@ -207,39 +207,27 @@ def _or_type(inner: Type, other: Type) -> Type | None:
     return optional_of(joined([inner, other.parameters[0]]))
 
 
-def _optional_read(tree: Tree) -> tuple[Tree, Tree] | None:
-    """`present ? optional.of(fact) : optional.none()` as its test and its fact."""
-    match tree:
-        case Conditional(test=Present() as test, yes=Call("optional_of_any", (value,))):
-            return test, value
-    return None
-
-
 def extreme(scope: Scope, node: syntax.Call, args: tuple[Tree, ...]) -> Tree:
     """`math.greatest(…)` and `math.least(…)`: numbers of any types, or one list of them."""
     if not args:
         return scope.report("KP202", f"`math.{node.name}` takes at least 1 argument", node.span)
-    first = args[0]
-    operand: Tree
-    if len(args) == 1 and first.type.name == "list":
-        operand, kind = first, first.type.parameters[0]
-        is_empty = isinstance(first, NewList) and not first.args
+    operand = args[0]
+    if len(args) == 1 and operand.type.name == "list":
+        kind = operand.type.parameters[0]
+        is_empty = isinstance(operand, NewList) and not operand.args
         if is_empty or kind not in (*NUMBERS, DYN, ERROR):
-            return scope.report(
-                "KP204", f"`math.{node.name}` needs numbers, these are {kind}", first.span
-            )
+            message = f"`math.{node.name}` needs numbers, these are {kind}"
+            return scope.report("KP204", message, operand.span)
     else:
         kind = joined([arg.type for arg in args])
-        for arg in args:
-            if arg.type not in (*NUMBERS, DYN, ERROR):
-                return scope.report(
-                    "KP204", f"`math.{node.name}` needs numbers, this is {arg.type}", arg.span
-                )
-        operand = NewList(
-            args, type=list_of(kind), span=node.span, size=len(args), time=latest(args)
-        )
-        if len(args) == 1 and kind == DYN:
-            operand = first
+        wrong = next((arg for arg in args if arg.type not in (*NUMBERS, DYN, ERROR)), None)
+        if wrong is not None:
+            message = f"`math.{node.name}` needs numbers, this is {wrong.type}"
+            return scope.report("KP204", message, wrong.span)
+        if len(args) > 1 or kind != DYN:
+            operand = NewList(
+                args, type=list_of(kind), span=node.span, size=len(args), time=latest(args)
+            )
     overload = f"math_{node.name}" + ("_list" if operand.type.name == "list" else "")
     return Call(
         overload,

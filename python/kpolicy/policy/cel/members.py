@@ -60,8 +60,7 @@ def _has_slots(tree: Tree) -> bool:
 
 def as_map_fact(tree: Tree) -> Tree:
     """The same for a map, but only if the entries of the map are facts of their own."""
-    fact = as_fact(tree)
-    return fact if entries_of(fact) is not None else tree
+    return entries_of(as_fact(tree)) or tree
 
 
 def entries_of(tree: Tree) -> Read | None:
@@ -98,18 +97,13 @@ def _field(operand: Tree, node: syntax.Select, kind: Type, size: int) -> Tree:
 def _optional_field(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
     operand = as_map_fact(operand)
     inner = _inside_optional(operand.type)
-    if inner.name == "map":
-        value = inner.parameters[1]
-    elif inner in (DYN, ERROR):
-        value = DYN
-    else:
-        described = scope.environment.catalogue.object_type(inner)
-        member = described.members.get(node.name) if described else None
-        if member is None:
-            return scope.report("KP205", f"{inner} has no field `{node.name}`", node.name_span)
-        value = member.result
+    described = scope.environment.catalogue.object_type(inner)
+    member = described.members.get(node.name) if described else None
+    if inner.name != "map" and inner not in (DYN, ERROR) and member is None:
+        return scope.report("KP205", f"{inner} has no field `{node.name}`", node.name_span)
     if isinstance(operand, Fact) and operand.has_entries:
         return _optional_entry(operand, _text(node.name, node.name_span), node.span)
+    value = member.result if member else inner.parameters[1] if inner.parameters else DYN
     kind = value if value.name == "optional" else optional_of(value)
     return OptionalField(
         operand, node.name, type=kind, span=node.span, time=operand.time, size=operand.size
@@ -233,12 +227,8 @@ def entry(scope: Scope, operand: Tree, key: Tree, span: Span) -> Tree:
     return _index("index_map", value, operand, key, span)
 
 
-def entry_of(entries: Read, key: Tree, span: Span) -> Read:
+def entry_of(entries: Read, key: Tree, span: Span, *, size: int | None = None) -> Read:
     """The entry of a map whose entries are facts of their own."""
-    return replace(_entry_fact(entries, key, span), size=entries.entry_size)
-
-
-def _entry_fact(entries: Read, key: Tree, span: Span) -> Read:
     return replace(
         entries,
         type=entries.type.parameters[1],
@@ -246,18 +236,18 @@ def _entry_fact(entries: Read, key: Tree, span: Span) -> Read:
         args=(*entries.args, key),
         name=f"{entries.name}[]",
         time=max(entries.time, key.time),
+        size=entries.entry_size if size is None else size,
         has_entries=False,
     )
 
 
 def _check_key(scope: Scope, key: Tree, expected: Type) -> None:
-    are_numbers = key.type in NUMBERS and expected in NUMBERS
-    if not are_numbers and not fits(key.type, expected, {}):
+    if not {key.type, expected} <= {*NUMBERS} and not fits(key.type, expected, {}):
         scope.report("KP204", f"the keys are {expected}, this is {key.type}", key.span)
 
 
 def _optional_entry(entries: Read, key: Tree, span: Span) -> Tree:
-    return _as_optional(_entry_fact(entries, key, span), span)
+    return _as_optional(entry_of(entries, key, span, size=entries.size), span)
 
 
 def _as_optional(read: Read, span: Span) -> Tree:

@@ -29,6 +29,7 @@ _TOKEN: Final = re.compile(
     r"""|\"{3}(?:\\[\s\S]|(?!\"{3})[^\\])*\"{3}|'{3}(?:\\[\s\S]|(?!'{3})[^\\])*'{3}"""
     r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*|`[^`\n]*`|[()\[\]{}]|[A-Za-z_0-9]+|[\s\S]"""
 )
+_LAST_OPERATOR: Final = re.compile(r"(&&|\|\||==|!=|<=|>=|in|\.\?|[-+*/%<>!?:,.(\[{])\s*\Z")
 _VALUES: Final = frozenset(
     {
         "IDENT",
@@ -129,22 +130,18 @@ def _syntax(message: str, span: Span, hint: str = "") -> Diagnostic:
 
 
 def _unexpected_token(text: str, token: Any, expected: set[str]) -> Diagnostic:
-    wanted = _wanted(expected)
-    if token.type == "$END":
-        end = len(text)
-        before = text.rstrip()
-        if not before:
-            return _syntax("the expression is empty", Span(end, end), wanted)
-        if expected & _VALUES:
-            operator = _last_operator(before)
-            message = (
-                f"an operand is missing after `{operator}`" if operator else "it ends too early"
-            )
-            return _syntax(message, Span(end, end), wanted)
-        return _syntax("it ends too early", Span(end, end), wanted)
     start = token.start_pos or 0
     span = Span(start, max(start + 1, token.end_pos or 0))
-    return _syntax(f"`{_short(str(token))}` is not expected here", span, wanted)
+    message = f"`{_short(str(token))}` is not expected here"
+    if token.type == "$END":
+        span = Span(len(text), len(text))
+        operator = _LAST_OPERATOR.search(text) if expected & _VALUES else None
+        message = (
+            f"an operand is missing after `{operator[1]}`" if operator else "it ends too early"
+        )
+    if not text.strip():
+        message = "the expression is empty"
+    return _syntax(message, span, _wanted(expected))
 
 
 def _unexpected_character(text: str, at: int, allowed: set[str]) -> Diagnostic:
@@ -158,15 +155,6 @@ def _unexpected_character(text: str, at: int, allowed: set[str]) -> Diagnostic:
     return _syntax(
         f"`{_short(character)}` is not expected here", span, hints.get(character, _wanted(allowed))
     )
-
-
-def _last_operator(before: str) -> str:
-    for length in (2, 1):
-        if before[-length:] in {"&&", "||", "==", "!=", "<=", ">=", "in", ".?"}:
-            return before[-length:]
-        if length == 1 and before[-1] in "+-*/%<>!?:,.([{":
-            return before[-1]
-    return ""
 
 
 def _short(text: str) -> str:

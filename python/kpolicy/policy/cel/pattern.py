@@ -50,12 +50,11 @@ def refusal(pattern: str) -> str:
     if len(pattern) > _CHARACTERS_MAX:
         return f"a pattern has at most {_CHARACTERS_MAX:,} characters"
     try:
-        size = _Reader(pattern).whole()
+        is_too_large = _Reader(pattern).whole() > BYTES_MAX
     except _RefusedError as refused:
         return str(refused)
-    if size > BYTES_MAX:
-        return "with all its repeats written out it is too large: repeat less, or fewer classes"
-    return ""
+    why = "with all its repeats written out it is too large: repeat less, or fewer classes"
+    return why if is_too_large else ""
 
 
 class _Reader:
@@ -113,13 +112,9 @@ class _Reader:
                 return self._group(depth)
             case "[":
                 return self._class()
-            case ".":
-                return ANY
-            case "^" | "$":
-                return LOOK
             case "\\":
                 return self._escaped()
-        return literal(mark, self._is_folded)
+        return SIZES.get(mark) or literal(mark, self._is_folded)
 
     def _repeated(self, size: int) -> int:
         at = self._at
@@ -160,9 +155,8 @@ class _Reader:
     def _opened_by_flags(self) -> bool:
         """Whether there is more in the brackets than flags."""
         found = self._matched(_FLAGS)
-        flags = "" if found is None else found[1] + (found[2] or "")
-        is_nothing = found is None or (found[3] == ")" and not flags)
-        if found is None or is_nothing or len(set(flags)) < len(flags):
+        flags = found[1] + (found[2] or "") if found else ""
+        if not found or found[0] == "?)" or len(set(flags)) < len(flags):
             raise _RefusedError("look-around, back references and such groups are not part of RE2")
         return found[3] == ":"
 
@@ -198,27 +192,26 @@ class _Reader:
 
     def _class(self) -> int:
         is_negated = self._taken("^")
-        size = CLASS + (negated() if is_negated else 0)
-        is_first = True
-        while is_first or not self._taken("]"):
-            size += self._member(is_first)
-            is_first = False
+        # All that a class does not name takes more than what it names.
+        size = CLASS + (ANY if is_negated else 0) + self._member(is_first=True)
+        while not self._taken("]"):
+            size += self._member(is_first=False)
         return size
 
     def _member(self, is_first: bool) -> int:
         if self._matched(_POSIX):
             return CLASS
-        own, low = self._one(is_first)
+        own, low = self._item(is_first)
         is_range = self._next() == "-" and self._text[self._at + 1 : self._at + 2] not in ("", "]")
         if not is_range:
             return own if low is None else member(low, low, self._is_folded)
         self._at += 1
-        _, high = self._one(is_first=False)
+        _, high = self._item(is_first=False)
         if low is None or high is None or high < low:
             raise _RefusedError("a range in a class goes from a character to a later one")
         return member(low, high, self._is_folded)
 
-    def _one(self, is_first: bool) -> tuple[int, str | None]:
+    def _item(self, is_first: bool) -> tuple[int, str | None]:
         mark = self._next()
         if not mark:
             raise _RefusedError("a class is not closed")
@@ -238,9 +231,10 @@ class _Reader:
 BYTES_MAX: Final = (1 << 20) - 4096
 
 LOOK: Final = 40
+ANY: Final = 1_100
+SIZES: Final = {".": ANY, "^": LOOK, "$": LOOK}
 GROUP: Final = 200
 ALTERNATIVE: Final = 80
-ANY: Final = 1_100
 CLASS: Final = 100
 # Letters, categories and scripts of all the world.
 UNICODE_CLASS: Final = 60_000
@@ -271,11 +265,6 @@ def member(low: str, high: str, is_folded: bool) -> int:
     if low == high:
         return 700
     return UNICODE_CLASS if is_folded else ANY
-
-
-def negated() -> int:
-    """What all that a class does not name takes more than what it names."""
-    return ANY
 
 
 def repeated(size: int, least: int, most: int | None) -> int:

@@ -59,8 +59,7 @@ class Parameter:
     value: Any = None
 
 
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,9 @@ class Environment:
     """
 
     roots: tuple[str, ...] = ("pod", "node", "cluster", "namespaceObject")
-    variables: Mapping[str, CompiledExpression] = field(default_factory=_nothing)
-    params: Mapping[str, Parameter] = field(default_factory=_nothing)
-    inputs: Mapping[str, Type] = field(default_factory=_nothing)
+    variables: Mapping[str, CompiledExpression] = field(default_factory=lambda: _NOTHING)
+    params: Mapping[str, Parameter] = field(default_factory=lambda: _NOTHING)
+    inputs: Mapping[str, Type] = field(default_factory=lambda: _NOTHING)
     catalogue: Catalogue = CATALOGUE
     cost_max: int = COST_MAX
     # Nested loops may exceed `cost_max` in the worst case: the engine limits the real cost.
@@ -196,9 +195,8 @@ _TYPE_NAMES: Final = frozenset(
 
 def identifier(scope: Scope, node: syntax.Identifier) -> Tree:
     name = node.name
-    bound = scope.bound.get(name)
-    if bound is not None and not node.absolute:
-        return replace(bound, span=node.span)
+    if name in scope.bound and not node.absolute:
+        return replace(scope.bound[name], span=node.span)
     environment = scope.environment
     if name in environment.inputs:
         return _input(scope, name, node)
