@@ -37,9 +37,9 @@ _WORDS: Final = {True: "true", False: "false"}
 
 
 def constant_parts(policy: WrittenPolicy) -> Iterator[Diagnostic]:
-    whole = _wholes(policy)
+    wholes = _wholes(policy)
     for expression in policy.all():
-        yield from _of(policy, expression, whole.get(expression.path, ("", "")))
+        yield from _of(policy, expression, wholes.get(expression.path, ("", "")))
 
 
 def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
@@ -175,9 +175,9 @@ class Folding:
 
     def fold(self, tree: Tree) -> Folded:
         match tree:
-            case Constant():
-                return _literal(tree)
-            case Variable():
+            case Constant() if is_literal(tree) and tree.type.name in _FOLDED:
+                return Known(tree.value)
+            case Constant() | Variable():
                 return _VARIES
         values = [self.fold(operand) for operand in tree.operands]
         match tree:
@@ -229,7 +229,9 @@ class Folding:
             return _FAILS
         if tree.name in _DIVISIONS and isinstance(args[1], Known) and args[1].value == 0:
             what = "division by" if tree.name.startswith("divide") else "a remainder of"
-            span = Span(_after(tree.args[0], tree), tree.args[1].span.end)
+            # The operator begins a space behind its left operand, parentheses aside.
+            left, right = (arg.span for arg in tree.args)
+            span = Span(min(left.end + 1, right.start), right.end)
             return self._failed(span, f"{what} a constant zero is always an error")
         if tree.name == "index_list":
             return self._item(tree, args)
@@ -266,17 +268,6 @@ class Folding:
     def _failed(self, span: Span, message: str) -> Folded:
         self.failures.append(Failure(span, message))
         return _FAILS
-
-
-def _after(left: Tree, tree: Call) -> int:
-    """Where the operator begins, one space behind its left operand; parentheses aside."""
-    return min(left.span.end + 1, tree.args[1].span.start)
-
-
-def _literal(tree: Constant) -> Folded:
-    if not is_literal(tree) or tree.type.name not in _FOLDED:
-        return _VARIES
-    return Known(tree.value)
 
 
 def _quotient(a: int, b: int) -> int:

@@ -8,8 +8,9 @@ never true. What is not understood is a term of its own; beyond a bound of cases
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from kpolicy.policy.cel.tree import (
@@ -153,28 +154,16 @@ class Formulas:
         """What is looked up has been there."""
         if isinstance(tree, And | Or | Conditional | Loop | OrValue | Variable):
             return [{}]
-        case: Case = {}
-        pending: list[Tree] = [tree]
-        while pending:
-            part = pending.pop()
-            number = self.terms.presence(part, within) if is_lookup(part) else None
-            if number is not None:
-                case["there", number] = _TRUE
-            if isinstance(part, Fact | MemberRead | Call | Field):
-                pending.extend(part.operands)
-        return [case]
+        numbers = (self.terms.presence(p, within) for p in _evaluated(tree) if is_lookup(p))
+        return [{("there", number): _TRUE for number in numbers if number is not None}]
 
     # Comparisons.
 
     def _compared(self, tree: Call, value: bool, within: str) -> Cases:
         left, right = tree.args
-        sides: list[tuple[Tree, Tree]]
-        if isinstance(left, Conditional) and is_literal(right):
-            sides = [(left.yes, right), (left.no, right)]
-            return self._of_branches(tree, left.test, sides, value, within)
-        if isinstance(right, Conditional) and is_literal(left):
-            sides = [(left, right.yes), (left, right.no)]
-            return self._of_branches(tree, right.test, sides, value, within)
+        for at, chosen in enumerate(tree.args):
+            if isinstance(chosen, Conditional) and is_literal(tree.args[1 - at]):
+                return self._of_branches(tree, at, chosen, value, within)
         if tree.name == "in_list":
             return self._listed(tree, value, within)
         family = tree.name.rpartition("_")[0]
@@ -198,8 +187,7 @@ class Formulas:
             return self._opaque(tree, value, within)
         first, second = (self.terms.number(side, within) for side in (left, right))
         if first == second:
-            holds = "=" in orders
-            return there if holds else []
+            return there if "=" in orders else []
         if first > second:
             first, second, orders = second, first, _turned(orders)
         return conjunction([[{("pair", first, second): Values(orders)}], there])
@@ -207,16 +195,17 @@ class Formulas:
     def _of_branches(
         self,
         tree: Call,
-        test: Tree,
-        sides: Iterable[tuple[Tree, Tree]],
+        at: int,
+        chosen: Conditional,
         value: bool,
         within: str,
     ) -> Cases:
-        """`(c ? a : b) == k` is `c ? a == k : b == k`."""
+        """`(c ? a : b) == k` is `c ? a == k : b == k`; `chosen` is the operand at `at`."""
         found: list[Cases] = []
-        for args, holds in zip(sides, (True, False), strict=True):
+        for branch, holds in ((chosen.yes, True), (chosen.no, False)):
+            args = (*tree.args[:at], branch, *tree.args[at + 1 :])
             inside = self._decided(replace(tree, args=args), value, within)
-            found.append(conjunction([self.cases(test, holds, within), inside]))
+            found.append(conjunction([self.cases(chosen.test, holds, within), inside]))
         return disjunction(found)
 
     def _decided(self, tree: Call, value: bool, within: str) -> Cases:
@@ -240,19 +229,26 @@ class Formulas:
         return conjunction([[case], self._there(tree, within)])
 
 
+def _evaluated(tree: Tree) -> Iterator[Tree]:
+    """The tree, and what is evaluated whenever it is."""
+    yield tree
+    if isinstance(tree, Fact | MemberRead | Call | Field):
+        yield from chain.from_iterable(map(_evaluated, tree.operands))
+
+
 def conjunction(parts: Iterable[Cases]) -> Cases:
     """Combines every case of each part with every case of the others; drops contradictions."""
     joined: list[Case] = [{}]
-    is_told = True
+    is_complete = True
     for part in parts:
         if part is None:
             # Fewer constraints: what contradicts itself without this part does so with it.
-            is_told = False
+            is_complete = False
             continue
         joined = [met for a in joined for b in part if (met := _met(a, b)) is not None]
         if len(joined) > CASES_MAX:
             return None
-    return joined if is_told or not joined else None
+    return joined if is_complete or not joined else None
 
 
 def contradict(a: Cases, b: Cases) -> bool:
@@ -324,10 +320,8 @@ def _domain(orders: frozenset[str], left: Tree, right: Constant) -> list[Domain]
 def _half_line(orders: frozenset[str], value: float, *, is_whole: bool) -> Interval:
     """Whole numbers above 4 are 5 and more."""
     is_open = "=" not in orders
-    if ">" in orders:
-        if is_open and is_whole and float(value).is_integer():
-            return Interval(low=value + 1)
-        return Interval(low=value, is_low_open=is_open)
     if is_open and is_whole and float(value).is_integer():
-        return Interval(high=value - 1)
+        return Interval(low=value + 1) if ">" in orders else Interval(high=value - 1)
+    if ">" in orders:
+        return Interval(low=value, is_low_open=is_open)
     return Interval(high=value, is_high_open=is_open)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from kpolicy.policy.cel.tree import (
@@ -214,24 +215,20 @@ class Guards:
 
     def _logic(self, tree: And | Or, value: bool, within: str) -> KnownKeys:
         """All operands of `&&` are true, or one is false; `||` the other way round."""
-        parts = [self.implied(arg, value, within) for arg in tree.args]
-        joined = parts[0]
-        for part in parts[1:]:
-            is_all = value is isinstance(tree, And)
-            joined = both(joined, part) if is_all else either(joined, part)
-        return joined
+        parts = (self.implied(arg, value, within) for arg in tree.args)
+        return reduce(both if value is isinstance(tree, And) else either, parts)
 
     def _comparison(self, left: Tree, right: Tree, is_equal: bool, within: str) -> KnownKeys:
         """`label(x, 'k') == 'v'`: of the two branches only one can be equal."""
         for side, other in ((left, right), (right, left)):
             if not isinstance(side, Conditional) or not is_literal(other):
                 continue
-            cases: KnownKeys = None
-            for branch, holds in ((side.yes, True), (side.no, False)):
-                if is_literal(branch) and (branch.value == other.value) is not is_equal:
-                    continue
-                cases = either(cases, self.implied(side.test, holds, within))
-            return cases
+            possible = (
+                self.implied(side.test, holds, within)
+                for branch, holds in ((side.yes, True), (side.no, False))
+                if not is_literal(branch) or (branch.value == other.value) is is_equal
+            )
+            return reduce(either, possible, None)
         return NOTHING
 
     def evaluated(self, tree: Tree, within: str = "") -> frozenset[int]:

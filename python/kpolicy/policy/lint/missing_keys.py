@@ -26,7 +26,7 @@ from kpolicy.policy.lint.lookups import (
     unguarded,
 )
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
-from kpolicy.policy.yaml.nodes import find
+from kpolicy.policy.yaml.nodes import Path, find
 
 # What a map's keys are called, and whose they are.
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}
@@ -45,15 +45,15 @@ class _Use:
 
 def missing_keys(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     """A lookup in a variable is reported at the variable, if any use of it can err."""
-    seen: set[tuple[str, Span]] = set()
+    seen: set[tuple[Path, Span]] = set()
     for use in _uses(policy):
         for lookup in unguarded(policy.guards, use.expression.tree, use.known):
-            at, span = _placed(policy, use, lookup)
-            key = (str(at.path) if at is not None else "", span)
-            if at is None or key in seen:
-                continue
-            seen.add(key)
-            yield _finding(policy, use, at, lookup)
+            # None: the variable was inherited, and is reported in its own document.
+            name = lookup.within.removeprefix("variables.")
+            at = policy.variables.get(name) if name else use.expression
+            if at is not None and (at.path, lookup.tree.span) not in seen:
+                seen.add((at.path, lookup.tree.span))
+                yield _finding(policy, use, at, lookup)
 
 
 def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
@@ -94,25 +94,12 @@ def _beside(
     return known
 
 
-def _placed(
-    policy: WrittenPolicy, use: _Use, lookup: Lookup
-) -> tuple[WrittenExpression | None, Span]:
-    """None where the variable was inherited: that is its own document's affair."""
-    if not lookup.within:
-        return use.expression, lookup.tree.span
-    name = lookup.within.removeprefix("variables.")
-    return policy.variables.get(name), lookup.tree.span
-
-
 def _finding(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lookup) -> Diagnostic:
     tree = lookup.tree
     shown = at.text[tree.span.start : tree.span.end]
     holder, key = _parts(at.text, tree)
-    message = f"`{shown}` is an error {_where(tree)}"
-    if use.code == "KP301":
-        message += f", and {use.effect}"
-    else:
-        message += f"; {use.effect}"
+    link = ", and" if use.code == "KP301" else ";"
+    message = f"`{shown}` is an error {_where(tree)}{link} {use.effect}"
     return policy.finding(at, use.code, message, tree.span, _hint(tree, holder, key))
 
 
@@ -176,7 +163,7 @@ def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
             at, "KP331", message, at.tree.span, "what is beyond is cut off in events"
         )
         return
-    long = next((part for part in parts if _is_long(part)), None)
+    long = next((p for p in parts if isinstance(p, Read) and p.size >= ANNOTATION_BYTES_MAX), None)
     if long is not None:
         message = f"this message can have more than {_SHOWN}: an annotation is part of it"
         yield policy.finding(at, "KP331", message, long.span)
@@ -191,7 +178,3 @@ def _joined(tree: Tree) -> Iterator[Tree]:
             pending.extend(reversed(part.args))
         else:
             yield part
-
-
-def _is_long(tree: Tree) -> bool:
-    return isinstance(tree, Read) and tree.size >= ANNOTATION_BYTES_MAX

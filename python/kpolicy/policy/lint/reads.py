@@ -87,8 +87,7 @@ def _not_preemptible(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Di
         return
     for part, at in _deep(rule.expression.tree, set()):
         fact = _fact_of(part)
-        names = fact.name.split(".") if fact is not None else []
-        if fact is not None and names[0] != "pod" and _CHANGED & set(names):
+        if fact and not fact.name.startswith("pod.") and _CHANGED & set(fact.name.split(".")):
             message = f"`{fact.name}` changes when pods are evicted, so preemption could help here"
             hint = "leave out `preemptible: false`"
             yield policy.finding(rule.expression, "KP351", message, at.span, hint)
@@ -125,14 +124,12 @@ def _by_lane(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic
     found = _without_kernel(rule.expression.tree, set())
     if found is not None:
         part, fact, span = found
-        part_fact = _fact_of(part)
-        is_loop = isinstance(part, Loop)
-        what = "this loop" if is_loop else "this part"
+        read, is_loop = _fact_of(part), isinstance(part, Loop)
         message = (
-            f"{what} is evaluated node by node: it has no kernel, and `{fact}` has no classes of "
-            "nodes"
+            f"this {'loop' if is_loop else 'part'} is evaluated node by node: it has no kernel, "
+            f"and `{fact}` has no classes of nodes"
         )
-        if part_fact is not None and part_fact.name == fact:
+        if read is not None and read.name == fact:
             message = f"`{fact}` has no column, so it is read node by node"
         hint = "`node.pods.count(selector(…))` counts without a loop" if is_loop else ""
         yield policy.finding(rule.expression, "KP403", message, span, hint)
@@ -221,21 +218,17 @@ def deprecated(policy: WrittenPolicy) -> Iterator[Diagnostic]:
                 message = f"kube-scheduler has given up `{rule.builtin}`"
                 yield policy.policy.remark("KP130", message, at, hint=f"use {instead}")
     for expression in policy.all():
-        reported: set[str] = set()
-        for key in _keys(expression.tree):
-            if key.value not in reported:
-                reported.add(str(key.value))
-                message = f"Kubernetes has given up the label `{key.value}`"
-                hint = f"use `{_LABELS[str(key.value)]}`"
-                yield policy.finding(expression, "KP130", message, key.span, hint)
+        first = {key.value: key.span for key in reversed(list(_keys(expression.tree)))}
+        for label, span in reversed(first.items()):
+            message = f"Kubernetes has given up the label `{label}`"
+            yield policy.finding(expression, "KP130", message, span, f"use `{_LABELS[label]}`")
 
 
 def _keys(tree: Tree) -> Iterator[Constant]:
     for part in own_nodes(tree):
-        fact = read_of(part)
-        if not isinstance(fact, Fact):
-            continue
-        names = fact.name.split(".")
+        fact = _fact_of(part)
+        names = fact.name.split(".") if fact else [""]
+        args = fact.args if fact else ()
         of_domain = "domain" in names or names[-1] == "domains"
-        keys = fact.args[:1] if of_domain else fact.args[-1:] if names[-1] == "labels[]" else ()
+        keys = args[:1] if of_domain else args[-1:] if names[-1] == "labels[]" else ()
         yield from (key for key in keys if is_literal(key) and key.value in _LABELS)

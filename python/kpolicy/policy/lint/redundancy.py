@@ -14,7 +14,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Note
 from kpolicy.policy.cel import compile_expression
 from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.lint.formulas import Cases, conjunction, contradict, disjunction
+from kpolicy.policy.lint.formulas import conjunction, contradict, disjunction
 from kpolicy.policy.lint.lookups import both, unguarded
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
@@ -89,13 +89,16 @@ def _mode(rule: RuleExpression) -> str:
 def _same(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     for before, rule in _doubles(policy):
         counts = "" if rule.is_predicate else ", so it counts twice"
-        at = rule.expression
         message = f"the same expression as `{before.name}`{counts}"
-        yield policy.finding(at, "KP306", message, at.tree.span, notes=(_first(policy, before),))
+        yield _about(policy, rule, "KP306", message, before)
 
 
-def _first(policy: WrittenPolicy, rule: RuleExpression) -> Note:
-    return Note(f"`{rule.name}` is here", place=policy.policy.place((*rule.path, "expression")))
+def _about(
+    policy: WrittenPolicy, rule: RuleExpression, code: str, message: str, earlier: RuleExpression
+) -> Diagnostic:
+    place = policy.policy.place((*earlier.path, "expression"))
+    notes = (Note(f"`{earlier.name}` is here", place=place),)
+    return policy.finding(rule.expression, code, message, rule.expression.tree.span, notes=notes)
 
 
 def _beside(
@@ -106,8 +109,6 @@ def _beside(
     cases = policy.formulas.cases(before)
     if cases is None or cases == []:
         return None  # reported as constant
-    span = rule.expression.tree.span
-    note = (_first(policy, earlier),)
     if contradict(cases, policy.formulas.cases(tree, False)) and _asked_with(policy, earlier, rule):
         known = both(policy.guards.implied(before, True), policy.guards.evaluated(before))
         for condition in rule.conditions:
@@ -115,28 +116,20 @@ def _beside(
         is_trivial = policy.formulas.cases(tree, False) == []
         if not is_trivial and not list(unguarded(policy.guards, tree, known)):
             message = f"`{earlier.name}` already rejects every node that this would reject"
-            return policy.finding(rule.expression, "KP306", message, span, notes=note)
+            return _about(policy, rule, "KP306", message, earlier)
     own = policy.formulas.cases(tree)
-    if own != [] and contradict(cases, own) and _asked_together(policy, earlier, rule):
+    is_asked = _asked_with(policy, earlier, rule) or _asked_with(policy, rule, earlier)
+    if is_asked and own != [] and contradict(cases, own):
         message = f"no node can pass both this and `{earlier.name}`"
-        return policy.finding(rule.expression, "KP307", message, span, notes=note)
+        return _about(policy, rule, "KP307", message, earlier)
     return None
 
 
 def _asked_with(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
     """Whether `earlier` is asked of every pod that `rule` is asked of."""
     holds = conjunction(policy.formulas.cases(condition.tree) for condition in rule.conditions)
-    return contradict(holds, _one_fails(policy, earlier))
-
-
-def _asked_together(policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression) -> bool:
-    return _asked_with(policy, earlier, rule) or _asked_with(policy, rule, earlier)
-
-
-def _one_fails(policy: WrittenPolicy, rule: RuleExpression) -> Cases:
-    return disjunction(
-        policy.formulas.cases(condition.tree, False) for condition in rule.conditions
-    )
+    fails = (policy.formulas.cases(condition.tree, False) for condition in earlier.conditions)
+    return contradict(holds, disjunction(fails))
 
 
 def _beside_builtin(policy: WrittenPolicy, rule: RuleExpression, name: str) -> Iterator[Diagnostic]:

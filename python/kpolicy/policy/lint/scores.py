@@ -8,7 +8,7 @@ rule that says `normalize`, be it `none`, has thought of its range.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -80,6 +80,10 @@ class Range:
     low: float
     high: float
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
     def joined(self, other: Range) -> Range:
         return Range(min(self.low, other.low), max(self.high, other.high))
 
@@ -119,11 +123,9 @@ class Bounds:
     _known: dict[int, tuple[Tree, Range | None]] = field(default_factory=dict)
 
     def of(self, tree: Tree) -> Range | None:
-        known = self._known.get(id(tree))
-        if known is None:
-            known = (tree, self._range(tree))
-            self._known[id(tree)] = known
-        return known[1]
+        if id(tree) not in self._known:
+            self._known[id(tree)] = (tree, self._range(tree))
+        return self._known[id(tree)][1]
 
     def _range(self, tree: Tree) -> Range | None:
         if tree.type.name not in _NUMBERS:
@@ -181,29 +183,28 @@ class Bounds:
 
 
 def _combined(family: str, ranges: list[Range]) -> Range | None:
-    if family == "to":
-        return ranges[0]
-    first = ranges[0]
-    if family == "negate":
-        return Range(-first.high, -first.low)
-    if len(ranges) != 2:
-        return None
-    second = ranges[1]
-    if family == "add":
-        return Range(first.low + second.low, first.high + second.high)
-    if family == "subtract":
-        return Range(first.low - second.high, first.high - second.low)
-    if family == "multiply":
-        ends = [_product(a, b) for a in (first.low, first.high) for b in (second.low, second.high)]
-        return Range(min(ends), max(ends))
-    if family == "divide" and second.low == second.high and second.low != 0:
-        ends = [first.low / second.low, first.high / second.low]
-        return Range(min(ends), max(ends))
-    if family == "modulo" and second.low == second.high:
-        most = abs(second.low)
-        return Range(-most if first.low < 0 else 0, most)
+    match family, ranges:
+        case "to", [first, *_]:
+            return first
+        case "negate", [first, *_]:
+            return Range(-first.high, -first.low)
+        case "add", [first, second]:
+            return Range(first.low + second.low, first.high + second.high)
+        case "subtract", [first, second]:
+            return Range(first.low - second.high, first.high - second.low)
+        case "multiply", [first, second]:
+            return _between(_product(a, b) for a in first.ends for b in second.ends)
+        case "divide", [first, Range(low, high)] if low == high != 0:
+            return _between(end / low for end in first.ends)
+        case "modulo", [first, Range(low, high)] if low == high:
+            return Range(-abs(low) if first.low < 0 else 0, abs(low))
     # An amount divided by another is a share, whose range is not known.
     return None
+
+
+def _between(ends: Iterable[float]) -> Range:
+    low, *_, high = sorted(ends)
+    return Range(low, high)
 
 
 def _product(a: float, b: float) -> float:
