@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
@@ -134,20 +135,14 @@ def _named_apart(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
 def _percentage(served: Sequence[Served], findings: list[Diagnostic]) -> int:
     chosen: int | None = None
     for policy in served:
-        spec = policy.effective.policy.model.spec
-        path = (*policy.path, "percentageOfNodesToScore")
-        wanted = policy.profile.percentage_of_nodes_to_score
+        path, wanted = policy.path, policy.profile.percentage_of_nodes_to_score
         if wanted is None:
-            path = ("spec", "percentageOfNodesToScore")
-            wanted = spec.percentage_of_nodes_to_score
+            path = ("spec",)
+            wanted = policy.effective.policy.model.spec.percentage_of_nodes_to_score
         if wanted is not None and chosen not in (None, wanted):
-            findings.append(
-                policy.effective.policy.remark(
-                    "KP116",
-                    f"another policy of this profile asks for {chosen} % of the nodes",
-                    path,
-                )
-            )
+            message = f"another policy of this profile asks for {chosen} % of the nodes"
+            at = (*path, "percentageOfNodesToScore")
+            findings.append(policy.effective.policy.remark("KP116", message, at))
         chosen = wanted if chosen is None else chosen
     return NODES_TO_SCORE_DEFAULT if chosen is None else chosen
 
@@ -156,28 +151,20 @@ def _preemption(
     served: Sequence[Served], findings: list[Diagnostic]
 ) -> tuple[str, Policy, Preemption]:
     """The heir, the policy that has the setting, and the setting."""
-    stated = [(policy.effective.policy.name, policy.effective.preemption) for policy in served]
-    settings = [(heir, *found) for heir, found in stated if found is not None]
-    if not settings:
-        policy = served[0].effective.policy
-        return policy.name, policy, Preemption()
-    _, first, wanted = settings[0]
+    effectives = [policy.effective for policy in served]
+    settings = [(e.policy.name, *e.preemption) for e in effectives if e.preemption is not None]
+    default = effectives[0].policy
+    chosen = settings[0] if settings else (default.name, default, Preemption())
     for _, policy, other in settings:
-        if policy.name != first.name and other != wanted:
-            findings.append(
-                policy.remark(
-                    "KP116",
-                    f"`{first.name}` sets preemption of this profile otherwise",
-                    ("spec", "preemption"),
-                )
-            )
-    return settings[0]
+        if policy.name != chosen[1].name and other != chosen[2]:
+            message = f"`{chosen[1].name}` sets preemption of this profile otherwise"
+            findings.append(policy.remark("KP116", message, ("spec", "preemption")))
+    return chosen
 
 
 def _extenders(served: Served) -> tuple[Extender, ...]:
-    own = served.effective.policy.model.spec.extenders
-    inherited = [e for policy in served.effective.lineage[1:] for e in policy.model.spec.extenders]
-    return tuple(own or inherited)
+    own, *inherited = (policy.model.spec.extenders for policy in served.effective.lineage)
+    return tuple(own or chain.from_iterable(inherited))
 
 
 def _drop_ignored(entries: list[dict[str, Any]], extenders: tuple[Extender, ...]) -> None:

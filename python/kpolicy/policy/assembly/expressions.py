@@ -22,7 +22,7 @@ from kpolicy.policy.cel import (
 )
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.cel.types import ERROR
-from kpolicy.policy.limits import CHARACTERS_A_NODE, EXPRESSION_NODES_MAX
+from kpolicy.policy.limits import CHARACTERS_A_NODE, COST_PER_NODE_MAX, EXPRESSION_NODES_MAX
 from kpolicy.policy.yaml.nodes import Path, Scalar, dotted, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import placed
@@ -79,7 +79,8 @@ class Expressions:
         self._own_variables()
         for path, expects, roots in _places(policy):
             self._compile(path, expects, roots)
-        self._unmatched = self._unmatched_ir()
+        # The IR of "not all `matchConditions` of this document hold".
+        self.unmatched = self._unmatched_ir()
 
     @property
     def variable_texts(self) -> dict[str, str]:
@@ -105,10 +106,6 @@ class Expressions:
         assert isinstance(node, Scalar), "every compiled expression is a scalar"
         return next(self._placed(node, path, (diagnostic,)))
 
-    def unmatched(self) -> Any:
-        """The IR of "not all `matchConditions` of this document hold"."""
-        return self._unmatched
-
     def _unmatched_ir(self) -> Any:
         conditions = self._policy.model.spec.match_conditions
         if not conditions or self._room.is_full:
@@ -119,15 +116,12 @@ class Expressions:
         paths = [(*at, index, "expression") for index in range(len(conditions))]
         if compiled.ir is None and all(self.ir(path) is not None for path in paths):
             first = compiled.diagnostics[0]
-            self.diagnostics.append(
-                self._policy.remark(
-                    first.code,
-                    f"as one expression, which others of this profile need: {first.message}",
-                    at,
-                    hint=first.hint,
-                )
-            )
+            message = f"as one expression, which others of this profile need: {first.message}"
+            self._report(first.code, message, at, first.hint)
         return compiled.ir
+
+    def _report(self, code: str, message: str, path: Path, hint: str = "") -> None:
+        self.diagnostics.append(self._policy.remark(code, message, path, hint))
 
     def _compiled_in(
         self,
@@ -137,7 +131,14 @@ class Expressions:
         *,
         is_variable: bool = False,
     ) -> CompiledExpression:
-        environment = self._environment(roots)
+        limits = self._policy.model.spec.limits
+        environment = Environment(
+            roots=roots,
+            variables=dict(self._variables),
+            params=self.params,
+            cost_max=limits.cost_per_node or COST_PER_NODE_MAX,
+            allow_quadratic=limits.allow_quadratic,
+        )
         compiled = compile_expression(
             text, expects=expects, environment=environment, is_variable=is_variable
         )
@@ -149,14 +150,9 @@ class Expressions:
         if self._room.is_full and not self._room.is_reported:
             self._room.is_reported = True
             most = f"{EXPRESSION_NODES_MAX:,} nodes"
-            self.diagnostics.append(
-                self._policy.remark(
-                    "KP112",
-                    f"compiled, the expressions up to here have more than {most}",
-                    path,
-                    "a rule has all of each variable that it uses: make them smaller, or fewer",
-                )
-            )
+            message = f"compiled, the expressions up to here have more than {most}"
+            hint = "a rule has all of each variable that it uses: make them smaller, or fewer"
+            self._report("KP112", message, path, hint)
         return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
@@ -187,13 +183,6 @@ class Expressions:
             # A variable that there was no room for is known: its uses are no findings.
             skipped = CompiledExpression(variable.expression, ERROR, ())
             self._variables[variable.name] = self._compiled.get(at, skipped)
-
-    def _environment(self, roots: tuple[str, ...]) -> Environment:
-        environment = Environment(roots=roots, variables=dict(self._variables), params=self.params)
-        limits = self._policy.model.spec.limits
-        environment = replace(environment, allow_quadratic=limits.allow_quadratic)
-        limit = limits.cost_per_node
-        return environment if limit is None else replace(environment, cost_max=limit)
 
     def _compile(
         self,
@@ -298,8 +287,7 @@ class ExpressionSets:
         room = ExpressionRoom()
         self.own: dict[str, Expressions] = {}
         self._inherited: dict[tuple[str, str], Expressions] = {}
-        values = {}
-        wrong = set()
+        values, wrong = {}, set()
         of_heirs = _params_of_heirs(lineages.values())
         extended = {policy.name for line in lineages.values() for policy in line[1:]}
         for name, line in lineages.items():

@@ -209,7 +209,7 @@ class Entries:
             for index in range(len(listed))
         ]
         return conditions + [
-            self._expressions.of(applied.heir, policy.name).unmatched() for policy in applied.unless
+            self._expressions.of(applied.heir, policy.name).unmatched for policy in applied.unless
         ]
 
 

@@ -176,12 +176,10 @@ def _rules(
         problems = tuple(_form_problems(policy, path, rule))
         findings += problems
         name = rule.name or rule.builtin or ""
-        if name in first:
-            findings.append(_duplicate(policy, name, first[name], path))
-            continue
-        if name:
-            first[name] = path
-        if not problems:
+        known = first.setdefault(name, path) if name else path
+        if known != path:
+            findings.append(_duplicate(policy, name, known, path))
+        elif not problems:
             valid.append(WrittenRule(policy, path, name, rule, _args(policy, path, rule, findings)))
     return valid
 
@@ -200,20 +198,14 @@ def _form_problems(policy: Policy, path: Path, rule: Predicate | Priority) -> It
         if policy.lost(path):
             return
         node = find(policy.tree, path)
-        span = first_character(node.span) if node else Span(0, 0)
-        if isinstance(node, Mapping) and node.entries:
-            span = node.entries[0].key.span
-        yield policy.remark(
-            "KP107", f"this {kind} has neither `builtin` nor `expression`", path, span=span
-        )
+        entries = node.entries if isinstance(node, Mapping) else ()
+        span = entries[0].key.span if entries else first_character(policy.span(path))
+        message = f"this {kind} has neither `builtin` nor `expression`"
+        yield policy.remark("KP107", message, path, span=span)
     elif rule.expression is not None and rule.name is None:
         key = key_at(policy.tree, (*path, "expression"))
-        yield policy.remark(
-            "KP114",
-            f"a {kind} with an expression needs a `name`",
-            path,
-            span=key.span if key else None,
-        )
+        message = f"a {kind} with an expression needs a `name`"
+        yield policy.remark("KP114", message, path, span=key.span if key else None)
     elif rule.builtin is not None:
         yield from _unfit_builtin(policy, path, rule.builtin, kind)
 
@@ -293,22 +285,21 @@ def _long_form(node: Mapping) -> Mapping:
     strategy = node.entry("strategy")
     if strategy is None or node.get("scoringStrategy") is not None:
         return node
-    parts = [Entry(Scalar(strategy.key.span, "type", "type"), strategy.value)]
-    kept: list[Entry] = []
+    parts = [_keyed("type", strategy, strategy.value)]
     for entry in node.entries:
-        match entry.key.text:
-            case "strategy":
-                pass
-            case "resources":
-                parts.append(entry)
-            case "shape":
-                ratio = Mapping(entry.value.span, (entry,))
-                key = Scalar(entry.key.span, *(("requestedToCapacityRatio",) * 2))
-                parts.append(Entry(key, ratio))
-            case _:
-                kept.append(entry)
-    key = Scalar(strategy.key.span, "scoringStrategy", "scoringStrategy")
-    return Mapping(node.span, (*kept, Entry(key, Mapping(strategy.value.span, tuple(parts)))))
+        if entry.key.text == "resources":
+            parts.append(entry)
+        elif entry.key.text == "shape":
+            ratio = Mapping(entry.value.span, (entry,))
+            parts.append(_keyed("requestedToCapacityRatio", entry, ratio))
+    short = ("strategy", "resources", "shape")
+    kept = (entry for entry in node.entries if entry.key.text not in short)
+    whole = Mapping(strategy.value.span, tuple(parts))
+    return Mapping(node.span, (*kept, _keyed("scoringStrategy", strategy, whole)))
+
+
+def _keyed(key: str, at: Entry, value: Node) -> Entry:
+    return Entry(Scalar(at.key.span, key, key), value)
 
 
 def _with_shared(policy: Policy, builtin: Builtin, node: Mapping) -> Mapping:
@@ -331,19 +322,11 @@ def _implicit(
     for index, name in enumerate(policy.model.spec.implicit):
         path = ("spec", "implicit", index)
         if name not in filters:
-            findings.append(
-                policy.remark(
-                    "KP103",
-                    f"there is no built-in predicate `{name}`",
-                    path,
-                    hint=did_you_mean(name, filters),
-                )
-            )
+            hint = did_you_mean(name, filters)
+            message = f"there is no built-in predicate `{name}`"
+            findings.append(policy.remark("KP103", message, path, hint=hint))
         elif name not in listed:
             rule = Predicate.model_validate({"builtin": name})
-            node = _with_shared(policy, BUILTINS[name], mapping(policy.span(path)))
-            model, _, _ = validated(BUILTINS[name].args, node)
-            valid.append(
-                WrittenRule(policy, path, name, rule, filled(model) if model is not None else {})
-            )
+            args = _args(policy, path, rule, [])
+            valid.append(WrittenRule(policy, path, name, rule, args))
     return valid

@@ -149,22 +149,19 @@ def _weight(written: WrittenRule) -> int:
 def resolve(effectives: Iterable[Effective]) -> Resolution:
     profiles: dict[str, list[Served]] = {}
     findings: list[Diagnostic] = []
-    for each in effectives:
-        seen: dict[str, Path] = {}
-        for index, profile in enumerate(each.policy.model.spec.profiles):
+    for merged in effectives:
+        policy, seen = merged.policy, dict[str, Path]()
+        for index, profile in enumerate(policy.model.spec.profiles):
             path = ("spec", "profiles", index)
             at = (*path, "schedulerName")
             name = profile.scheduler_name
             if name in seen:
-                note = Note("first here", span=each.policy.span(seen[name]))
-                findings.append(
-                    each.policy.remark(
-                        "KP104", f"two profiles of this policy serve `{name}`", at, notes=(note,)
-                    )
-                )
+                notes = (Note("first here", span=policy.span(seen[name])),)
+                message = f"two profiles of this policy serve `{name}`"
+                findings.append(policy.remark("KP104", message, at, notes=notes))
                 continue
             seen[name] = at
-            profiles.setdefault(name, []).append(_served(each, profile, path, findings))
+            profiles.setdefault(name, []).append(_served(merged, profile, path, findings))
     by_name = sorted(profiles.items())
     return Resolution(
         {name: tuple(sorted(served, key=_order)) for name, served in by_name}, tuple(findings)
@@ -176,32 +173,34 @@ def _order(served: Served) -> tuple[int, str]:
     return policy.model.spec.order, policy.name
 
 
-def _served(each: Effective, profile: Profile, path: Path, findings: list[Diagnostic]) -> Served:
+def _served(merged: Effective, profile: Profile, path: Path, findings: list[Diagnostic]) -> Served:
     overrides = profile.overrides
     for side, wanted, rules in (
-        ("predicates", [override.name for override in overrides.predicates], each.predicates),
-        ("priorities", [override.name for override in overrides.priorities], each.priorities),
+        ("predicates", [override.name for override in overrides.predicates], merged.predicates),
+        ("priorities", [override.name for override in overrides.priorities], merged.priorities),
     ):
         known = {rule.written.name for rule in rules}
-        for index, name in enumerate(wanted):
-            if name not in known:
-                findings.append(
-                    each.policy.remark(
-                        "KP122",
-                        f"no rule of `{side}` is called `{name}`",
-                        (*path, "overrides", side, index, "name"),
-                        hint=did_you_mean(name, known),
-                    )
-                )
+        findings += (
+            merged.policy.remark(
+                "KP122",
+                f"no rule of `{side}` is called `{name}`",
+                (*path, "overrides", side, index, "name"),
+                hint=did_you_mean(name, known),
+            )
+            for index, name in enumerate(wanted)
+            if name not in known
+        )
     removed = {override.name for override in overrides.predicates if not override.enabled}
     weights = {
         override.name: (override.weight or 0) if override.enabled else 0
         for override in overrides.priorities
         if override.weight is not None or not override.enabled
     }
-    predicates = (r for r in each.predicates if r.weight and r.written.name not in removed)
+    predicates = (r for r in merged.predicates if r.weight and r.written.name not in removed)
     priorities = (
         replace(rule, weight=weights.get(rule.written.name, rule.weight))
-        for rule in each.priorities
+        for rule in merged.priorities
     )
-    return Served(each, profile, path, tuple(predicates), tuple(r for r in priorities if r.weight))
+    return Served(
+        merged, profile, path, tuple(predicates), tuple(r for r in priorities if r.weight)
+    )
