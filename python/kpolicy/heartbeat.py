@@ -1,48 +1,41 @@
 """Heartbeats of the long tasks, for liveness.
 
 A task that works, sleeps or waits for the network beats at least as often as its bound says. A task
-that waits for others rests, and names the condition that wakes it. Beating costs no timer and no
-lock.
+that waits for other tasks rests, and names the condition that wakes it. Beating needs neither a
+timer nor a lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from kpolicy.clock import NANOSECONDS, Clock
 
 
-class Pulse(Protocol):
-    """What a task needs of its heartbeat; it may be in any thread."""
+class Pulse:
+    """What a task reports of itself, from any thread. Nobody listens to this one."""
 
     def beat(self) -> None:
-        """It goes round."""
+        """The task is working."""
 
     def rest(self, has_work: Callable[[], bool]) -> None:
-        """It waits for whoever brings it work; `has_work`: somebody did, and it is to go on."""
+        """The task waits for work; `has_work` tells whether there is some by now."""
 
 
-class _NoPulse:
-    def beat(self) -> None:
-        pass
-
-    def rest(self, has_work: Callable[[], bool]) -> None:
-        pass
+NO_PULSE: Final = Pulse()
 
 
-# For a task that nobody watches.
-NO_PULSE: Final[Pulse] = _NoPulse()
+class Heartbeat(Pulse):
+    """Remembers when a task last reported, and tells when it has been silent for too long."""
 
-
-class Heartbeat:
     def __init__(self, name: str, clock: Clock, silent_s_max: float) -> None:
         self.name = name
         self._clock = clock
         self._silent_s_max = silent_s_max
         self._has_work: Callable[[], bool] | None = None
         self._beat_ns = clock.monotonic_ns()
-        # When it was first seen to rest over work, since it beat last.
+        # When the task was first seen waiting although there is work, since its last beat.
         self._owed_ns: int | None = None
 
     def beat(self) -> None:
@@ -54,7 +47,7 @@ class Heartbeat:
         self._has_work = has_work
 
     def failing(self) -> str:
-        """Why it is taken for dead; empty while it is not."""
+        """Why the task counts as dead; empty while it does not."""
         silent_s = self._silent_ns(self._clock.monotonic_ns()) / NANOSECONDS
         if silent_s <= self._silent_s_max:
             return ""
@@ -72,25 +65,25 @@ class Heartbeat:
 
 
 class Heartbeats:
-    """In the order in which the tasks began."""
+    """The heartbeats of all tasks, in the order in which the tasks began."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._by_name: dict[str, Heartbeat] = {}
 
     def of(self, name: str, silent_s_max: float) -> Heartbeat:
-        """Of a task that begins now."""
+        """The heartbeat of a task that begins now."""
         heartbeat = Heartbeat(name, self._clock, silent_s_max)
         self.add(heartbeat)
         return heartbeat
 
     def add(self, heartbeat: Heartbeat) -> None:
-        """Of a task that was made before and begins now."""
+        """Adds the heartbeat of a task that was made before and begins now."""
         heartbeat.beat()
         self._by_name[heartbeat.name] = heartbeat
 
     def forget(self, name: str) -> None:
-        """The task was ended by us."""
+        """Drops the heartbeat of a task that kpolicy itself ended."""
         self._by_name.pop(name, None)
 
     def __iter__(self) -> Iterator[Heartbeat]:

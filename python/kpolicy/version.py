@@ -1,7 +1,4 @@
-"""The release of kpolicy, and that of Kubernetes which it decides like.
-
-Owns the numbers; the tests compare kpolicy's with the engine's.
-"""
+"""The release of kpolicy, and the release of Kubernetes whose decisions it makes."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Arbitrary bytes are an input like any other: they give diagnostics and never an 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -175,14 +175,7 @@ def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     distinct = {(d.code, d.place, d.message): d for d in reversed(list(diagnostics))}
     wrong = {found.place for found in distinct.values() if found.is_error}
     kept = [found for found in distinct.values() if found.is_error or found.place not in wrong]
-    return tuple(sorted(kept, key=_position))
-
-
-def _position(finding: Diagnostic) -> tuple[str, int, int, str]:
-    place = finding.place
-    return (
-        (place.file, place.line, place.column, finding.code) if place else ("", 0, 0, finding.code)
-    )
+    return tuple(sorted(kept, key=lambda d: (astuple(d.place)[:3] if d.place else (), d.code)))
 
 
 def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Policy]:

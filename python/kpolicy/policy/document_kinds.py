@@ -134,9 +134,7 @@ class _Collector:
                 self.documents.append(Document(text, root))
             case _ if not kind and scheduler_json.looks_like_policy(root):
                 self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
-            case _ if self._is_named and version != API_VERSION:
-                self._report(text, [_unknown_kind(root, kind)])
-            case _ if version == API_VERSION and kind not in _OTHER_KINDS:
+            case _ if kind not in _OTHER_KINDS if version == API_VERSION else self._is_named:
                 self._report(text, [_unknown_kind(root, kind)])
 
     def _converted(
@@ -174,10 +172,8 @@ class _Collector:
             if isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):
                 to_file = ScalarMap(text.text, entry.value).span
                 is_verbatim = text.is_verbatim and entry.value.style in ("|", ">")
-                inner = read_text(
-                    SourceText(text.name, entry.value.text, (text, to_file), is_verbatim)
-                )
-                self.take(inner, is_named=self._is_named)
+                quoted = SourceText(text.name, entry.value.text, (text, to_file), is_verbatim)
+                self.take(read_text(quoted), is_named=self._is_named)
 
     def _report(self, text: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics.extend(placed(text, finding) for finding in diagnostics)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Edit, has_errors
+from kpolicy.diagnostics import Diagnostic, Edit
 from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
 
@@ -83,37 +83,26 @@ def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
     """The same program if there was one; otherwise no more errors than before."""
     if before.program is not None:
         return after.program is not None and after.program.hash == before.program.hash
-    fewer = _errors(before) - _errors(after)
+    errors, left = ([d for d in c.diagnostics if d.is_error] for c in (before, after))
+    syntax, syntax_left = (sum(d.code in _SYNTAX_CODES for d in c) for c in (errors, left))
     # A fixed error may have hidden others; each fix uncovers one at most.
-    return (
-        has_errors(before.diagnostics)
-        and fewer > -count
-        and _syntax_errors(after) <= _syntax_errors(before)
-    )
-
-
-def _errors(compiled: Compiled) -> int:
-    return sum(finding.is_error for finding in compiled.diagnostics)
-
-
-def _syntax_errors(compiled: Compiled) -> int:
-    return sum(finding.code in _SYNTAX_CODES for finding in compiled.diagnostics)
+    return bool(errors) and len(left) - len(errors) < count and syntax_left <= syntax
 
 
 def _applied(
     sources: Sequence[Source], findings: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], tuple[Source, ...]]:
     """The findings whose edits do not overlap with earlier ones, and the edited sources."""
-    edits: dict[str, list[Edit]] = {source.name: [] for source in sources if _is_text(source)}
+    # What is not UTF-8 is left alone: places would be of another text.
+    texts = (s for s in sources if s.decoded.encode("utf-8", "surrogatepass") == s.encoded)
+    edits: dict[str, list[Edit]] = {source.name: [] for source in texts}
     applied: list[Diagnostic] = []
     for finding in findings:
         file = finding.place.file if finding.place is not None else ""
-        if finding.fix is None or file not in edits:
-            continue
-        if any(_meet(new, old) for new in finding.fix.edits for old in edits[file]):
-            continue
-        edits[file] += finding.fix.edits
-        applied.append(finding)
+        own = finding.fix.edits if finding.fix is not None and file in edits else ()
+        if own and not any(_meet(new, old) for new in own for old in edits[file]):
+            edits[file] += own
+            applied.append(finding)
     return applied, tuple(_edited(source, edits) for source in sources)
 
 
@@ -121,21 +110,10 @@ def _meet(a: Edit, b: Edit) -> bool:
     return a.span.start <= b.span.end and b.span.start <= a.span.end
 
 
-def _is_text(source: Source) -> bool:
-    """What is not UTF-8 is left alone: places would be of another text."""
-    if isinstance(source.text, bytes):
-        try:
-            source.text.decode("utf-8")
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
 def _edited(source: Source, edits: Mapping[str, Sequence[Edit]]) -> Source:
-    own = edits.get(source.name)
-    if not own:
-        return source
-    text = source.text if isinstance(source.text, str) else source.text.decode("utf-8")
-    for edit in sorted(own, key=lambda edit: edit.span.start, reverse=True):
+    text = source.decoded
+    own = sorted(edits.get(source.name, ()), key=lambda edit: edit.span.start, reverse=True)
+    for edit in own:
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
-    return replace(source, text=text if isinstance(source.text, str) else text.encode("utf-8"))
+    edited = text if isinstance(source.text, str) else text.encode("utf-8")
+    return replace(source, text=edited) if own else source

@@ -111,22 +111,16 @@ class _Profile:
         self._tree = tree
         self._profile = profile
         self._node = node
-        self._multi_point = self._merged(self._defaults(), "multiPoint")
+        self._name = profile.scheduler_name or DEFAULT_SCHEDULER
+        named = find(node, ("schedulerName",))
+        self._span = named.span if named is not None else first_character(node.span)
+        weights = version.weights
+        defaults = (replace(p, weight=weights.get(p.name, p.weight)) for p in default_multi_point())
+        self._multi_point = self._merged(defaults, "multiPoint")
         self._args = {
             config.name: find(node, ("pluginConfig", index, "args"))
             for index, config in enumerate(profile.plugin_config)
         }
-
-    @property
-    def _name(self) -> str:
-        return self._profile.scheduler_name or DEFAULT_SCHEDULER
-
-    @property
-    def _span(self) -> Span:
-        named = find(self._node, ("schedulerName",))
-        if named is not None:
-            return named.span
-        return first_character(self._node.span)
 
     def findings(self) -> Iterable[Diagnostic]:
         for point in Plugins.model_fields.values():
@@ -221,10 +215,6 @@ class _Profile:
         policy = made("LowerPriority" if enabled else "Never", at)
         arguments = self._arguments(PREEMPTION) or Mapping(at, ())
         return Mapping(arguments.span, (*mapping(at, policy=policy).entries, *arguments.entries))
-
-    def _defaults(self) -> Iterable[_Enabled]:
-        for plugin in default_multi_point():
-            yield replace(plugin, weight=self._version.weights.get(plugin.name, plugin.weight))
 
     def _merged(self, defaults: Iterable[_Enabled], point: str) -> tuple[_Enabled, ...]:
         """The defaults that are not disabled, in their order, each as the file configures it if it

@@ -150,16 +150,15 @@ def _extender(reading: Reading, node: Node) -> Node:
             case "tlsConfig" if isinstance(value, Mapping):
                 value = _in_documented_case(reading, value, ExtenderTls)
             case "managedResources":
-                resources = (_resource(reading, item) for item in items(value))
-                value = Sequence(value.span, tuple(resources))
+                listed = (
+                    _in_documented_case(reading, item, ManagedResource)
+                    if isinstance(item, Mapping)
+                    else item
+                    for item in items(value)
+                )
+                value = Sequence(value.span, tuple(listed))
         entries.append(Entry(entry.key, value))
     return Mapping(node.span, tuple(entries))
-
-
-def _resource(reading: Reading, node: Node) -> Node:
-    if not isinstance(node, Mapping):
-        return node
-    return _in_documented_case(reading, node, ManagedResource)
 
 
 def _in_documented_case(

@@ -41,24 +41,20 @@ def first_repeated(keys: Sequence[object]) -> int | None:
     return next((index for index, key in enumerate(keys) if firsts[key] != index), None)
 
 
-def check_shape(shape: list[ShapePoint], at: tuple[str | int, ...]) -> None:
-    if not shape:
-        refuse("KP115", "at least one point must be given", at)
-    for index, (before, point) in enumerate(itertools.pairwise(shape), start=1):
-        if before.utilization >= point.utilization:
-            refuse(
-                "KP115",
-                "utilization values must be sorted in increasing order",
-                (*at, index, "utilization"),
-            )
-
-
 class RequestedToCapacityRatioParam(Edge):
     shape: list[ShapePoint]
 
     @model_validator(mode="after")
     def _sorted(self) -> Self:
-        check_shape(self.shape, ("shape",))
+        if not self.shape:
+            refuse("KP115", "at least one point must be given", ("shape",))
+        for index, (before, point) in enumerate(itertools.pairwise(self.shape), start=1):
+            if before.utilization >= point.utilization:
+                refuse(
+                    "KP115",
+                    "utilization values must be sorted in increasing order",
+                    ("shape", index, "utilization"),
+                )
         return self
 
 
@@ -193,16 +189,10 @@ class LabelRequirement(Edge):
 
     @model_validator(mode="after")
     def _values_go_with_operator(self) -> Self:
-        counts = {"In": "some", "NotIn": "some", "Gt": "one", "Lt": "one"}
-        wanted = counts.get(self.operator, "no")
-        fits = {
-            "some": len(self.values) > 0,
-            "one": len(self.values) == 1,
-            "no": not self.values,
-        }[wanted]
-        if not fits:
-            values = "value" if wanted == "one" else "values"
-            refuse("KP115", f"`{self.operator}` goes with {wanted} {values}", ("operator",))
+        counts = {"In": "some values", "NotIn": "some values", "Gt": "one value", "Lt": "one value"}
+        wanted, count = counts.get(self.operator, "no values"), len(self.values)
+        if not {"some values": count > 0, "one value": count == 1, "no values": count == 0}[wanted]:
+            refuse("KP115", f"`{self.operator}` goes with {wanted}", ("operator",))
         return self
 
 
@@ -271,14 +261,8 @@ class SelectorSpreadArgs(Edge):
     selectors: list[Owner] = Field(default_factory=lambda: list(get_args(Owner)))
 
 
-class RequestedToCapacityRatioArgs(Edge):
-    shape: list[ShapePoint]
+class RequestedToCapacityRatioArgs(RequestedToCapacityRatioParam):
     resources: list[ResourceSpec] = Field(default_factory=default_resources)
-
-    @model_validator(mode="after")
-    def _sorted(self) -> Self:
-        check_shape(self.shape, ("shape",))
-        return self
 
 
 class ResourcesArgs(Edge):

@@ -274,9 +274,7 @@ def _type_hint(kind: str, node: Node | None) -> str:
 def _form_code(detail: ErrorDetails, path: Path) -> str:
     names = [part for part in path if isinstance(part, str)]
     is_expression = bool(names) and names[-1].lower().endswith("expression")
-    if detail["type"] == "string_too_long" and is_expression:
-        return "KP112"
-    return "KP113"
+    return "KP112" if is_expression and detail["type"] == "string_too_long" else "KP113"
 
 
 _FORMS: Final = {

@@ -186,19 +186,20 @@ class _Reader:
     def _take(self, event: Any) -> Node | None:  # events of PyYAML are untyped
         """The root of a document, if this event ends it."""
         start, end = event.start_mark.index + self._shift, event.end_mark.index + self._shift
+        if getattr(event, "anchor", None) is not None:
+            named = Span(start, start + len(event.anchor) + 1)
+            message = "anchors and aliases are not read in a policy"
+            self._report("KP108", message, named, "write the value out")
         match event:
             case yaml.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > DOCUMENTS_MAX:
                     self._refuse(f"more than {DOCUMENTS_MAX} documents in one file", start)
             case yaml.AliasEvent():
-                self._no_anchors(Span(start, end))
                 return self._closed(Scalar(Span(start, end), "", None))
             case yaml.ScalarEvent():
-                self._anchor(event, start)
                 return self._closed(self._scalar(event, start, end))
             case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
-                self._anchor(event, start)
                 if len(self._open) >= TREE_DEPTH_MAX:
                     self._refuse(f"nested more than {TREE_DEPTH_MAX} deep", start)
                 self._open.append(_Open(start, isinstance(event, yaml.MappingStartEvent)))
@@ -216,13 +217,11 @@ class _Reader:
         return None
 
     def _scalar(self, event: Any, start: int, end: int) -> Scalar:
-        style = event.style or ""
-        plain = style in ("", None) and event.implicit[0]
-        span = Span(start, end)
-        if not plain:
+        style, span = event.style or "", Span(start, end)
+        if style or not event.implicit[0]:
             return Scalar(span, event.value, event.value, style)
         value = plain_value(event.value)
-        if style == "" and (kind := yaml_1_1_kind(event.value)):
+        if kind := yaml_1_1_kind(event.value):
             is_text = isinstance(value, str)
             here = f"the text `{value}`" if is_text else f"the number {value}"
             hint = Hint(
@@ -241,48 +240,24 @@ class _Reader:
         return Scalar(span, event.value, value, "")
 
     def _collection(self, opened: _Open, end: int) -> Node:
-        end = max(self._trimmed(opened.start, end), opened.start)
-        span = Span(opened.start, end)
+        # YAML counts white space after a block collection to it.
+        text = self._text.text[opened.start : end].rstrip()
+        span = Span(opened.start, opened.start + len(text))
         if not opened.is_mapping:
             return Sequence(span, tuple(opened.children))
         entries: list[Entry] = []
-        pairs = zip(opened.children[::2], opened.children[1::2], strict=False)
-        for key, value in pairs:
+        for key, value in zip(opened.children[::2], opened.children[1::2], strict=False):
             if not isinstance(key, Scalar):
                 self._report("KP101", "a key must be a name, not a list or a map", key.span)
                 continue
             first = opened.keys.setdefault(key.text, key.span)
-            if first is not key.span:
-                self._duplicate(key, first)
+            if first is key.span:
+                entries.append(Entry(key, value))
                 continue
-            entries.append(Entry(key, value))
+            message = f"the key `{key.text}` is written twice"
+            notes = (Note("first here", span=first),)
+            self._report("KP105", message, key.span, "keep one of them", notes)
         return Mapping(span, tuple(entries))
-
-    def _trimmed(self, start: int, end: int) -> int:
-        """The end without the white space that YAML counts to a block collection."""
-        return start + len(self._text.text[start:end].rstrip())
-
-    def _duplicate(self, key: Scalar, first: Span) -> None:
-        note = Note("first here", span=first)
-        self._report(
-            "KP105",
-            f"the key `{key.text}` is written twice",
-            key.span,
-            hint="keep one of them",
-            notes=(note,),
-        )
-
-    def _anchor(self, event: Any, start: int) -> None:
-        if event.anchor is not None:
-            self._no_anchors(Span(start, start + len(event.anchor) + 1))
-
-    def _no_anchors(self, span: Span) -> None:
-        self._report(
-            "KP108",
-            "anchors and aliases are not read in a policy",
-            span,
-            hint="write the value out",
-        )
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> None:
         mark = error.problem_mark or error.context_mark
