@@ -1,6 +1,6 @@
 """`make quick`: formatting, lint, types and the unit tests of what changed, in seconds.
 
-Owns which tests belong to a change: the changed tests, and those that import a changed module.
+Runs the changed tests, and those that import a changed module.
 """
 
 from __future__ import annotations

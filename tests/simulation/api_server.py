@@ -19,7 +19,6 @@ from kpolicy.testing.apiserver.api_calls import (
     TEXT,
     WRITES,
     Answer,
-    AuditLog,
     Call,
     Request,
     target_of,
@@ -74,7 +73,6 @@ class SimulatedApi:
             clock,
             tokens={name: name for name in (*hosts, *OUTSIDERS)},
             faults=troubles,
-            audit=AuditLog(),
         )
         self.writes: list[Write] = []
         self.changes: list[Change] = []

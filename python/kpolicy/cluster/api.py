@@ -1,7 +1,7 @@
 """The client of one API server: requests and streams over pooled connections.
 
 Everything that can go wrong is returned as a `Failure`. Bodies have a size limit and requests a
-time limit. Runs on one event loop. Must not know what the bytes mean, except for a Status.
+time limit. Runs on one event loop. Bodies are bytes; only a Status is read.
 """
 
 from __future__ import annotations

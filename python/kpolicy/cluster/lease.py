@@ -77,6 +77,9 @@ class Elector:
         self._terms = terms
         self._namespace = namespace
         self._name = name
+        in_namespace = f"namespaces/{quote(namespace, safe='')}"
+        self._collection = f"/apis/coordination.k8s.io/v1/{in_namespace}/leases"
+        self._path = f"{self._collection}/{quote(name, safe='')}"
         self._identity = identity
         self._pulse = pulse
         self._observed: Observation | None = None
@@ -131,16 +134,14 @@ class Elector:
         self._fence_until_ns = 0
         if not self._acquired.done():
             return False
-        if self._read_first:
-            answer = await self._read(LEASE_RELEASE_TIMEOUT_S)
-            if not isinstance(answer, Response) or not self._observe(answer):
-                return False
+        if self._read_first and await self._ask("GET", self._path, None, LEASE_RELEASE_TIMEOUT_S):
+            return False
         record = self._observed.record if self._observed else None
         if record is None or record.holder != self._identity:
             return False
         body = released_lease(record, self._clock.now_ns())
         answer = await self._client.request(
-            "PUT", self._path(), body=body, timeout_s=LEASE_RELEASE_TIMEOUT_S
+            "PUT", self._path, body=body, timeout_s=LEASE_RELEASE_TIMEOUT_S
         )
         return isinstance(answer, Response)
 
@@ -155,57 +156,54 @@ class Elector:
     async def _try(self) -> bool:
         """Acquire or renew the lease; True if the API server confirmed that it is ours."""
         if self._read_first:
-            answer = await self._read(LEASE_REQUEST_TIMEOUT_S)
-            if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+            failure = await self._ask("GET", self._path)
+            if isinstance(failure, Status) and failure.code == _NOT_FOUND:
                 self._observed = None
-            elif not isinstance(answer, Response):
-                return self._fail(answer)
-            elif not self._observe(answer):
-                return self._fail(_NOT_A_LEASE)
+            elif failure is not None:
+                return self._fail(str(failure))
         if (observed := self._observed) is None:
-            return await self._write("POST", None)
+            return await self._write(None)
         if not observed.may_take(self._identity, self._clock.monotonic_ns()):
             self._fence_until_ns = 0  # we held it, and another holds it now
-            return self._fail_text(f"{observed.record.holder} holds it")
-        return await self._write("PUT", observed.record)
+            return self._fail(f"{observed.record.holder} holds it")
+        return await self._write(observed.record)
 
-    async def _write(self, verb: str, record: LeaseRecord | None) -> bool:
-        now_ns = self._clock.now_ns()
+    async def _write(self, record: LeaseRecord | None) -> bool:
+        now_ns, sent_ns = self._clock.now_ns(), self._clock.monotonic_ns()
+        self._read_first = True  # until the response shows the result
         if record is None:
             body = new_lease(self._namespace, self._name, self._identity, self._terms, now_ns)
+            failure = await self._ask("POST", self._collection, body)
         else:
             body = held_lease(record, self._identity, self._terms, now_ns)
-        self._read_first = True  # until the response shows the result
-        sent_ns = self._clock.monotonic_ns()
-        path = self._path() if record else self._collection()
-        answer = await self._client.request(
-            verb, path, body=body, timeout_s=LEASE_REQUEST_TIMEOUT_S
-        )
-        if not isinstance(answer, Response):
-            return self._fail(answer)
-        if not self._observe(answer):
-            return self._fail(_NOT_A_LEASE)
+            failure = await self._ask("PUT", self._path, body)
+        if failure is not None:
+            return self._fail(str(failure))
         self._fence_until_ns = sent_ns + round(self._terms.renew_deadline_s * NANOSECONDS)
         self._read_first = False
         self._renewals += 1
         self._last_error = ""
         return True
 
-    async def _read(self, timeout_s: float) -> Response | Failure:
-        return await self._client.request("GET", self._path(), timeout_s=timeout_s)
-
-    def _observe(self, answer: Response) -> bool:
+    async def _ask(
+        self,
+        verb: str,
+        path: str,
+        body: bytes | None = None,
+        timeout_s: float = LEASE_REQUEST_TIMEOUT_S,
+    ) -> Failure | None:
+        """Send a request and observe the Lease in the answer; return why that failed."""
+        answer = await self._client.request(verb, path, body=body, timeout_s=timeout_s)
+        if not isinstance(answer, Response):
+            return answer
         if (record := read_lease(answer.body)) is None:
-            return False
+            return _NOT_A_LEASE
         now_ns = self._clock.monotonic_ns()
         before = self._observed
         self._observed = before.next(record, now_ns) if before else Observation(record, now_ns)
-        return True
+        return None
 
-    def _fail(self, failure: Failure) -> bool:
-        return self._fail_text(str(failure))
-
-    def _fail_text(self, text: str) -> bool:
+    def _fail(self, text: str) -> bool:
         if text != self._last_error:
             _log.info("lease %s/%s: %s", self._namespace, self._name, text)
         self._last_error = text
@@ -219,13 +217,6 @@ class Elector:
         if wait_ns == 0:  # nobody holds it, so the failure was another
             return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
         return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)
-
-    def _collection(self) -> str:
-        namespace = quote(self._namespace, safe="")
-        return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-
-    def _path(self) -> str:
-        return f"{self._collection()}/{quote(self._name, safe='')}"
 
 
 def _complete(future: Future[None]) -> None:

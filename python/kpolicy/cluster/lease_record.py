@@ -6,7 +6,6 @@ What counts is when we saw the record change, by our own monotonic clock.
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import dataclass
 from math import ceil
@@ -137,21 +136,25 @@ def held_lease(record: LeaseRecord, identity: str, terms: LeaseTerms, now_ns: in
     Its resourceVersion makes the write fail if another replica was faster.
     """
     now = api_micro_time(now_ns)
-    document = copy.deepcopy(record.document)
-    spec = document.setdefault("spec", {})
-    if record.holder != identity:
-        spec["acquireTime"] = now
-        spec["leaseTransitions"] = record.transitions + 1
-    spec["holderIdentity"] = identity
-    spec["leaseDurationSeconds"] = int(terms.duration_s)
-    spec["renewTime"] = now
-    return json.dumps(document).encode()
+    taken = {"acquireTime": now, "leaseTransitions": record.transitions + 1}
+    return _changed(
+        record,
+        {
+            **(taken if record.holder != identity else {}),
+            "holderIdentity": identity,
+            "leaseDurationSeconds": int(terms.duration_s),
+            "renewTime": now,
+        },
+    )
 
 
 def released_lease(record: LeaseRecord, now_ns: int) -> bytes:
     """Return the Lease without a holder; the count of transitions stays."""
     now = api_micro_time(now_ns)
-    document = copy.deepcopy(record.document)
-    spec = document.setdefault("spec", {})
-    spec |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
-    return json.dumps(document).encode()
+    times = {"renewTime": now, "acquireTime": now}
+    return _changed(record, {"holderIdentity": "", "leaseDurationSeconds": 1, **times})
+
+
+def _changed(record: LeaseRecord, spec: dict[str, Any]) -> bytes:
+    spec = {**(record.document.get("spec") or {}), **spec}
+    return json.dumps({**record.document, "spec": spec}).encode()

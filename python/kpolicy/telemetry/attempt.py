@@ -1,7 +1,7 @@
 """The content of a trace: one attempt to place a pod, its steps, and its ids.
 
-Times are taken elsewhere (wall clock, nanoseconds). Must not know OpenTelemetry's SDK, as attempts
-exist without tracing too.
+Times are taken elsewhere (wall clock, nanoseconds). OpenTelemetry's SDK is not imported, as
+attempts exist without tracing too.
 """
 
 from __future__ import annotations

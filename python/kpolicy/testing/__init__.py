@@ -1,7 +1,7 @@
 """The public test kit: builders of API objects, an embedded control plane, policies under test.
 
-Must not know the scheduler: what runs against the control plane uses HTTP only. `policy_under_test`
-alone knows policies and the engine, and is loaded when it is first used.
+What runs against the control plane uses HTTP only. Policies and the engine are used by
+`policy_under_test` alone, which is loaded when it is first used.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def node(
         metadata["annotations"] = dict(annotations)
     spec: Object = {}
     if taints:
-        spec["taints"] = [_taint(each) for each in taints]
+        spec["taints"] = [_taint(taint) for taint in taints]
     if unschedulable:
         spec["unschedulable"] = True
     amounts = {
@@ -126,9 +126,10 @@ def pod(
         "priorityClassName": priority_class,
         "nodeName": node_name,
         "nodeSelector": dict(node_selector) if node_selector else None,
-        "tolerations": [dict(each) for each in tolerations] or None,
+        "tolerations": [dict(toleration) for toleration in tolerations] or None,
         "affinity": copy.deepcopy(dict(affinity)) if affinity else None,
-        "topologySpreadConstraints": copy.deepcopy([dict(each) for each in spread]) or None,
+        "topologySpreadConstraints": copy.deepcopy([dict(constraint) for constraint in spread])
+        or None,
         "schedulingGates": [{"name": gate} for gate in scheduling_gates] or None,
     }
     spec: Object = {"schedulerName": scheduler_name, "containers": [container]}

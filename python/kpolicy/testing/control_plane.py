@@ -1,7 +1,7 @@
 """The embedded control plane: a small Kubernetes API on the loopback, inside this process.
 
 Starts and stops the server and the kubelet, and gives tests what they need besides HTTP. Needs a
-running event loop. Must not know the scheduler.
+running event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import yaml
 
 from kpolicy.clock import Clock, SystemClock
 from kpolicy.testing import limits
-from kpolicy.testing.apiserver.api_calls import AuditEntry, AuditLog, Target
+from kpolicy.testing.apiserver.api_calls import AuditEntry, Target
 from kpolicy.testing.apiserver.api_server import Serving
 from kpolicy.testing.apiserver.http_server import HttpServer
 from kpolicy.testing.faults import FaultPolicy
@@ -87,10 +87,7 @@ class ControlPlane:
         self._tokens = tokens
         self._clock = clock or SystemClock()
         self.store: Final = Store(self._clock, seed=seed, history_changes_max=history_changes_max)
-        self._audit = AuditLog()
-        self._serving = Serving(
-            self.store, self._clock, tokens=tokens, faults=faults, audit=self._audit
-        )
+        self._serving = Serving(self.store, self._clock, tokens=tokens, faults=faults)
         self._kubelet = None
         if kubelet is not None:
             self._kubelet = Kubelet(self.store, self._clock, kubelet)
@@ -175,7 +172,7 @@ class ControlPlane:
         return [record.object for record in self.store.records(resource, namespace)]
 
     def audit(self) -> tuple[AuditEntry, ...]:
-        return self._audit.entries()
+        return tuple(self._serving.audit)
 
     def _added(self, object_: Mapping[str, Any]) -> Mapping[str, Any]:
         resource = BY_KIND.get((object_.get("apiVersion", ""), object_.get("kind", "")))

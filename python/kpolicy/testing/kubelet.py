@@ -13,6 +13,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import IPv4Network
+from math import inf
 from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
@@ -26,8 +28,7 @@ Object = Mapping[str, Any]
 
 # annotation: after how many seconds a pod has succeeded; without it, the pod runs for ever
 RUN_SECONDS_ANNOTATION: Final = "testing.kpolicy.dev/run-seconds"
-_POD_NETWORK: Final = 10 << 24
-_POD_ADDRESSES: Final = 1 << 24
+_POD_NETWORK: Final = IPv4Network("10.0.0.0/8")
 # steps are due at multiples of this, so that a burst of pods wakes the task seldom
 _TICK_NS: Final = 20_000_000
 
@@ -61,40 +62,51 @@ def next_step(pod: Object, times: KubeletTimes) -> tuple[Step, float] | None:
 
 
 def running(pod: Object, now: str, address: int) -> Object:
-    status = {
-        **(pod.get("status") or {}),
-        "phase": "Running",
+    state = {"running": {"startedAt": now}}
+    more = {
         "startTime": now,
         "podIP": _address_text(address),
         "podIPs": [{"ip": _address_text(address)}],
-        "containerStatuses": [
-            {
-                **_container_status(each),
-                "ready": True,
-                "started": True,
-                "state": {"running": {"startedAt": now}},
-            }
-            for each in pod["spec"]["containers"]
-        ],
     }
-    return _with_conditions(pod, status, "True", now)
+    return _in_phase(pod, "Running", state, now, more)
 
 
 def finished(pod: Object, now: str) -> Object:
-    status = {
+    state = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}}
+    return _in_phase(pod, "Succeeded", state, now, {})
+
+
+def _in_phase(pod: Object, phase: str, state: Object, now: str, more: Object) -> Object:
+    is_running = phase == "Running"
+    containers = [
+        _container(container, state, is_running) for container in pod["spec"]["containers"]
+    ]
+    status: Object = {
         **(pod.get("status") or {}),
-        "phase": "Succeeded",
-        "containerStatuses": [
-            {
-                **_container_status(each),
-                "ready": False,
-                "started": False,
-                "state": {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}},
-            }
-            for each in pod["spec"]["containers"]
-        ],
+        "phase": phase,
+        **more,
+        "containerStatuses": containers,
     }
-    return _with_conditions(pod, status, "False", now)
+    reason = {} if is_running else {"reason": "PodCompleted"}
+    status = with_condition(status, "Initialized", {"status": "True"}, now)
+    for type_ in ("Ready", "ContainersReady"):
+        status = with_condition(status, type_, {"status": str(is_running), **reason}, now)
+    return {**pod, "status": status}
+
+
+def _container(container: Object, state: Object, is_running: bool) -> Object:
+    image = container.get("image", "")
+    return {
+        "name": container["name"],
+        "image": image,
+        "imageID": image,
+        "containerID": f"testing://{container['name']}",
+        "restartCount": 0,
+        "lastState": {},
+        "ready": is_running,
+        "started": is_running,
+        "state": state,
+    }
 
 
 class Kubelet:
@@ -187,35 +199,12 @@ class Kubelet:
 
 
 def _run_seconds(pod: Object) -> float | None:
-    if (text := (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION)) is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < float("inf") else None
-
-
-def _container_status(container: Object) -> dict[str, Any]:
-    image = container.get("image", "")
-    return {
-        "name": container["name"],
-        "image": image,
-        "imageID": image,
-        "containerID": f"testing://{container['name']}",
-        "restartCount": 0,
-        "lastState": {},
-    }
-
-
-def _with_conditions(pod: Object, status: Object, ready: str, now: str) -> Object:
-    reason = {} if ready == "True" else {"reason": "PodCompleted"}
-    status = with_condition(status, "Initialized", {"status": "True"}, now)
-    for type_ in ("Ready", "ContainersReady"):
-        status = with_condition(status, type_, {"status": ready, **reason}, now)
-    return {**pod, "status": status}
+    text = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS_ANNOTATION, "")
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < inf:
+            return seconds
+    return None
 
 
 def _address_text(number: int) -> str:
-    value = _POD_NETWORK + number % _POD_ADDRESSES
-    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+    return str(_POD_NETWORK[number % _POD_NETWORK.num_addresses])

@@ -4,9 +4,8 @@
     world = policy.world(node("n1"), node("n2", labels={"disk": "ssd"}))
     world.decide(pod("p", cpu="1")).assert_placed("n2")
 
-Owns these three and what a failed assertion says. Decides with the same engine and program as
-everything else. The only part of the kit that knows policies; the embedded control plane does not
-know it.
+A failed assertion shows the whole explanation. Pods are decided by the same engine and program as
+everywhere else.
 """
 
 from __future__ import annotations

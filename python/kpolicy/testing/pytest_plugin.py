@@ -3,8 +3,8 @@
     # conftest.py
     pytest_plugins = ["kpolicy.testing.pytest_plugin"]
 
-Owns how a `PolicyTest` shows in pytest, and `policy`, which finds files beside the test module.
-Needs pytest, and is imported by nothing else.
+The fixture `policy` finds files beside the test module. Needs pytest, and is imported by nothing
+else.
 """
 
 from __future__ import annotations
@@ -48,77 +48,65 @@ class PolicyTestFile(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         run = run_tests(self.path)
         if run.said() or not list(run.tests()):
-            yield _WholeFile.from_parent(self, name="document", run=run)
+            yield _Verdict.from_parent(self, name="document", failure=_whole_file(run))
         for _, result in run.tests():
-            yield _OneTest.from_parent(self, name=result.name, result=result)
+            line, failure = result.place.line - 1, None if result.has_passed else _one_test(result)
+            yield _Verdict.from_parent(self, name=result.name, failure=failure, line=line)
         if any(covered.minimum is not None for covered in run.coverage):
-            yield _Coverage.from_parent(self, name="coverage", run=run)
+            yield _Verdict.from_parent(self, name="coverage", failure=_coverage(run) or None)
 
 
 class _Failed(Exception):  # noqa: N818  it is a verdict
     """Raised when a test fails; pytest shows its text without a traceback."""
 
 
-class _Reported(pytest.Item):
+class _Verdict(pytest.Item):
+    """The outcome of something that has run already; it failed if there is a `failure`."""
+
+    def __init__(self, *, failure: str | None, line: int | None = None, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._failure = failure
+        self._line = line
+
+    def runtest(self) -> None:
+        if self._failure is not None:
+            raise _Failed(self._failure)
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         if isinstance(excinfo.value, _Failed):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo, style))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, self.name
+        return self.path, self._line, self.name
 
 
-class _OneTest(_Reported):
-    def __init__(self, *, result: TestResult, **rest: Any) -> None:
-        super().__init__(**rest)
-        self._result = result
-
-    def runtest(self) -> None:
-        if self._result.has_passed:
-            return
-        lines = [f"{found.code}: {found.message}" for found in self._result.diagnostics]
-        for mismatch in self._result.mismatches:
-            expected = f"expected {mismatch.what}"
-            lines += [
-                f"{expected}  {mismatch.expected}",
-                f"{'got':<{len(expected)}}  {mismatch.got}",
-            ]
-        raise _Failed("\n".join([*lines, "", *self._result.details]).rstrip())
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, self._result.place.line - 1, self.name
+def _one_test(result: TestResult) -> str:
+    lines = [f"{found.code}: {found.message}" for found in result.diagnostics]
+    for mismatch in result.mismatches:
+        expected = f"expected {mismatch.what}"
+        lines.append(f"{expected}  {mismatch.expected}")
+        lines.append(f"{'got':<{len(expected)}}  {mismatch.got}")
+    return "\n".join([*lines, "", *result.details]).rstrip()
 
 
-class _WholeFile(_Reported):
-    def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
-        super().__init__(**rest)
-        self._run = run
-
-    def runtest(self) -> None:
-        findings = [
-            f"{place.file}:{place.line}:{place.column}: {found.code} {found.message}"
-            for found in self._run.said()
-            if (place := found.place) is not None
-        ]
-        raise _Failed("\n".join(findings) or "there is no test in this file")
+def _whole_file(run: PolicyTestRun) -> str:
+    findings = [
+        f"{place.file}:{place.line}:{place.column}: {found.code} {found.message}"
+        for found in run.said()
+        if (place := found.place) is not None
+    ]
+    return "\n".join(findings) or "there is no test in this file"
 
 
-class _Coverage(_Reported):
-    def __init__(self, *, run: PolicyTestRun, **rest: Any) -> None:
-        super().__init__(**rest)
-        self._run = run
-
-    def runtest(self) -> None:
-        below = [covered for covered in self._run.coverage if covered.is_below]
-        lines = []
-        for covered in below:
-            lines.append(
-                f"{covered.file}: {covered.percentage:.1f} % covered, below {covered.minimum:g} %"
-            )
+def _coverage(run: PolicyTestRun) -> str:
+    lines = []
+    for covered in run.coverage:
+        if covered.is_below:
+            share = f"{covered.percentage:.1f} % covered, below {covered.minimum:g} %"
+            lines.append(f"{covered.file}: {share}")
             lines += [
                 f"  {item.place.line}:{item.place.column} {item.label}: {item.problem()}"
                 for item in covered.uncovered()
             ]
-        if lines:
-            raise _Failed("\n".join(lines))
+    return "\n".join(lines)

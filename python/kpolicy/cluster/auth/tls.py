@@ -37,36 +37,27 @@ class TlsSource:
 
 
 class TlsMaterial:
-    """The TLS context in use; `refresh` replaces it when a source has changed."""
+    """The TLS context in use; `refresh` replaces it when a source has changed.
 
-    def __init__(self, source: TlsSource, context: ssl.SSLContext, read: _Read) -> None:
+    `generation` grows when the context is replaced; connections opened before that use the old one.
+    """
+
+    def __init__(self, source: TlsSource) -> None:
         self._source = source
-        self._context = context
-        self._read = read
-        self._generation = 0
+        self._read: _Read | None = None
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.generation = -1
 
     @classmethod
     def load(
         cls, source: TlsSource, certificate: CertificatePair | None = None
     ) -> TlsMaterial | ConnectionProblem:
-        if isinstance(read := _read_all(source, certificate), ConnectionProblem):
-            return read
-        if isinstance(context := _context(read, verify=source.verify), ConnectionProblem):
-            return context
-        return cls(source, context, read)
-
-    @property
-    def context(self) -> ssl.SSLContext:
-        return self._context
+        material = cls(source)
+        return material.refresh(certificate) or material
 
     @property
     def authority(self) -> bytes | None:
-        return self._read.authority
-
-    @property
-    def generation(self) -> int:
-        """Grows when the context is replaced; connections opened before that use the old one."""
-        return self._generation
+        return self._read.authority if self._read else None
 
     def refresh(self, certificate: CertificatePair | None = None) -> ConnectionProblem | None:
         """Read the sources again. If there is a problem, the context in use stays in use."""
@@ -76,8 +67,8 @@ class TlsMaterial:
             return None
         if isinstance(context := _context(read, verify=self._source.verify), ConnectionProblem):
             return context
-        self._context, self._read = context, read
-        self._generation += 1
+        self.context, self._read = context, read
+        self.generation += 1
         return None
 
 

@@ -6,7 +6,6 @@ every request, retries included. The caller limits how many binds are under way.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from kpolicy.cluster.limits import (
     SETTLE_TRIES_MAX,
 )
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.cluster.writes.conventions import in_doubt_until_ns, pod_path, server_timeout
+from kpolicy.cluster.writes.conventions import in_doubt_until_ns, pod_path, read_pod, server_timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +149,13 @@ def conflict_outcome(binding: Binding, message: str) -> BindOutcome:
 
 def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | None:
     """Return what the pod shows about a bind whose response was lost; None: it has no node yet."""
-    try:
-        document = json.loads(pod)
-        metadata, spec = document["metadata"], document.get("spec", {})
-        uid, is_ending = str(metadata["uid"]), bool(metadata.get("deletionTimestamp"))
-        node = str(spec.get("nodeName") or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    if (read := read_pod(pod)) is None:
         return PodUnreadable()
-    if uid != binding.uid:
+    if read.uid != binding.uid:
         return Gone()
-    if node:
-        return AlreadyOurs() if node == binding.node else TakenByOther(node)
-    return Gone() if is_ending else None
+    if read.node:
+        return AlreadyOurs() if read.node == binding.node else TakenByOther(read.node)
+    return Gone() if read.is_ending else None
 
 
 _CREATED = 201

@@ -1,4 +1,4 @@
-"""What all writes share: paths, times, and how long an unanswered write may still take effect.
+"""What all writes share: paths, times, pods in answers, and how long a write stays in doubt.
 
 The API server honours `?timeout=` of every request that is not a watch, counted from when it read
 the request's head. When that deadline passes, it cancels its own request to etcd, which may already
@@ -9,8 +9,10 @@ requests that were never answered.
 
 from __future__ import annotations
 
+import json
 import re
 import time
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -49,6 +51,8 @@ def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
     return now_ns + int(seconds * NANOSECONDS)
 
 
+# Pods start with it; it grows with changes of the spec, such as removed scheduling gates.
+FIRST_GENERATION: Final = 1
 _SAFE_NAME: Final = re.compile(r"[a-z0-9.-]+\Z")
 
 
@@ -71,3 +75,28 @@ def pod_path(namespace: str, name: str) -> str:
     if not (_SAFE_NAME.match(namespace) and _SAFE_NAME.match(name)):
         namespace, name = quote(namespace, safe=""), quote(name, safe="")
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodRead:
+    """A pod in an answer. `generation` is 0 if there is none."""
+
+    uid: str
+    node: str
+    is_ending: bool
+    generation: int
+
+
+def read_pod(body: bytes) -> PodRead | None:
+    """Read a pod; None if the body is something else."""
+    try:
+        document = json.loads(body)
+        metadata, spec = document["metadata"], document.get("spec", {})
+        return PodRead(
+            uid=str(metadata["uid"]),
+            node=str(spec.get("nodeName") or ""),
+            is_ending=bool(metadata.get("deletionTimestamp")),
+            generation=int(metadata.get("generation") or 0),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

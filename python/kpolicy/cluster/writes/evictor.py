@@ -25,8 +25,14 @@ from kpolicy.cluster.limits import (
     EVICT_TRIES_MAX,
 )
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.cluster.writes.conventions import api_time, in_doubt_until_ns, pod_path, server_timeout
-from kpolicy.cluster.writes.pod_status import FIRST_GENERATION, generation_of
+from kpolicy.cluster.writes.conventions import (
+    FIRST_GENERATION,
+    api_time,
+    in_doubt_until_ns,
+    pod_path,
+    read_pod,
+    server_timeout,
+)
 
 _NOT_FOUND = 404
 # How the API server says that the uid belongs to another pod: to a deletion (in two ways) and a
@@ -111,21 +117,6 @@ def deletion_body(eviction: Eviction) -> bytes:
     ).encode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class PodEnding:
-    uid: str
-    is_ending: bool
-
-
-def pod_ending(body: bytes) -> PodEnding | None:
-    """Return the pod's uid and whether it is being deleted; None if the body is not a pod."""
-    try:
-        metadata = json.loads(body)["metadata"]
-        return PodEnding(str(metadata["uid"]), bool(metadata.get("deletionTimestamp")))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
 def is_of_api(body: bytes) -> bool:
     """Whether the body is an API object or a Status, and not the response of a proxy."""
     try:
@@ -177,7 +168,7 @@ class Evictor:
             return patched.otherwise
         if not isinstance(patched, Response):
             return patched
-        if _is_ending(patched.body):
+        if (left := read_pod(patched.body)) is not None and left.is_ending:
             return AlreadyLeaving()
         deleted = await self._write("DELETE", path, deletion_body(eviction), JSON)
         if isinstance(deleted, _InDoubt):
@@ -193,12 +184,10 @@ class Evictor:
         for _ in range(2):
             body = disruption_body(eviction, now_ns, generation)
             patched = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
-            if not isinstance(patched, Response) or _is_ending(patched.body):
+            read = read_pod(patched.body) if isinstance(patched, Response) else None
+            if read is None or read.is_ending or read.generation in {0, generation}:
                 break
-            seen = generation_of(patched.body)
-            if seen in {0, generation}:
-                break
-            generation = seen
+            generation = read.generation
         return patched
 
     async def _write(
@@ -257,18 +246,13 @@ class Evictor:
         return answer
 
 
-def _is_ending(body: bytes) -> bool:
-    left = pod_ending(body)
-    return left is not None and left.is_ending
-
-
 def _seen(
     eviction: Eviction, answer: Response | Failure
 ) -> Evicted | AlreadyGone | _Present | None:
     """Return what a read of the pod shows; None if it shows nothing."""
     if isinstance(answer, Status) and answer.code == _NOT_FOUND:
         return AlreadyGone()
-    read = pod_ending(answer.body) if isinstance(answer, Response) else None
+    read = read_pod(answer.body) if isinstance(answer, Response) else None
     if read is None:
         return None
     if read.uid != eviction.uid:

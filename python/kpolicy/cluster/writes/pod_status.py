@@ -6,23 +6,18 @@ workers of its own, so that binds do not wait for it.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
-from typing import Final
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.cluster.writes.conventions import api_time, pod_path
+from kpolicy.cluster.writes.conventions import FIRST_GENERATION, api_time, pod_path, read_pod
 from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
 from kpolicy.heartbeat import NO_PULSE, Pulse
-
-# Pods start with it; it grows with changes of the spec, such as removed scheduling gates.
-FIRST_GENERATION: Final = 1
 
 
 class ConditionReason(StrEnum):
@@ -63,14 +58,6 @@ def nomination_body(uid: str, node: str) -> bytes:
     """Return the patch of the nominated node alone; an empty node clears it."""
     of_pod = f'"metadata":{{"uid":{encode_basestring_ascii(uid)}}}'
     return f'{{{of_pod},"status":{{"nominatedNodeName":{_node(node)}}}}}'.encode("ascii")
-
-
-def generation_of(body: bytes) -> int:
-    """Return the generation of the pod in a response; 0 if there is none."""
-    try:
-        return int(json.loads(body)["metadata"].get("generation") or 0)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return 0
 
 
 def _node(name: str) -> str:
@@ -230,10 +217,10 @@ class PodStatusWriter:
         for _ in range(2):
             body = condition_body(condition, requested.transition_ns, generation)
             answer = await self._write(condition.namespace, condition.name, body)
-            seen = generation_of(answer.body) if isinstance(answer, Response) else 0
-            if seen in {0, generation}:
+            read = read_pod(answer.body) if isinstance(answer, Response) else None
+            if read is None or read.generation in {0, generation}:
                 break
-            generation = seen
+            generation = read.generation
         return answer, generation
 
     def _keep(self, patch: _Patch, last: _Requested | None) -> bool:

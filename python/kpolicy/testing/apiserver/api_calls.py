@@ -1,17 +1,14 @@
-"""Requests, answers and calls (who asks for which verb of which object), and the audit log.
+"""Requests, answers, calls (who asks for which verb of which object), and entries of the audit log.
 
-Authorization, faults and the audit log use a `Call`. The log keeps a limited number of writes; the
-oldest are dropped first.
+Authorization, faults and the audit log use a `Call`.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.testing import limits
 from kpolicy.testing.objects.resource_types import BY_PATH, NAMESPACES, Resource
 
 JSON: Final = "application/json"
@@ -138,25 +135,15 @@ class AuditEntry:
     code: int
     time_ns: int
 
-
-class AuditLog:
-    def __init__(self, entries_max: int = limits.AUDIT_ENTRIES_MAX) -> None:
-        self._entries: deque[AuditEntry] = deque(maxlen=entries_max)
-
-    def add(self, call: Call, code: int, time_ns: int) -> None:
-        target = call.target
-        self._entries.append(
-            AuditEntry(
-                call.user,
-                call.verb,
-                target.resource.plural,
-                target.subresource,
-                target.namespace,
-                target.name,
-                code,
-                time_ns,
-            )
+    @classmethod
+    def of(cls, call: Call, code: int, time_ns: int) -> AuditEntry:
+        return cls(
+            call.user,
+            call.verb,
+            call.resource,
+            call.subresource,
+            call.namespace,
+            call.name,
+            code,
+            time_ns,
         )
-
-    def entries(self) -> tuple[AuditEntry, ...]:
-        return tuple(self._entries)

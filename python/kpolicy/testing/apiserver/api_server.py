@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pydantic_core import to_json
 
 from kpolicy.clock import Clock
+from kpolicy.testing import limits
 from kpolicy.testing.apiserver import discovery, tables
 from kpolicy.testing.apiserver.api_calls import (
     JSON,
     TEXT,
     Answer,
-    AuditLog,
+    AuditEntry,
     Call,
     Request,
     Target,
@@ -121,13 +123,13 @@ class Serving:
         *,
         tokens: Mapping[str, str] | None,
         faults: FaultPolicy | None,
-        audit: AuditLog,
     ) -> None:
         self._store = store
         self._clock = clock
         self._tokens = tokens
         self.faults = faults
-        self._audit = audit
+        # writes only; the oldest are dropped first
+        self.audit: deque[AuditEntry] = deque(maxlen=limits.AUDIT_ENTRIES_MAX)
         self._hubs: dict[Resource, Hub] = {}
         self._delayed: set[asyncio.Task[None]] = set()
         reads, self.writes = Reads(store, clock), Writes(store, clock)
@@ -183,9 +185,12 @@ class Serving:
             answer = self._verbs[call.verb](call.target, request)
         except ApiError as error:
             answer = refused(error)
-        if call.is_write:
-            self._audit.add(call, answer.code, self._clock.now_ns())
+        self._note(call, answer.code)
         return answer
+
+    def _note(self, call: Call, code: int) -> None:
+        if call.is_write:
+            self.audit.append(AuditEntry.of(call, code, self._clock.now_ns()))
 
     def _faulty(
         self, fault: RequestFault, call: Call, request: Request, reply: Reply
@@ -194,8 +199,7 @@ class Serving:
             reply.cut()
             return None
         if fault.status is not None:
-            if call.is_write:
-                self._audit.add(call, fault.status, self._clock.now_ns())
+            self._note(call, fault.status)
             return _refused_by(fault, fault.status)
         answer = self._answer(call, request, reply)
         if fault.drop is Drop.AFTER_COMMIT:

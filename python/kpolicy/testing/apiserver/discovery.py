@@ -43,7 +43,7 @@ def is_served(path: str) -> bool:
 
 @cache
 def documents() -> Mapping[str, bytes]:
-    versions = list(dict.fromkeys((each.group, each.version) for each in RESOURCES))
+    versions = list(dict.fromkeys((resource.group, resource.version) for resource in RESOURCES))
     groups = [_group(group, version) for group, version in versions if group]
     found: dict[str, Any] = {
         "/version": _version(),
@@ -60,7 +60,11 @@ def documents() -> Mapping[str, bytes]:
     openapi: dict[str, Any] = {}
     for group, version in versions:
         root = f"apis/{group}/{version}" if group else f"api/{version}"
-        served = [each for each in RESOURCES if (each.group, each.version) == (group, version)]
+        served = [
+            resource
+            for resource in RESOURCES
+            if (resource.group, resource.version) == (group, version)
+        ]
         found[f"/{root}"] = _resource_list(served)
         found[f"/openapi/v3/{root}"] = _openapi(served)
         openapi[root] = {"serverRelativeURL": f"/openapi/v3/{root}"}
@@ -109,7 +113,7 @@ def _resource_list(resources: Iterable[Resource]) -> dict[str, Any]:
         if resource.categories:
             entry["categories"] = list(resource.categories)
         entries.append(entry)
-        entries += [_subresource(resource, each) for each in resource.subresources]
+        entries += [_subresource(resource, subresource) for subresource in resource.subresources]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

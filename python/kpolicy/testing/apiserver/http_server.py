@@ -1,7 +1,7 @@
 """HTTP for the embedded control plane, on aiohttp's server.
 
 A handler answers a request at once, or returns None and uses its `Reply`: to answer later, to
-stream, or to break the connection as a crashing server does. Must not know Kubernetes.
+stream, or to break the connection as a crashing server does.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json, to_json
 
@@ -29,38 +29,8 @@ _REQUIREMENT: Final = re.compile(
 _FIELD: Final = re.compile(r"([^=!,]+?)(==|=|!=)((?:[^,\\]|\\.)*)(?:,|$)")
 
 
-class Operator(Enum):
-    IN = "in"
-    NOT_IN = "notin"
-    EXISTS = "exists"
-    ABSENT = "!"
-    GREATER = ">"
-    LESS = "<"
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    key: str
-    operator: Operator
-    values: frozenset[str] = frozenset()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        value = labels.get(self.key)
-        match self.operator:
-            case Operator.IN:
-                return value in self.values
-            case Operator.NOT_IN:
-                return value not in self.values
-            case Operator.EXISTS:
-                return value is not None
-            case Operator.ABSENT:
-                return value is None
-        try:
-            number = int(value or "")
-        except ValueError:
-            return False
-        (bound,) = map(int, self.values)
-        return number > bound if self.operator is Operator.GREATER else number < bound
+# Whether the value of a label (None: the label is absent) satisfies a requirement.
+LabelTest: TypeAlias = Callable[[str | None], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +45,7 @@ class FieldRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    labels: tuple[Requirement, ...] = ()
+    labels: tuple[tuple[str, LabelTest], ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
 
     @property
@@ -85,7 +55,7 @@ class Selector:
     def matches(self, object_: Mapping[str, Any]) -> bool:
         labels = object_["metadata"].get("labels") or {}
         return all(field.matches(object_) for field in self.fields) and all(
-            requirement.matches(labels) for requirement in self.labels
+            is_satisfied(labels.get(key)) for key, is_satisfied in self.labels
         )
 
 
@@ -110,30 +80,38 @@ def parse(resource: Resource, labels: str, fields: str) -> Selector:
     return Selector(_parse_labels(labels), _parse_fields(resource, fields))
 
 
-def _parse_labels(text: str) -> tuple[Requirement, ...]:
-    requirements: list[Requirement] = []
+def _parse_labels(text: str) -> tuple[tuple[str, LabelTest], ...]:
+    requirements: list[tuple[str, LabelTest]] = []
     at = 0
     while at < len(text):
         if (found := _REQUIREMENT.match(text, at)) is None:
             raise bad_request(f"unable to parse requirement: found '{text[at:]}'")
-        requirements.append(_requirement(found))
+        requirements.append((found["absent_key"] or found["key"], _label_test(found)))
         at = found.end()
     return tuple(requirements)
 
 
-def _requirement(found: re.Match[str]) -> Requirement:
+def _label_test(found: re.Match[str]) -> LabelTest:
     if found["absent"]:
-        return Requirement(found["absent_key"], Operator.ABSENT)
-    key = found["key"]
+        return lambda value: value is None
     if found["equality"]:
-        operator = Operator.NOT_IN if found["equality"] == "!=" else Operator.IN
-        return Requirement(key, operator, frozenset((found["value"],)))
+        is_equal = found["equality"] != "!="
+        return lambda value: (value == found["value"]) is is_equal
     if found["operator"]:
         values = frozenset(value.strip() for value in found["values"].split(","))
-        return Requirement(key, Operator(found["operator"]), values)
+        is_in = found["operator"] == "in"
+        return lambda value: (value in values) is is_in
     if found["order"]:
-        return Requirement(key, Operator(found["order"]), frozenset((found["bound"],)))
-    return Requirement(key, Operator.EXISTS)
+        return partial(_is_beyond, found["order"], int(found["bound"]))
+    return lambda value: value is not None
+
+
+def _is_beyond(order: str, bound: int, value: str | None) -> bool:
+    try:
+        number = int(value or "")
+    except ValueError:
+        return False
+    return number > bound if order == ">" else number < bound
 
 
 def _parse_fields(resource: Resource, text: str) -> tuple[FieldRequirement, ...]:

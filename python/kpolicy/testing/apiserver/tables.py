@@ -83,8 +83,8 @@ def _namespace_row(namespace: Object, now_ns: int) -> Row:
 def _pod_row(pod: Object, now_ns: int) -> Row:
     spec, status = pod["spec"], pod.get("status") or {}
     statuses = status.get("containerStatuses") or ()
-    ready = sum(bool(each.get("ready")) for each in statuses)
-    restarts = sum(each.get("restartCount", 0) for each in statuses)
+    ready = sum(bool(container.get("ready")) for container in statuses)
+    restarts = sum(container.get("restartCount", 0) for container in statuses)
     gates = [gate.get("conditionType") for gate in spec.get("readinessGates") or ()]
     passed = sum((condition(status, gate) or {}).get("status") == "True" for gate in gates)
     return [
@@ -107,8 +107,8 @@ def pod_status(pod: Object) -> str:
     scheduled = condition(status, "PodScheduled")
     if scheduled is not None and scheduled.get("reason") == SCHEDULING_GATED:
         word = SCHEDULING_GATED
-    for each in reversed(status.get("containerStatuses") or ()):
-        state = each.get("state") or {}
+    for container in reversed(status.get("containerStatuses") or ()):
+        state = container.get("state") or {}
         waiting, terminated = state.get("waiting") or {}, state.get("terminated") or {}
         if waiting.get("reason"):
             word = waiting["reason"]

@@ -64,7 +64,7 @@ def _merged(original: Mapping[str, Any], patch: Mapping[str, Any], depth: int) -
     for key, value in patch.items():
         if key.startswith(_DROP):
             field = key.removeprefix(_DROP)
-            result[field] = [each for each in result.get(field) or [] if each not in value]
+            result[field] = [element for element in result.get(field) or [] if element not in value]
         elif not key.startswith("$"):
             _merge_field(result, key, value, patch, depth)
     return result
@@ -91,26 +91,26 @@ def _merged_list(
     field: str, held: list[Any], patch: list[Any], order: Any, depth: int
 ) -> list[Any]:
     if field in PRIMITIVE_SETS:
-        return held + [each for each in patch if each not in held]
+        return held + [element for element in patch if element not in held]
     if (key := _merge_key(field, held, patch)) is None:
         return list(patch)
-    if any(each.get(_DIRECTIVE) == "replace" for each in patch):
-        return [each for each in patch if _DIRECTIVE not in each]
+    if any(element.get(_DIRECTIVE) == "replace" for element in patch):
+        return [element for element in patch if _DIRECTIVE not in element]
     result: list[Any] = list(held)
-    for each in patch:
-        at = next((i for i, old in enumerate(result) if old.get(key) == each.get(key)), None)
-        if each.get(_DIRECTIVE) == "delete":
+    for element in patch:
+        at = next((i for i, old in enumerate(result) if old.get(key) == element.get(key)), None)
+        if element.get(_DIRECTIVE) == "delete":
             if at is not None:
                 del result[at]
         elif at is None:
-            result.append(_merged({}, each, depth))
+            result.append(_merged({}, element, depth))
         else:
-            result[at] = _merged(result[at], each, depth)
+            result[at] = _merged(result[at], element, depth)
     leading = order if isinstance(order, list) else patch
     return _ordered(
         result,
-        [each.get(key) for each in leading if isinstance(each, Mapping)],
-        [each.get(key) for each in held],
+        [element.get(key) for element in leading if isinstance(element, Mapping)],
+        [element.get(key) for element in held],
         key,
     )
 
@@ -120,9 +120,9 @@ def _ordered(
 ) -> list[Any]:
     """Order elements as the API server does: those of the patch in its order, the others in
     their old order, and new ones first if that leaves a choice."""
-    named = [each for each in elements if each.get(key) in patch_keys]
-    named.sort(key=lambda each: patch_keys.index(each.get(key)))
-    others = [each for each in elements if each.get(key) not in patch_keys]
+    named = [element for element in elements if element.get(key) in patch_keys]
+    named.sort(key=lambda element: patch_keys.index(element.get(key)))
+    others = [element for element in elements if element.get(key) not in patch_keys]
     merged: list[Any] = []
     while named and others:
         ours, theirs = named[0].get(key), others[0].get(key)
@@ -136,11 +136,13 @@ def _merge_key(field: str, held: list[Any], patch: list[Any]) -> str | None:
     """Return the key, if the list merges by key and every element has it."""
     key = MERGE_KEYS.get(field)
     elements = [*held, *patch]
-    if field == "ports" and any(isinstance(each, Mapping) and "port" in each for each in elements):
+    if field == "ports" and any(
+        isinstance(element, Mapping) and "port" in element for element in elements
+    ):
         key = SERVICE_PORTS_KEY
-    if key is None or not all(isinstance(each, Mapping) for each in elements):
+    if key is None or not all(isinstance(element, Mapping) for element in elements):
         return None
-    keyed = all(key in each or _DIRECTIVE in each for each in elements)
+    keyed = all(key in element or _DIRECTIVE in element for element in elements)
     return key if keyed else None
 
 

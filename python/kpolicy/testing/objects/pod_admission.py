@@ -24,7 +24,7 @@ def with_condition(status: Object, type_: str, content: Object, now: str) -> Obj
     if held is not None and held.get("status") == content["status"]:
         transition = held.get("lastTransitionTime", now)
     new = {"type": type_, "lastProbeTime": None, "lastTransitionTime": transition, **content}
-    others = [each for each in status.get("conditions") or () if each.get("type") != type_]
+    others = [other for other in status.get("conditions") or () if other.get("type") != type_]
     return {**status, "conditions": [*others, new]}
 
 
@@ -83,7 +83,9 @@ def _defaulted(spec: Object) -> dict[str, Any]:
     host_network = bool(spec.get("hostNetwork"))
     for field in ("initContainers", "containers"):
         if full.get(field):
-            full[field] = [_container(each, host_network=host_network) for each in full[field]]
+            full[field] = [
+                _container(container, host_network=host_network) for container in full[field]
+            ]
     full["tolerations"] = _tolerations(spec.get("tolerations") or [])
     return full
 
@@ -149,7 +151,7 @@ def _container(container: Object, *, host_network: bool) -> dict[str, Any]:
         resources = {**resources, "requests": requests}
     full["resources"] = resources
     if container.get("ports"):
-        full["ports"] = [_port(each, host_network=host_network) for each in container["ports"]]
+        full["ports"] = [_port(port, host_network=host_network) for port in container["ports"]]
     return full
 
 
@@ -168,7 +170,7 @@ def _tolerations(sent: list[Object]) -> list[Object]:
             "tolerationSeconds": EVICTION_TOLERATION_S,
         }
         for taint in EVICTION_TAINTS
-        if not any(_tolerates(each, taint) for each in sent)
+        if not any(_tolerates(toleration, taint) for toleration in sent)
     ]
     return [*sent, *added]
 
@@ -210,7 +212,7 @@ def _unchangeable(spec: Object, *, gated: bool) -> dict[str, Any]:
     kept = {key: value for key, value in spec.items() if key not in free and value is not None}
     for field in ("containers", "initContainers"):
         if isinstance(kept.get(field), list):
-            kept[field] = [{**each, "image": ""} for each in kept[field]]
+            kept[field] = [{**container, "image": ""} for container in kept[field]]
     return kept
 
 
@@ -227,8 +229,8 @@ def _wrong_tolerations(before: Object, after: Object) -> Cause | None:
     def identity(toleration: Object) -> dict[str, Any]:
         return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
 
-    kept = [identity(each) for each in after.get("tolerations") or []]
-    if all(identity(each) in kept for each in before.get("tolerations") or []):
+    kept = [identity(toleration) for toleration in after.get("tolerations") or []]
+    if all(identity(toleration) in kept for toleration in before.get("tolerations") or []):
         return None
     return failures.not_allowed(
         "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"

@@ -276,10 +276,10 @@ RESOURCES: Final[tuple[Resource, ...]] = (
 )
 
 BY_PATH: Final[Mapping[tuple[str, str, str], Resource]] = {
-    (each.group, each.version, each.plural): each for each in RESOURCES
+    (resource.group, resource.version, resource.plural): resource for resource in RESOURCES
 }
 BY_KIND: Final[Mapping[tuple[str, str], Resource]] = {
-    (each.api_version, each.kind): each for each in RESOURCES
+    (resource.api_version, resource.kind): resource for resource in RESOURCES
 }
 
 PODS: Final = BY_PATH["", "v1", "pods"]

@@ -1,4 +1,4 @@
-"""Times are UTC, with six digits where the API wants MicroTime, whatever TZ says."""
+"""Times are UTC, with six digits where the API wants MicroTime; and what is read of a pod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kpolicy.cluster.writes.conventions import api_micro_time, api_time
+from kpolicy.cluster.writes.conventions import PodRead, api_micro_time, api_time, read_pod
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
@@ -20,3 +20,12 @@ def test_times_are_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()
+
+
+def test_a_pod_is_read_and_nothing_else() -> None:
+    ending = b'{"metadata":{"uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z","generation":2}}'
+    assert read_pod(ending) == PodRead("u", "", is_ending=True, generation=2)
+    placed = b'{"metadata":{"uid":"u"},"spec":{"nodeName":"n"}}'
+    assert read_pod(placed) == PodRead("u", "n", is_ending=False, generation=0)
+    for body in (b"", b"[]", b'{"metadata":{}}', b'{"metadata":1}', b"[" * 100_000):
+        assert read_pod(body) is None

@@ -25,9 +25,7 @@ from kpolicy.cluster.writes.evictor import (
     EvictionFenced,
     Evictor,
     NotEvicted,
-    PodEnding,
     is_of_another,
-    pod_ending,
 )
 from kpolicy.testing import (
     ControlPlane,
@@ -285,8 +283,3 @@ def test_answers_are_read() -> None:
     immutable = 'Pod "a" is invalid: metadata.uid: Invalid value: "b": field is immutable'
     assert is_of_another(422, immutable)
     assert not is_of_another(422, 'Pod "a" is invalid: status: Invalid value')
-    ending = b'{"metadata":{"uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}'
-    assert pod_ending(ending) == PodEnding("u", is_ending=True)
-    assert pod_ending(b'{"metadata":{"uid":"u"}}') == PodEnding("u", is_ending=False)
-    for body in (b"", b"[]", b'{"metadata":{}}', b'{"metadata":1}', b"[" * 100_000):
-        assert pod_ending(body) is None
