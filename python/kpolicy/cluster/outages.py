@@ -49,12 +49,14 @@ class Outages:
         _log.debug("%s: %s", resource.name, text)
         if failure is None or (isinstance(failure, Status) and failure.code == _GONE):
             return  # the server is there; a new list mends it
-        if isinstance(failure, Status) and _is_of_resource(failure):
+        is_away = _is_away(failure)
+        # The server answered, and rejected this request.
+        if isinstance(failure, Status) and not failure.transient and not is_away:
             self._refusals[resource.name] += 1
             # A server that is starting may refuse for a moment what it grants later.
             if self._refusals[resource.name] > 1:
                 self._refuse(resource, verb, failure)
-        elif _is_away(failure) or self._in_a_row[resource.name] > 1:
+        elif is_away or self._in_a_row[resource.name] > 1:
             self._away(resource, verb, failure)
 
     def answered(self, resource: Resource) -> None:
@@ -107,11 +109,6 @@ def _is_away(failure: Failure) -> bool:
             return cause not in _MAY_BE_CUT
         case Status(code=code):
             return code == _UNAUTHORIZED
-
-
-def _is_of_resource(failure: Status) -> bool:
-    """Whether the server answered and rejected this request."""
-    return not failure.transient and failure.code != _UNAUTHORIZED
 
 
 def _log_problem(text: str, why: ConnectionProblem) -> None:

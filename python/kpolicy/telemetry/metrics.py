@@ -13,7 +13,9 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, repeat
 from math import isfinite, isnan
+from operator import mul
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -25,11 +27,7 @@ Labels = tuple[str, ...]
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     """Return bucket bounds as Prometheus' ExponentialBuckets does."""
-    bounds = []
-    for _ in range(count):
-        bounds.append(start)
-        start *= factor
-    return tuple(bounds)
+    return tuple(accumulate(repeat(factor, count - 1), mul, initial=start))
 
 
 @dataclass(frozen=True, slots=True)

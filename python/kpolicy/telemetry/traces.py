@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -37,13 +37,9 @@ class Sampling:
 
     ratio: float = 1.0
     off: bool = False
-    _ids_below: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ids_below", round(self.ratio * _ID_SPACE))
 
     def keeps(self, trace_id: int) -> bool:
-        return (trace_id & _ID_MASK) < self._ids_below
+        return (trace_id & _ID_MASK) < round(self.ratio * _ID_SPACE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,12 @@ def node(
 
     `resources` adds to the node's resources or replaces them by name: `{"nvidia.com/gpu": "8"}`.
     """
-    metadata: Object = {"name": name, "labels": {**_usual_labels(name), **(labels or {})}}
+    usual_labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+    }
+    metadata: Object = {"name": name, "labels": {**usual_labels, **(labels or {})}}
     if annotations:
         metadata["annotations"] = dict(annotations)
     spec: Object = {}
@@ -135,14 +140,6 @@ def pod(
     spec: Object = {"schedulerName": scheduler_name, "containers": [container]}
     spec.update({field: value for field, value in optional.items() if value is not None})
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def _usual_labels(name: str) -> dict[str, str]:
-    return {
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/os": "linux",
-    }
 
 
 def _taint(taint: Taint) -> Object:

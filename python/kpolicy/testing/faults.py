@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kpolicy.testing.apiserver.api_calls import Call
 
@@ -40,6 +40,9 @@ class WatchFault(Enum):
     DROP = "drop"  # the event is not sent
 
 
+Fault = TypeVar("Fault", RequestFault, WatchFault)
+
+
 class FaultPolicy(Protocol):
     """Asked for every request, and for every event of every watch."""
 
@@ -66,15 +69,8 @@ class FaultRule:
     times: int | None = 1
 
     def fits(self, call: Call) -> bool:
-        wanted = (
-            (self.verb, call.verb),
-            (self.resource, call.resource),
-            (self.subresource, call.subresource),
-            (self.namespace, call.namespace),
-            (self.name, call.name),
-            (self.user, call.user),
-        )
-        return all(want in ("", have) for want, have in wanted)
+        fields = ("verb", "resource", "subresource", "namespace", "name", "user")
+        return all(getattr(self, field) in ("", getattr(call, field)) for field in fields)
 
 
 class ScriptedFaults:
@@ -85,19 +81,16 @@ class ScriptedFaults:
         self._fitted = [0] * len(self._rules)
 
     def on_request(self, call: Call) -> RequestFault | None:
-        for at, rule in enumerate(self._rules):
-            if isinstance(rule.fault, RequestFault) and rule.fits(call) and self._due(at):
-                return rule.fault
-        return None
+        return self._first(RequestFault, call)
 
     def on_watch_event(self, call: Call) -> WatchFault:
-        for at, rule in enumerate(self._rules):
-            if isinstance(rule.fault, WatchFault) and rule.fits(call) and self._due(at):
-                return rule.fault
-        return WatchFault.NONE
+        return self._first(WatchFault, call) or WatchFault.NONE
 
-    def _due(self, at: int) -> bool:
-        rule = self._rules[at]
-        earlier = self._fitted[at] - rule.skip
-        self._fitted[at] += 1
-        return earlier >= 0 and (rule.times is None or earlier < rule.times)
+    def _first(self, kind: type[Fault], call: Call) -> Fault | None:
+        for at, rule in enumerate(self._rules):
+            if isinstance(rule.fault, kind) and rule.fits(call):
+                earlier = self._fitted[at] - rule.skip
+                self._fitted[at] += 1
+                if earlier >= 0 and (rule.times is None or earlier < rule.times):
+                    return rule.fault
+        return None

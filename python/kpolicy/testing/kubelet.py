@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.testing import limits
-from kpolicy.testing.objects.deletion import AT_ONCE, carry_out
+from kpolicy.testing.apiserver.object_writes import AT_ONCE, carry_out
 from kpolicy.testing.objects.pod_admission import with_condition
 from kpolicy.testing.objects.resource_types import PODS
 from kpolicy.testing.objects.store import Change, ChangeType, Record, Store, timestamp

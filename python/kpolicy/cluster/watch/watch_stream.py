@@ -135,41 +135,27 @@ async def _stopped_or_silent(progress: _Progress, clock: Clock, stop: asyncio.Ev
 
 
 class LineSplitter:
-    """Splits chunks into complete lines, with the fewest copies."""
+    """Splits chunks into complete lines. A chunk that ends with a line is not copied."""
 
     def __init__(self, line_bytes_max: int = WATCH_LINE_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max
-        self._parts: list[bytes] = []
-        self._held = 0
+        self._parts: list[bytes] = []  # of the line that is not complete yet
 
     @property
     def held_bytes(self) -> int:
         """The size of the line that is not complete yet."""
-        return self._held
+        return sum(map(len, self._parts))
 
     @property
     def overflowed(self) -> bool:
         """Whether the incomplete line is longer than any line may be."""
-        return self._held > self._line_bytes_max
+        return self.held_bytes > self._line_bytes_max
 
     def feed(self, chunk: bytes) -> bytes:
-        if not (cut := chunk.rfind(b"\n") + 1):
-            self._hold(chunk)
-            return b""
-        if not self._held:
-            if cut == len(chunk):
-                return chunk
-            self._hold(chunk[cut:])
-            return chunk[:cut]
-        self._parts.append(chunk if cut == len(chunk) else chunk[:cut])
-        lines = b"".join(self._parts)
-        self._parts.clear()
-        self._held = 0
+        lines = b""
+        if cut := chunk.rfind(b"\n") + 1:
+            lines = b"".join([*self._parts, chunk[:cut]])
+            self._parts.clear()
         if cut < len(chunk):
-            self._hold(chunk[cut:])
+            self._parts.append(chunk[cut:])
         return lines
-
-    def _hold(self, part: bytes) -> None:
-        if part:
-            self._parts.append(part)
-            self._held += len(part)

@@ -194,7 +194,8 @@ class VolumeWriter:
             if isinstance(answer, Response):
                 version = _version(answer.body)
                 return NotWritten(_NOT_AN_OBJECT) if version is None else Written(version)
-            message = _message(answer)
+            # the API server's own message, as kube-scheduler shows it
+            message = answer.message if isinstance(answer, Status) else str(answer)
             if _is_final(answer):
                 return NotWritten(message)
             if not (isinstance(answer, Status) and answer.code == _CONFLICT):
@@ -223,11 +224,6 @@ def _is_final(failure: Failure) -> bool:
     if isinstance(failure, Status):
         return failure.code != _CONFLICT and not failure.transient
     return isinstance(failure, Unreachable) and failure.cause in {Cause.CREDENTIALS, Cause.CLOSED}
-
-
-def _message(failure: Failure) -> str:
-    """Return the API server's own message, as kube-scheduler does."""
-    return failure.message if isinstance(failure, Status) else str(failure)
 
 
 def _version(body: bytes) -> str | None:

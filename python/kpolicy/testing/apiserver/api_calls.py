@@ -5,6 +5,7 @@ Authorization, faults and the audit log use a `Call`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -74,25 +75,27 @@ _OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE
 _COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
+_PATH: Final = re.compile(
+    "/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
+    rf"(?:/namespaces/(?P<namespace>[^/]+)(?!/(?:{'|'.join(NAMESPACES.subresources)})(?:/|$)))?"
+    "/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>[^/]+))?)?/?"
+)
+
+
 def target_of(path: str) -> Target | None:
     """Return the resource that a path names; None for any other path."""
-    parts = path.split("/")
-    if parts[-1] == "":
-        parts.pop()
-    if len(parts) < 4 or parts[0]:
+    if (found := _PATH.fullmatch(path)) is None:
         return None
-    if parts[1] == "api":
-        group, version, rest = "", parts[2], parts[3:]
-    elif parts[1] == "apis" and len(parts) > 4:
-        group, version, rest = parts[2], parts[3], parts[4:]
-    else:
+    version = found["core"] or found["version"]
+    resource = BY_PATH.get((found["group"] or "", version, found["plural"]))
+    namespace, name = found["namespace"] or "", found["name"] or ""
+    subresource = found["subresource"] or ""
+    if resource is None or (subresource and subresource not in resource.subresources):
         return None
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACES.subresources:
-        return _within(BY_PATH.get((group, version, rest[2])), rest[1], rest[3:])
-    resource = BY_PATH.get((group, version, rest[0]))
-    if resource is not None and resource.namespaced and len(rest) > 1:
+    # Only a list or watch of all namespaces names a namespaced resource without its namespace.
+    if resource.namespaced != bool(namespace) and (namespace or name):
         return None
-    return _named(resource, "", rest[1:])
+    return Target(resource, namespace, name, subresource)
 
 
 def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str | None:
@@ -107,21 +110,6 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str | None
         return "watch"
     whole_cluster = target.resource.namespaced and not target.namespace
     return None if whole_cluster and verb != "list" else verb
-
-
-def _within(resource: Resource | None, namespace: str, rest: list[str]) -> Target | None:
-    if resource is None or not resource.namespaced or not namespace:
-        return None
-    return _named(resource, namespace, rest)
-
-
-def _named(resource: Resource | None, namespace: str, rest: list[str]) -> Target | None:
-    if resource is None or len(rest) > 2 or not all(rest):
-        return None
-    subresource = rest[1] if len(rest) == 2 else ""
-    if subresource and subresource not in resource.subresources:
-        return None
-    return Target(resource, namespace, rest[0] if rest else "", subresource)
 
 
 @dataclass(frozen=True, slots=True)

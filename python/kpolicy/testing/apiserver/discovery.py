@@ -44,9 +44,28 @@ def is_served(path: str) -> bool:
 @cache
 def documents() -> Mapping[str, bytes]:
     versions = list(dict.fromkeys((resource.group, resource.version) for resource in RESOURCES))
-    groups = [_group(group, version) for group, version in versions if group]
+    # every group is served in one version
+    served = {
+        group: {"groupVersion": f"{group}/{version}", "version": version}
+        for group, version in versions
+        if group
+    }
+    groups = [
+        {"name": group, "versions": [entry], "preferredVersion": entry}
+        for group, entry in served.items()
+    ]
     found: dict[str, Any] = {
-        "/version": _version(),
+        "/version": {
+            "major": MAJOR,
+            "minor": MINOR,
+            "gitVersion": GIT_VERSION,
+            "gitCommit": "",
+            "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "",
+            "compiler": "",
+            "platform": "linux/amd64",
+        },
         "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
         "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups},
         "/openapi/v2": {
@@ -56,44 +75,22 @@ def documents() -> Mapping[str, bytes]:
             "definitions": {},
         },
     }
-    found.update({f"/apis/{group['name']}": _with_kind(group) for group in groups})
+    for entry in groups:
+        found[f"/apis/{entry['name']}"] = {"kind": "APIGroup", "apiVersion": "v1", **entry}
     openapi: dict[str, Any] = {}
     for group, version in versions:
         root = f"apis/{group}/{version}" if group else f"api/{version}"
-        served = [
+        resources = [
             resource
             for resource in RESOURCES
             if (resource.group, resource.version) == (group, version)
         ]
-        found[f"/{root}"] = _resource_list(served)
-        found[f"/openapi/v3/{root}"] = _openapi(served)
+        found[f"/{root}"] = _resource_list(resources)
+        found[f"/openapi/v3/{root}"] = _openapi(resources)
         openapi[root] = {"serverRelativeURL": f"/openapi/v3/{root}"}
     found["/openapi/v3"] = {"paths": openapi}
     found["/"] = {"paths": sorted((*found, *_HEALTH_PATHS))}
     return {path: to_json(value) for path, value in found.items()}
-
-
-def _version() -> dict[str, str]:
-    return {
-        "major": MAJOR,
-        "minor": MINOR,
-        "gitVersion": GIT_VERSION,
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": "",
-        "platform": "linux/amd64",
-    }
-
-
-def _group(group: str, version: str) -> dict[str, Any]:
-    served = {"groupVersion": f"{group}/{version}", "version": version}
-    return {"name": group, "versions": [served], "preferredVersion": served}
-
-
-def _with_kind(group: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kind": "APIGroup", "apiVersion": "v1", **group}
 
 
 def _resource_list(resources: Iterable[Resource]) -> dict[str, Any]:
@@ -146,7 +143,10 @@ def _openapi(resources: Iterable[Resource]) -> dict[str, Any]:
                     "version": resource.version,
                     "kind": resource.kind,
                 },
-                "parameters": [_string_parameter(name) for name in ("dryRun", "fieldValidation")],
+                "parameters": [
+                    {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+                    for name in ("dryRun", "fieldValidation")
+                ],
                 "responses": {"200": {"description": "OK"}},
             }
         }
@@ -156,7 +156,3 @@ def _openapi(resources: Iterable[Resource]) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": {}},
     }
-
-
-def _string_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}

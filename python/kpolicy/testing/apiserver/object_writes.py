@@ -1,14 +1,18 @@
-"""Create, update, patch, delete and bind: checks the request, changes the store, answers."""
+"""Create, update, patch, delete and bind: checks the request, changes the store, answers.
+
+A delete removes an object, or marks it and waits for finalizers and grace periods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic_core import to_json
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import is_dry_run, list_parameters
@@ -21,7 +25,6 @@ from kpolicy.testing.objects.admission import (
     check_body,
     check_shape,
 )
-from kpolicy.testing.objects.deletion import AT_ONCE, DeleteOptions, carry_out, delete_options
 from kpolicy.testing.objects.failures import ApiError
 from kpolicy.testing.objects.object_views import (
     check_event_update,
@@ -31,7 +34,7 @@ from kpolicy.testing.objects.object_views import (
     object_as,
     stored_form,
 )
-from kpolicy.testing.objects.pod_admission import with_condition
+from kpolicy.testing.objects.pod_admission import GRACE_PERIOD_S, with_condition
 from kpolicy.testing.objects.resource_types import (
     EVENTS,
     NAMESPACES,
@@ -44,6 +47,93 @@ from kpolicy.testing.objects.resource_types import (
 from kpolicy.testing.objects.store import Decide, Record, Store, timestamp
 
 Object = Mapping[str, Any]
+
+# A year. Later dates have no use, and some cannot be written.
+_GRACE_PERIOD_S_MAX: Final = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    grace_period_s: int | None = None
+    uid: str = ""
+    revision: str = ""
+    dry_run: bool = False
+
+
+AT_ONCE = DeleteOptions(grace_period_s=0)
+
+
+def delete_options(target: Target, request: Request) -> DeleteOptions:
+    query = request.query
+    body = body_of(target.resource, request) if request.body else None
+    if body is not None and not isinstance(body, dict):
+        raise failures.bad_request("DeleteOptions must be an object")
+    options: Mapping[str, Any] = body or {}
+    grace: Any = options.get("gracePeriodSeconds")
+    text = query.get("gracePeriodSeconds")
+    if grace is None and text is not None:
+        grace = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if grace is not None and not isinstance(grace, int):
+        raise failures.bad_request("gracePeriodSeconds must be a whole number")
+    if grace is not None:  # the API server takes negative values for 1
+        grace = 1 if grace < 0 else min(grace, _GRACE_PERIOD_S_MAX)
+    conditions = options.get("preconditions") or {}
+    if not isinstance(conditions, dict):
+        raise failures.bad_request("preconditions must be an object")
+    dry_run = "All" in (*(options.get("dryRun") or ()), query.get("dryRun"))
+    return DeleteOptions(
+        grace, conditions.get("uid") or "", conditions.get("resourceVersion") or "", dry_run
+    )
+
+
+def carry_out(store: Store, held: Record, options: DeleteOptions, now_ns: int) -> Record:
+    """Mark the object, and remove it if nothing holds it; return what is left, or its last
+    state."""
+    resource, namespace, name = held.resource, held.namespace, held.name
+    if (marked := _marked(held.object, options, now_ns, graceful=resource is PODS)) is not None:
+        left = store.change(resource, namespace, name, lambda _: marked)
+        metadata = marked["metadata"]
+        if metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+            return left
+    return store.remove(resource, namespace, name)
+
+
+def _marked(
+    object_: Object, options: DeleteOptions, now_ns: int, *, graceful: bool
+) -> Object | None:
+    """Return the marked object; None if it is removed without a mark.
+
+    Pods are always marked, so that watches see both steps.
+    """
+    metadata = object_["metadata"]
+    if not graceful and not metadata.get("finalizers"):
+        return None
+    grace_s = _grace_period_s(object_, options) if graceful else 0
+    held_s = metadata.get("deletionGracePeriodSeconds")
+    if metadata.get("deletionTimestamp") and (held_s is None or grace_s >= held_s):
+        return object_
+    marked = {
+        **metadata,
+        "deletionTimestamp": timestamp(now_ns + grace_s * NANOSECONDS),
+        "deletionGracePeriodSeconds": grace_s,
+    }
+    if "generation" in metadata and not metadata.get("deletionTimestamp"):
+        marked["generation"] = metadata["generation"] + 1
+    return {**object_, "metadata": marked}
+
+
+def _grace_period_s(pod: Object, options: DeleteOptions) -> int:
+    """Return the grace period; 0 for a pod that runs nowhere."""
+    status = pod.get("status") or {}
+    if not pod["spec"].get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        return 0
+    if options.grace_period_s is not None:
+        return options.grace_period_s
+    grace_s = pod["spec"].get("terminationGracePeriodSeconds")
+    if not isinstance(grace_s, int) or grace_s < 0:
+        return GRACE_PERIOD_S
+    return min(grace_s, _GRACE_PERIOD_S_MAX)
+
 
 # bindings are never stored; this resource only names them in errors
 BINDINGS = Resource("", "v1", "bindings", "binding", "Binding", namespaced=True)
@@ -168,7 +258,7 @@ class Writes:
         return _written(target, 200, self._change(target, becomes, dry_run=dry_run))
 
     def delete(self, target: Target, request: Request) -> Answer:
-        options = _delete_options(target, request)
+        options = delete_options(target, request)
         resource = target.resource
         gone = self.delete_object(target, options)
         if resource is PODS or gone.object["metadata"].get("deletionTimestamp"):
@@ -196,7 +286,7 @@ class Writes:
         return carry_out(self._store, held, options, self._clock.now_ns())
 
     def delete_collection(self, target: Target, request: Request) -> Answer:
-        resource, options = target.resource, _delete_options(target, request)
+        resource, options = target.resource, delete_options(target, request)
         asked = list_parameters(resource, request.query)
         records = [
             record
@@ -273,11 +363,6 @@ def _check_applicable(target: Target, patch: Any, *, is_missing: bool) -> None:
     metadata = (patch.get("metadata") or {}) if isinstance(patch, dict) else {}
     is_named = is_missing or bool(isinstance(metadata, dict) and metadata.get("name"))
     check_body(target.resource, patch, target.namespace, target.name if is_named else "")
-
-
-def _delete_options(target: Target, request: Request) -> DeleteOptions:
-    body = body_of(target.resource, request) if request.body else None
-    return delete_options(body, request.query)
 
 
 def _written(target: Target, code: int, record: Record) -> Answer:

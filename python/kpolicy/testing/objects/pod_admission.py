@@ -151,13 +151,15 @@ def _container(container: Object, *, host_network: bool) -> dict[str, Any]:
         resources = {**resources, "requests": requests}
     full["resources"] = resources
     if container.get("ports"):
-        full["ports"] = [_port(port, host_network=host_network) for port in container["ports"]]
+        full["ports"] = [
+            {
+                "protocol": "TCP",
+                **({"hostPort": port.get("containerPort")} if host_network else {}),
+                **port,
+            }
+            for port in container["ports"]
+        ]
     return full
-
-
-def _port(port: Object, *, host_network: bool) -> dict[str, Any]:
-    host = {"hostPort": port.get("containerPort")} if host_network else {}
-    return {"protocol": "TCP", **host, **port}
 
 
 def _tolerations(sent: list[Object]) -> list[Object]:
