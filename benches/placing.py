@@ -28,10 +28,9 @@ from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
 from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, QueueFeed, Signals
+from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFeed, Signals
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
@@ -168,7 +167,14 @@ class Placing:
         )
         reservations = Reservations(BINDS_IN_FLIGHT_MAX, signals.work_came)
         sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
-        binds = Binds(runtime, feed, reservations, reporter, binder=api, pre_binder=api)
+        binds = Binds(
+            runtime,
+            feed,
+            reservations,
+            reporter,
+            binder=api,  # type: ignore[arg-type]
+            pre_binder=api,  # type: ignore[arg-type]
+        )
         # Nobody is evicted here: all fit.
         preemptions = Preemptions(
             runtime,

@@ -19,10 +19,10 @@ from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
 from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
 from kpolicy.scheduler.loop.reload import Compile
-from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.runtime import Machine
 from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER

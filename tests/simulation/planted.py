@@ -20,19 +20,19 @@ from kpolicy.cluster.writes.pod_status import PodCondition, PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import ObjectVersion
 from kpolicy.engine import Applied, Decision, KeptNode
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.delivery.last_good import ConfigMapStore, LastGood
 from kpolicy.scheduler.delivery.sources import ConfigMapSource
 from kpolicy.scheduler.extenders import two_steps
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.in_force import ExtenderClient
 from kpolicy.scheduler.leadership import Leadership
-from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.preemption import preemptions
 from kpolicy.scheduler.preemption.room import Plan, plan
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.volumes.pre_binds import PreBinds
 from tests.simulation.decision_log import LoggedEngine
 from tests.simulation.setting import Setting
 

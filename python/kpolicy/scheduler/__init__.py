@@ -1,5 +1,4 @@
-"""The live scheduler: queue, cycle, binds and reload over the engine.
+"""The live scheduler: what happens between a watch event and a bound pod.
 
-Owns what happens between a watch event and a bound pod. Assumes `kpolicy.cluster` for the API and
-`kpolicy.engine` for every decision about nodes. Must not score, filter, or parse policies itself.
+The engine decides about nodes; policies are compiled elsewhere.
 """

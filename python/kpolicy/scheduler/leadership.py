@@ -15,10 +15,9 @@ from kpolicy.cluster.lease import Elector, LeaseStatistics
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
 from kpolicy.heartbeat import Heartbeat, Heartbeats
-from kpolicy.scheduler.machine import ElectorThread, Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem, of_connection
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import ElectorThread, Machine, Runtime
 
 
 class Leadership:

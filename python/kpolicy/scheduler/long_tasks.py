@@ -1,21 +1,27 @@
-"""The long tasks of a run: their names, how long each may be silent, and the small ones themselves.
+"""The long tasks of a run: how they begin, and the orderly way out.
 
-All live in one task group; none of them may end before the group does.
+All live in one task group; none of them may end before the group does. The way out is measured
+from the first `Stopping.begin`. Telemetry is flushed by its owner after this: the lease must not
+wait for a collector.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any, TypeVar
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.limits import OUTBOX_SILENT_S_MAX
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.problem_codes import FINDINGS, TASK_DIED, Problem
 from kpolicy.scheduler.runtime import LongTask, Runtime, Tasks
 from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Histogram
@@ -95,3 +101,67 @@ def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask
     tasks.begin(partial(parts.extended.run, tasks.group), "extenders")
     tasks.begin(partial(flush_parked, runtime, parts.feed), "flush")
     tasks.begin(partial(log_summary, parts.reporter, parts.feed.queue, runtime.clock), "summary")
+
+
+Result = TypeVar("Result")
+
+
+class Stopping:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._event = asyncio.Event()
+        self._began_ns = 0
+
+    def begin(self) -> None:
+        self._began_ns = self._began_ns or self._clock.monotonic_ns()
+        self._event.set()
+
+    @property
+    def has_begun(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def left_s(self, of_s: float) -> float:
+        """What is left of so many seconds since it began."""
+        since_s = (self._clock.monotonic_ns() - self._began_ns) / NANOSECONDS
+        return max(0.0, of_s - since_s)
+
+    async def or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """What the work gives, or None when the end was sooner."""
+        return await first_of(work, self.wait())
+
+
+async def wind_down(
+    parts: Parts, leadership: Leadership | None, left_of_s: Callable[[float], float]
+) -> None:
+    """Stop popping, wait for binds and evictions, release the lease, write what waits. `left_of_s`:
+    what is left of so many seconds since the stop began."""
+    parts.cycle.stop()
+    left_s = left_of_s(limits.STOP_BINDS_S)
+    async with asyncio.TaskGroup() as group:
+        are_bound = group.create_task(parts.binds.drain(left_s))
+        is_room_made = group.create_task(parts.preemptions.drain(left_s))
+    if not is_room_made.result():
+        _log.warning("stopped with %d preemptions under way", parts.preemptions.under_way)
+    if not are_bound.result():
+        _log.warning("stopped with %d binds under way", parts.reservations.under_way)
+    left_s = left_of_s(limits.STOP_S)
+    async with asyncio.TaskGroup() as group:
+        if leadership is not None:
+            lease_s = max(limits.STOP_LEASE_S_MIN, min(limits.STOP_LEASE_S, left_s))
+            released = group.create_task(leadership.release(lease_s))
+        for writer in (parts.reporter.events, parts.reporter.status):
+            group.create_task(writer.drain(min(limits.STOP_WRITES_S, left_s)))
+    if leadership is not None and not released.result():
+        _log.warning("the lease was not released in time; it will expire")
+
+
+def died(failures: BaseExceptionGroup[Exception]) -> Problem:
+    first: BaseException = failures
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    _log.error("a task of the scheduler died", exc_info=first)
+    text = f"a part of the scheduler died: {type(first).__name__}: {first}"
+    return Problem(TASK_DIED, text, "a restart is safe; please report it", FINDINGS)

@@ -30,19 +30,17 @@ from kpolicy.scheduler.delivery.policy_delivery import Delivery, GivenPolicies, 
 from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.leadership import Leadership, elect
-from kpolicy.scheduler.long_tasks import begin_deciding, begin_writing
+from kpolicy.scheduler.long_tasks import Stopping, begin_deciding, begin_writing, died, wind_down
 from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
-from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
-from kpolicy.scheduler.runtime import Runtime, Tasks
+from kpolicy.scheduler.runtime import Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.serving.observed import request_timer
 from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
-from kpolicy.scheduler.shutdown import Stopping, died, wind_down
 from kpolicy.scheduler.wiring import Parts, Setting, wire
 from kpolicy.telemetry.health_server import HttpServer
 from kpolicy.telemetry.metrics import register as register_process

@@ -13,24 +13,22 @@ from kpolicy.cluster.writes.evictor import Evictor
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
 from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
+from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, TwoSteps
 from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.extenders.in_force import ExtendersInForce
-from kpolicy.scheduler.extenders.two_steps import TwoSteps
 from kpolicy.scheduler.extenders.whole_objects import FreshPods, WholeNodes
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import QueueFeed, Signals
+from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
 from kpolicy.scheduler.loop.reload import Compile, Reloader
 from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.scheduler.machine import Machine
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.runtime import Runtime, Tasks
+from kpolicy.scheduler.runtime import Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Comparer
 from kpolicy.scheduler.serving.observed import (
     observe_comparer,
@@ -41,7 +39,6 @@ from kpolicy.scheduler.serving.observed import (
     observe_queue,
     observe_writes,
 )
-from kpolicy.scheduler.volumes.pre_binds import Nominations, PreBinds
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.telemetry.metrics import Histogram
 from kpolicy.testing import pod
-from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
 
 
 async def test_parked_pods_are_flushed_after_five_minutes() -> None:
     clock, queue, engine = ManualClock(), Queue(), Engine()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
-    queue.changed(Pending("a"), 0)
+    queue.changed(pending("a"), 0)
     queue.pop_batch(1, 0)
     queue.parked("a", ["Fit"], 0)
     async with _running(flush_parked(runtime, feed)):

@@ -122,7 +122,7 @@ class _Lint:
         sources: Sequence[Source] = self._units[index]
         found: tuple[Diagnostic, ...] = ()
         if any(b"SchedulerConfiguration" in source.encoded for source in sources):
-            from kpolicy.scheduler.configuration_file import read_configurations
+            from kpolicy.scheduler.options import read_configurations
 
             read = read_configurations(sources)
             found, sources = read.diagnostics, read.others

@@ -241,8 +241,7 @@ def _config_map(name: str, own_namespace: str, flag: str) -> ConfigMapName | Pro
 def _status(
     settings: RunSettings, policies: GivenPolicies | None, own_namespace: str
 ) -> ConfigMapName | Problem | None:
-    from kpolicy.scheduler.configuration_file import NO_STATUS
-    from kpolicy.scheduler.options import ConfigMapName
+    from kpolicy.scheduler.options import NO_STATUS, ConfigMapName
 
     if settings.policy_status == NO_STATUS:
         return None

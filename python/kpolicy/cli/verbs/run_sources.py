@@ -96,7 +96,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
 def settings_of_file(path: Path) -> dict[str, Any]:
     """The settings of a SchedulerConfiguration by name. Paths in it are relative to its folder.
     Prints findings as `kpolicy lint` does."""
-    from kpolicy.scheduler.configuration_file import read_configuration
+    from kpolicy.scheduler.options import read_configuration
     from kpolicy.scheduler.problem_codes import CONFIGURATION_INVALID
 
     try:

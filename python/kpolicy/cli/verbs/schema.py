@@ -21,7 +21,7 @@ def _main(args: argparse.Namespace) -> int:
     from kpolicy.offline.policy_tests.document_model import PolicyTest
     from kpolicy.policy.legacy.kubescheduler_versions import Configuration
     from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
-    from kpolicy.scheduler.configuration_file import SchedulerConfiguration
+    from kpolicy.scheduler.options import SchedulerConfiguration
 
     models = (SchedulingPolicy, PolicyTest, SchedulerConfiguration, Configuration)
     model = models[_KINDS.index(args.kind)]

@@ -1,1 +1,1 @@
-"""Binds of placed pods, and the end of each reservation."""
+"""Binds of placed pods: what comes before the bind, the bind itself, and the end of its reservation."""

@@ -9,42 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from typing import Protocol
 
 from kpolicy.clock import NANOSECONDS, first_of
-from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
+from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations, bind_end
+from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
 from kpolicy.scheduler.loop.decide import Basis, Placement
 from kpolicy.scheduler.loop.pod_try import PodTry, about
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
-from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.runtime import Runtime
 
 POLICY_HASH = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
 DECISION_ID = "kpolicy.dev/decision-id"
-
-
-class BinderPort(Protocol):
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome: ...
-    async def settle(
-        self,
-        binding: Binding,
-        doubt: Unknown,
-        traceparent: str | None = None,
-        *,
-        may_send: bool = True,
-    ) -> BindOutcome: ...
-    def is_by_extender(self, uid: str) -> bool:
-        """Whether an extender is to bind the pod."""
-
-
-class PreBinderPort(Protocol):
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +46,8 @@ class Binds:
         reservations: Reservations,
         reporter: Reporter,
         *,
-        binder: BinderPort,
-        pre_binder: PreBinderPort,
+        binder: ExtenderBinds,
+        pre_binder: PreBinds,
     ) -> None:
         self._thread = runtime.engine
         self._clock = runtime.clock

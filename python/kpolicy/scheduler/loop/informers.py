@@ -75,8 +75,13 @@ class Informers:
         known = self._running.keys() | self._absent
         added = [resource for resource in watched(names) if resource.name not in known]
         readable: list[Resource] = []
-        probes = (probe(self._client, [resource], patience=self._patience) for resource in added)
-        for resource, answer in zip(added, await asyncio.gather(*probes), strict=True):
+        async with asyncio.TaskGroup() as group:
+            probes = [
+                group.create_task(probe(self._client, [resource], patience=self._patience))
+                for resource in added
+            ]
+        for resource, probed in zip(added, probes, strict=True):
+            answer = probed.result()
             if not isinstance(answer, ConnectionProblem):
                 readable.append(resource)
             elif answer.code == NOT_SERVED and resource.name not in REQUIRED:

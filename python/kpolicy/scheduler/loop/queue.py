@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kpolicy.engine import PodChange
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, PendingPod, QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, QueuedPod
 from kpolicy.telemetry.attempt import TraceContext
 
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
 POD_ADDED = "UnschedulablePodAdd"
-POD_UPDATED = "UnschedulablePodUpdate"
 GATES_ELIMINATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
@@ -72,7 +72,7 @@ class Queue:
 
     # --- pods come, change and go ----------------------------------------------------------------
 
-    def changed(self, pending: PendingPod, now_ns: int) -> bool:
+    def changed(self, pending: PodChange, now_ns: int) -> bool:
         """A pending pod is new or changed; False when it is refused for want of room."""
         pod = self._pods.get(pending.uid)
         if pod is not None:
@@ -285,7 +285,7 @@ class Queue:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _update(self, pod: QueuedPod, pending: PendingPod, now_ns: int) -> None:
+    def _update(self, pod: QueuedPod, pending: PodChange, now_ns: int) -> None:
         if pod.lane is Lane.GATED and not pending.gated:
             self._leave(pod)
             pod.first_active_ns = pod.first_active_ns or now_ns

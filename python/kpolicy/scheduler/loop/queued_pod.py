@@ -10,7 +10,7 @@ import heapq
 import itertools
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
@@ -24,25 +24,6 @@ class Lane(StrEnum):
     PARKED = "unschedulable"
     GATED = "gated"
     ATTEMPT = "attempt"  # popped: being decided or bound; not a lane one waits in
-
-
-class PendingPod(Protocol):
-    """What the queue reads of a pending pod; `kpolicy.engine.PodChange` is one."""
-
-    @property
-    def uid(self) -> str: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def priority(self) -> int: ...
-    @property
-    def scheduler_name(self) -> str: ...
-    @property
-    def gated(self) -> bool: ...
-    @property
-    def created_ns(self) -> int: ...
 
 
 class Attempt(NamedTuple):

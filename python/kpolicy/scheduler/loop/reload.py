@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import PolicySource
@@ -39,16 +39,7 @@ _LEVELS = {
 }
 
 
-class CompiledPort(Protocol):
-    """`kpolicy.policy.compile.Compiled`: a program or none, and what there is to say about it."""
-
-    @property
-    def program(self) -> Program | None: ...
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
-
-
-Compile = Callable[[Sequence[Source]], CompiledPort]
+Compile = Callable[[Sequence[Source]], Compiled]
 # Have every resource watched and its list whole, the second ones listed anew; or why one cannot be.
 Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Protocol
 
 from kpolicy.clock import NANOSECONDS
-from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome
+from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome, Evictor
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.decide import Rejection
@@ -25,10 +24,6 @@ from kpolicy.scheduler.runtime import Runtime
 CLAIM_GONE = "AssignedPodDelete"
 
 
-class EvictorPort(Protocol):
-    async def evict(self, eviction: Eviction) -> EvictionOutcome: ...
-
-
 class Preemptions:
     """`start` begins one in `group`, for a pod that the queue holds until it ends."""
 
@@ -39,7 +34,7 @@ class Preemptions:
         reservations: Reservations,
         reporter: Reporter,
         *,
-        evictor: EvictorPort,
+        evictor: Evictor,
     ) -> None:
         self._thread = runtime.engine
         self._clock = runtime.clock

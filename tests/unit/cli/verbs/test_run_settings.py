@@ -19,9 +19,8 @@ from kpolicy.cli.verbs.run_settings import ARGUMENTS, RunSettings
 from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
 from kpolicy.clock import SystemClock
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.configuration_file import SchedulerConfiguration, read_configuration
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
-from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.options import ConfigMapName, SchedulerConfiguration, read_configuration
 from kpolicy.scheduler.problem_codes import Problem
 
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -31,12 +31,12 @@ from kpolicy.engine import Decision, Engine, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
 from kpolicy.scheduler.loop.decide import Basis, Placement
-from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from tests.unit.scheduler.faulty_engine import decided
-from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
 
 LOST = Unknown(TimedOut(5.0), 1)
@@ -144,7 +144,7 @@ class Rig:
 
     def start(self, *uids: str, volumes: Sequence[VolumeWork] = ()) -> None:
         for uid in uids:
-            self.queue.changed(Pending(uid, name=uid), self.clock.monotonic_ns())
+            self.queue.changed(pending(uid, name=uid), self.clock.monotonic_ns())
         for pod in self.queue.pop_batch(1000, self.clock.monotonic_ns()):
             decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", volumes=volumes)
             placement = Placement(pod, decision, 0)
@@ -182,7 +182,14 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     binder = ScriptedBinder(*outcomes)
     binder.answer.set()
     pre_binder = ScriptedPreBinder()
-    binds = Binds(runtime, feed, reservations, reporter, binder=binder, pre_binder=pre_binder)
+    binds = Binds(
+        runtime,
+        feed,
+        reservations,
+        reporter,
+        binder=binder,  # type: ignore[arg-type]
+        pre_binder=pre_binder,  # type: ignore[arg-type]
+    )
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
         yield Rig(

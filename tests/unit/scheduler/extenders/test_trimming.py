@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Candidates, LeftNode, LeftRoom, Located, RoomNode, Victim
+from kpolicy.scheduler.extenders.asking import Sources, Trimming
 from kpolicy.scheduler.extenders.in_force import Failed
-from kpolicy.scheduler.extenders.trimming import Sources, Trimming
 from tests.unit.scheduler.extenders.test_asking import Scripted
 
 OFFERED = Candidates(

@@ -22,7 +22,7 @@ from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import Signals
 from kpolicy.scheduler.loop.reporter import Reporter
 from tests.unit.scheduler.faulty_engine import decided
-from tests.unit.scheduler.pods import SECOND, Pending
+from tests.unit.scheduler.pods import SECOND, pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
 
 # --- what follows from decisions -----------------------------------------------------------------
@@ -31,7 +31,7 @@ from tests.unit.scheduler.runtimes import feed_of, runtime_of
 def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
     queue = Queue()
     for uid in ("placed", "parked", "failed", "gone", "gated", "forgotten"):
-        queue.changed(Pending(uid), 0)
+        queue.changed(pending(uid), 0)
     batch = queue.pop_batch(10, 0)
     taken = take(
         queue,
@@ -64,7 +64,7 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
 
 def test_a_pod_that_left_while_it_was_placed_is_bound_all_the_same() -> None:
     queue = Queue()
-    queue.changed(Pending("a"), 0)
+    queue.changed(pending("a"), 0)
     batch = queue.pop_batch(1, 0)
     queue.gone("a")
     taken = take(queue, batch, [decided(Verdict.PLACED, "a", node="n")], 0)
@@ -135,7 +135,7 @@ class Rig:
 
     def add(self, *uids: str) -> None:
         for uid in uids:
-            self.queue.changed(Pending(uid, name=uid), self.clock.monotonic_ns())
+            self.queue.changed(pending(uid, name=uid), self.clock.monotonic_ns())
         self.cycle.poke()
 
     async def rest(self) -> None:

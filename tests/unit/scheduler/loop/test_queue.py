@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kpolicy.engine import PodChange
 from kpolicy.scheduler.loop.queue import (
     ATTEMPT_FAILED,
     BACKOFF_COMPLETE,
@@ -15,7 +16,7 @@ from kpolicy.scheduler.loop.queue import (
     POPPED_EARLY,
     Queue,
 )
-from tests.unit.scheduler.pods import SECOND, Pending
+from tests.unit.scheduler.pods import SECOND, pending
 
 NODE_ADDED = "NodeAdd"
 
@@ -24,7 +25,7 @@ def popped(queue: Queue, at_s: float = 0.0, limit: int = 100) -> list[str]:
     return [pod.uid for pod in queue.pop_batch(limit, round(at_s * SECOND))]
 
 
-def filled(*pods: Pending, at_s: float = 0.0) -> Queue:
+def filled(*pods: PodChange, at_s: float = 0.0) -> Queue:
     queue = Queue()
     for pod in pods:
         assert queue.changed(pod, round(at_s * SECOND))
@@ -42,19 +43,19 @@ def lanes(queue: Queue) -> tuple[int, int, int, int]:
 def test_higher_priority_first_then_who_waits_longer_then_who_is_older() -> None:
     queue = Queue()
     for pod, at_s in (
-        (Pending("late", priority=5), 3),
-        (Pending("early", priority=5), 1),
-        (Pending("low", priority=-1), 0),
-        (Pending("older", priority=5, created_ns=1), 2),
-        (Pending("newer", priority=5, created_ns=2), 2),
-        (Pending("high", priority=9), 9),
+        (pending("late", priority=5), 3),
+        (pending("early", priority=5), 1),
+        (pending("low", priority=-1), 0),
+        (pending("older", priority=5, created_ns=1), 2),
+        (pending("newer", priority=5, created_ns=2), 2),
+        (pending("high", priority=9), 9),
     ):
         queue.changed(pod, at_s * SECOND)
     assert popped(queue, 10) == ["high", "early", "older", "newer", "late", "low"]
 
 
 def test_a_batch_is_at_most_as_large_as_asked_and_the_rest_follows() -> None:
-    queue = filled(*(Pending(str(number), created_ns=number) for number in range(7)))
+    queue = filled(*(pending(str(number), created_ns=number) for number in range(7)))
     assert popped(queue, limit=3) == ["0", "1", "2"]
     assert popped(queue, limit=3) == ["3", "4", "5"]
     assert popped(queue, limit=3) == ["6"]
@@ -62,24 +63,24 @@ def test_a_batch_is_at_most_as_large_as_asked_and_the_rest_follows() -> None:
 
 
 def test_a_pod_that_returns_waits_behind_those_that_came_before_its_return() -> None:
-    queue = filled(Pending("first"))
+    queue = filled(pending("first"))
     assert popped(queue, 1) == ["first"]
     queue.parked("first", ["Fit"], 2 * SECOND)
-    queue.changed(Pending("second"), 3 * SECOND)
-    queue.changed(Pending("third"), 1 * SECOND)
+    queue.changed(pending("second"), 3 * SECOND)
+    queue.changed(pending("third"), 1 * SECOND)
     queue.wake("first", NODE_ADDED, 60 * SECOND)
     assert popped(queue, 60) == ["third", "first", "second"]
 
 
 def test_a_changed_priority_counts_at_once() -> None:
-    queue = filled(Pending("a", priority=1), Pending("b", priority=2))
-    queue.changed(Pending("a", priority=3), 0)
+    queue = filled(pending("a", priority=1), pending("b", priority=2))
+    queue.changed(pending("a", priority=3), 0)
     assert popped(queue) == ["a", "b"]
     assert lanes(queue) == (0, 0, 0, 0)
 
 
 def test_an_unschedulable_pod_of_high_priority_blocks_nobody() -> None:
-    queue = filled(Pending("stuck", priority=1000), *(Pending(f"p{n}") for n in range(3)))
+    queue = filled(pending("stuck", priority=1000), *(pending(f"p{n}") for n in range(3)))
     order = []
     for second in range(1, 9):
         for uid in popped(queue, second, limit=1):
@@ -96,7 +97,7 @@ def test_an_unschedulable_pod_of_high_priority_blocks_nobody() -> None:
 
 @pytest.mark.parametrize("kind", ["errors", "rejections"])
 def test_backoff_doubles_from_one_second_to_ten(kind: str) -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     now_s = 0.0
     waits = []
     for _ in range(7):
@@ -115,7 +116,7 @@ def test_backoff_doubles_from_one_second_to_ten(kind: str) -> None:
 
 
 def test_a_failed_pod_comes_back_when_its_backoff_ends_and_not_before() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     popped(queue)
     queue.failed("a", 0)
     assert queue.next_ready_ns() == SECOND
@@ -128,19 +129,19 @@ def test_a_failed_pod_comes_back_when_its_backoff_ends_and_not_before() -> None:
 
 
 def test_a_rejected_pod_is_popped_early_when_nobody_else_waits() -> None:
-    queue = filled(Pending("a"), Pending("b"))
+    queue = filled(pending("a"), pending("b"))
     assert popped(queue) == ["a", "b"]
     queue.parked("a", ["Fit"], 0)
     queue.wake("a", NODE_ADDED, 1)
     queue.failed("b", 0)
-    queue.changed(Pending("c"), 2)
+    queue.changed(pending("c"), 2)
     assert popped(queue, 0.1, limit=1) == ["c"]
     assert popped(queue, 0.1) == ["a"], "only rejected pods, never those that failed by an error"
     assert queue.statistics().incoming["active", POPPED_EARLY] == 1
 
 
 def test_a_pod_that_is_set_aside_backs_off_for_up_to_five_minutes_and_comes_last() -> None:
-    queue = filled(Pending("large", priority=9), Pending("small"))
+    queue = filled(pending("large", priority=9), pending("small"))
     assert popped(queue) == ["large", "small"]
     queue.failed("small", 0)
     for _ in range(10):
@@ -153,12 +154,12 @@ def test_a_pod_that_is_set_aside_backs_off_for_up_to_five_minutes_and_comes_last
     assert popped(queue, 310) == ["small", "large"], "last in its batch, whatever its priority"
     queue.parked("large", ["Fit"], 310 * SECOND)
     queue.wake("large", NODE_ADDED, 311 * SECOND)
-    queue.changed(Pending("other"), 330 * SECOND)
+    queue.changed(pending("other"), 330 * SECOND)
     assert popped(queue, 330) == ["large", "other"], "judged at last, it has its priority again"
 
 
 def test_errors_and_rejections_are_counted_apart() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     for _ in range(3):
         popped(queue, 0)
         queue.parked("a", ["Fit"], 0)
@@ -176,7 +177,7 @@ def test_errors_and_rejections_are_counted_apart() -> None:
 
 
 def test_a_pod_rejected_by_no_rule_backs_off_as_after_an_error() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     popped(queue)
     queue.parked("a", [], 0)
     assert lanes(queue) == (0, 1, 0, 0)
@@ -188,7 +189,7 @@ def test_a_pod_rejected_by_no_rule_backs_off_as_after_an_error() -> None:
 
 
 def test_a_parked_pod_stays_until_it_is_woken() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     popped(queue)
     queue.parked("a", ["Fit", "TaintToleration"], 0)
     assert popped(queue, 200) == []
@@ -204,7 +205,7 @@ def test_a_parked_pod_stays_until_it_is_woken() -> None:
 
 
 def test_an_event_during_the_attempt_is_not_lost() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     popped(queue)
     queue.wake("a", NODE_ADDED, 0)
     queue.parked("a", ["Fit"], 0)
@@ -217,7 +218,7 @@ def test_an_event_during_the_attempt_is_not_lost() -> None:
 
 def test_two_that_could_not_have_their_room_do_not_go_on_side_by_side() -> None:
     """Whom the other's claim kept out is tried before the other claims anew."""
-    queue = filled(Pending("a"), Pending("b"))
+    queue = filled(pending("a"), pending("b"))
     assert popped(queue) == ["a", "b"]
     for uid in ("a", "b"):
         queue.parked(uid, ["Fit"], 0, held=True)
@@ -231,7 +232,7 @@ def test_two_that_could_not_have_their_room_do_not_go_on_side_by_side() -> None:
 
 
 def test_waking_who_is_active_gated_or_unknown_changes_nothing() -> None:
-    queue = filled(Pending("a"), Pending("g", gated=True))
+    queue = filled(pending("a"), pending("g", gated=True))
     before = queue.statistics()
     for uid in ("a", "g", "nobody"):
         queue.wake(uid, NODE_ADDED, 0)
@@ -239,7 +240,7 @@ def test_waking_who_is_active_gated_or_unknown_changes_nothing() -> None:
 
 
 def test_pods_parked_for_five_minutes_are_flushed_and_a_rescue_can_be_told() -> None:
-    queue = filled(Pending("old"), Pending("young"))
+    queue = filled(pending("old"), pending("young"))
     popped(queue)
     queue.parked("old", ["Fit"], 0)
     queue.parked("young", ["Fit"], SECOND)
@@ -257,14 +258,14 @@ def test_pods_parked_for_five_minutes_are_flushed_and_a_rescue_can_be_told() -> 
 
 
 def test_a_flush_is_bounded_and_goes_on_where_it_stopped() -> None:
-    queue = filled(*(Pending(str(number)) for number in range(5)))
+    queue = filled(*(pending(str(number)) for number in range(5)))
     for pod in queue.pop_batch(5, 0):
         queue.parked(pod.uid, ["Fit"], 0)
     assert [queue.flush(2, 400 * SECOND) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_waking_everyone_moves_the_parked_in_slices() -> None:
-    queue = filled(*(Pending(str(number)) for number in range(5)))
+    queue = filled(*(pending(str(number)) for number in range(5)))
     for pod in queue.pop_batch(5, 0):
         queue.parked(pod.uid, ["Fit"], 0)
     assert [queue.wake_all("PolicyUpdate", 2, 60 * SECOND) for _ in range(4)] == [2, 2, 1, 0]
@@ -275,18 +276,18 @@ def test_waking_everyone_moves_the_parked_in_slices() -> None:
 
 
 def test_a_gated_pod_is_not_tried_until_its_gates_are_gone() -> None:
-    queue = filled(Pending("g", gated=True))
+    queue = filled(pending("g", gated=True))
     assert popped(queue, 100) == []
-    queue.changed(Pending("g", gated=True), 100 * SECOND)
+    queue.changed(pending("g", gated=True), 100 * SECOND)
     assert lanes(queue) == (0, 0, 0, 1)
-    queue.changed(Pending("g", gated=False), 200 * SECOND)
+    queue.changed(pending("g", gated=False), 200 * SECOND)
     assert queue.statistics().incoming["active", GATES_ELIMINATED] == 1
     (pod,) = queue.pop_batch(1, 201 * SECOND)
     assert pod.first_active_ns == 200 * SECOND, "time spent gated is not time spent waiting for us"
 
 
 def test_gates_that_the_attempt_finds_put_the_pod_aside() -> None:
-    queue = filled(Pending("g"))
+    queue = filled(pending("g"))
     popped(queue)
     queue.gated("g", SECOND)
     assert lanes(queue) == (0, 0, 0, 1)
@@ -298,7 +299,7 @@ def test_gates_that_the_attempt_finds_put_the_pod_aside() -> None:
 
 @pytest.mark.parametrize("lane", ["active", "backoff", "error", "parked", "gated", "attempt"])
 def test_a_pod_can_leave_from_every_lane(lane: str) -> None:
-    queue = filled(Pending("a", gated=lane == "gated"))
+    queue = filled(pending("a", gated=lane == "gated"))
     if lane not in {"active", "gated"}:
         popped(queue)
     if lane in {"backoff", "parked"}:
@@ -320,25 +321,25 @@ def test_a_pod_can_leave_from_every_lane(lane: str) -> None:
 
 
 def test_a_pod_made_anew_under_its_name_is_another_pod() -> None:
-    queue = filled(Pending("uid-1", name="web"))
+    queue = filled(pending("uid-1", name="web"))
     popped(queue)
     queue.gone("uid-1")
-    queue.changed(Pending("uid-2", name="web"), SECOND)
+    queue.changed(pending("uid-2", name="web"), SECOND)
     queue.parked("uid-1", ["Fit"], 2 * SECOND)
     assert popped(queue, 2) == ["uid-2"]
 
 
 def test_a_pod_under_way_is_not_popped_again_by_an_update_of_it() -> None:
-    queue = filled(Pending("a"))
+    queue = filled(pending("a"))
     popped(queue)
-    queue.changed(Pending("a", priority=7), SECOND)
+    queue.changed(pending("a", priority=7), SECOND)
     assert popped(queue, 100) == []
     assert queue.statistics().attempts_under_way == 1
 
 
 def test_the_queue_is_bounded_and_counts_what_it_refuses() -> None:
     queue = Queue(pods_max=2)
-    assert [queue.changed(Pending(str(number)), 0) for number in range(4)] == [
+    assert [queue.changed(pending(str(number)), 0) for number in range(4)] == [
         True,
         True,
         False,
@@ -347,18 +348,18 @@ def test_the_queue_is_bounded_and_counts_what_it_refuses() -> None:
     assert (len(queue), queue.room, queue.statistics().refused) == (2, 0, 2)
     queue.gone("0")
     assert queue.room == 1
-    assert queue.changed(Pending("3"), 0)
+    assert queue.changed(pending("3"), 0)
 
 
 def test_pods_of_profiles_no_longer_served_are_named_unless_under_way() -> None:
-    queue = filled(Pending("a"), Pending("b", scheduler_name="other"))
+    queue = filled(pending("a"), pending("b", scheduler_name="other"))
     popped(queue, limit=1)
-    queue.changed(Pending("c"), 0)
+    queue.changed(pending("c"), 0)
     assert queue.unserved(lambda profile: profile == "other") == ["c"]
 
 
 def test_entering_is_counted_by_lane_and_event() -> None:
-    queue = filled(Pending("a"), Pending("g", gated=True))
+    queue = filled(pending("a"), pending("g", gated=True))
     popped(queue)
     queue.parked("a", ["Fit"], 0)
     assert queue.statistics().incoming == {
@@ -388,7 +389,7 @@ def test_no_pod_is_ever_lost_or_doubled(actions: list[tuple[object, ...]]) -> No
     for action in actions:
         match action:
             case ("changed", str(uid), int(priority), bool(gated)):
-                queue.changed(Pending(uid, priority=priority, gated=gated), now)
+                queue.changed(pending(uid, priority=priority, gated=gated), now)
                 known.add(uid)
             case ("gone", str(uid)):
                 queue.gone(uid)
@@ -423,14 +424,14 @@ def test_no_pod_is_ever_lost_or_doubled(actions: list[tuple[object, ...]]) -> No
     now += 1000 * SECOND
     queue.flush(100, now)
     for uid in waiting:
-        queue.changed(Pending(uid), now)  # gates are gone
+        queue.changed(pending(uid), now)  # gates are gone
     assert set(popped(queue, now / SECOND)) == waiting
 
 
 def test_leaving_pods_do_not_fill_the_heap() -> None:
     queue = Queue()
     for number in range(20_000):
-        queue.changed(Pending(str(number)), number)
+        queue.changed(pending(str(number)), number)
         if number >= 10:
             queue.gone(str(number - 10))
     held = len(queue._active._entries)

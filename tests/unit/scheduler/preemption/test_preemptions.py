@@ -27,7 +27,7 @@ from kpolicy.testing.faults import Drop, FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.kubelet import KubeletTimes
 from kpolicy.testing.objects.resource_types import PODS
 from tests.unit.scheduler.faulty_engine import decided
-from tests.unit.scheduler.pods import SECOND, Pending
+from tests.unit.scheduler.pods import SECOND, pending
 from tests.unit.scheduler.test_real_engine import running
 
 QUICK = KubeletTimes(start_s=0.01, stop_s=0.05)
@@ -232,7 +232,7 @@ def victim(name: str, *, is_terminating: bool = False) -> Victim:
 
 def waiting() -> tuple[Queue, Any]:
     queue = Queue()
-    queue.changed(Pending("p"), 0)
+    queue.changed(pending("p"), 0)
     (one,) = queue.pop_batch(1, 0)
     return queue, one
 
@@ -339,6 +339,6 @@ def test_one_that_left_is_neither_released_nor_failed() -> None:
     queue.gone("p")
     queue.release("p", SECOND)
     queue.fail_held("p", SECOND)
-    queue.changed(Pending("p"), SECOND)
+    queue.changed(pending("p"), SECOND)
     queue.release("p", SECOND)
     assert lane(queue) is Lane.ACTIVE

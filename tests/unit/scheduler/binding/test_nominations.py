@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from kpolicy.clock import ManualClock
+from kpolicy.scheduler.binding.pre_binds import Nominations
 from kpolicy.scheduler.limits import NOMINATION_S_MAX, NOMINATIONS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.volumes.pre_binds import Nominations
-from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.pods import pending
 
 
 class SlowStatus:
@@ -28,16 +28,20 @@ class SlowStatus:
         await self.answered.wait()
 
 
+def nominations_of(status: SlowStatus, clock: ManualClock, *, leads: bool) -> Nominations:
+    return Nominations(status, clock, lambda: leads)  # type: ignore[arg-type]
+
+
 def queued(uid: str) -> Attempt:
     queue = Queue()
-    queue.changed(Pending(uid, name=uid), 0)
+    queue.changed(pending(uid, name=uid), 0)
     (pod,) = queue.pop_batch(1, 0)
     return pod
 
 
 async def test_it_is_waited_for() -> None:
     clock, status = ManualClock(), SlowStatus()
-    telling = asyncio.create_task(Nominations(status, clock, lambda: True).tell(queued("a"), "n1"))
+    telling = asyncio.create_task(nominations_of(status, clock, leads=True).tell(queued("a"), "n1"))
     await clock.settle()
     assert status.told == [("default", "a", "a", "n1")]
     assert not telling.done()
@@ -47,14 +51,14 @@ async def test_it_is_waited_for() -> None:
 
 async def test_who_may_not_lead_any_more_tells_nothing() -> None:
     status = SlowStatus()
-    await Nominations(status, ManualClock(), lambda: False).tell(queued("a"), "n1")
+    await nominations_of(status, ManualClock(), leads=False).tell(queued("a"), "n1")
     assert status.told == []
 
 
 async def test_a_burst_has_a_budget_and_an_end() -> None:
     """Whose turn does not come in time goes on without."""
     clock, status = ManualClock(), SlowStatus()
-    nominations = Nominations(status, clock, lambda: True)
+    nominations = nominations_of(status, clock, leads=True)
     many = 3 * NOMINATIONS_IN_FLIGHT_MAX
     telling = [asyncio.create_task(nominations.tell(queued(str(n)), "n1")) for n in range(many)]
     await clock.settle()
@@ -72,6 +76,6 @@ async def test_a_write_that_raises_is_not_taken_for_one_that_was_written() -> No
         async def at_rest(self, uid: str) -> None:
             raise ZeroDivisionError("a mistake of ours")
 
-    nominations = Nominations(BrokenStatus(), ManualClock(), lambda: True)
+    nominations = nominations_of(BrokenStatus(), ManualClock(), leads=True)
     with pytest.raises(ZeroDivisionError, match="a mistake of ours"):
         await nominations.tell(queued("a"), "n1")

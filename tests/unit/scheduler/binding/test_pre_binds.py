@@ -21,12 +21,12 @@ from kpolicy.cluster.writes.volume_writer import (
     Written,
 )
 from kpolicy.engine import Outcome, Verdict, VolumeProgress, VolumeState, VolumeWork
+from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.volumes.pre_binds import PreBinds
 from tests.unit.scheduler.faulty_engine import VolumesEngine, decided
-from tests.unit.scheduler.pods import Pending
+from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import runtime_of
 
 TAKES = VolumeWork("data", "u-data", "5", "pv", "u-pv", "7", True, True, 600)
@@ -70,7 +70,7 @@ class Rig:
         self, uid: str = "a", volumes: Sequence[VolumeWork] = (TAKES, MAKES)
     ) -> asyncio.Task[BindEnd | None]:
         queue = Queue()
-        queue.changed(Pending(uid, name=uid), 0)
+        queue.changed(pending(uid, name=uid), 0)
         (pod,) = queue.pop_batch(1, 0)
         decision = decided(Verdict.PLACED, uid, uid, "n1", volumes=volumes)
         return asyncio.create_task(self.pre_binds.pre_bind(pod, decision))
@@ -87,7 +87,7 @@ async def rig() -> AsyncIterator[Rig]:
     clock, engine, writer = ManualClock(), VolumesEngine(), ScriptedWriter()
     thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
-    pre_binds = PreBinds(writer, nominations, thread, clock)
+    pre_binds = PreBinds(writer, nominations, thread, clock)  # type: ignore[arg-type]
     running = asyncio.create_task(pre_binds.run())
     yield Rig(pre_binds, engine, writer, nominations, clock)
     running.cancel()

@@ -13,9 +13,8 @@ import pytest
 from kpolicy.clock import ManualClock
 from kpolicy.engine import Wake
 from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.loop.engine_sink import EngineSink
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import QueueFeed, Signals
+from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
 from kpolicy.testing import pod
 from tests.unit.scheduler.faulty_engine import FaultyEngine, applied
 from tests.unit.scheduler.runtimes import runtime_of

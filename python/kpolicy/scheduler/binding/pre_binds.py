@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from kpolicy.clock import Clock
+from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
     NotWritten,
     ObjectVersion,
     SelectNode,
     VolumePatch,
+    VolumeWriter,
     WriteFenced,
-    WriteOutcome,
     Written,
 )
 from kpolicy.engine import (
@@ -42,14 +43,6 @@ _READ: Final = frozenset(
 _TIMED_OUT: Final = "context deadline exceeded"
 
 
-class VolumeWriterPort(Protocol):
-    async def write(self, patch: VolumePatch) -> WriteOutcome: ...
-
-
-class NominationsPort(Protocol):
-    async def tell(self, pod: Attempt, node: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
     volumes: tuple[AwaitedVolume, ...]
@@ -61,8 +54,8 @@ class PreBinds:
 
     def __init__(
         self,
-        writer: VolumeWriterPort,
-        nominations: NominationsPort,
+        writer: VolumeWriter,
+        nominations: Nominations,
         thread: EngineThread,
         clock: Clock,
     ) -> None:
@@ -162,15 +155,10 @@ def _failed(why: str) -> BindEnd:
     return BindEnd(Outcome.FAILED, retry=True, message=message)
 
 
-class StatusPort(Protocol):
-    def nominate(self, namespace: str, name: str, uid: str, node: str) -> None: ...
-    async def at_rest(self, uid: str) -> None: ...
-
-
 class Nominations:
     """`fence` is true while we may act."""
 
-    def __init__(self, status: StatusPort, clock: Clock, fence: Callable[[], bool]) -> None:
+    def __init__(self, status: PodStatusWriter, clock: Clock, fence: Callable[[], bool]) -> None:
         self._status = status
         self._clock = clock
         self._fence = fence

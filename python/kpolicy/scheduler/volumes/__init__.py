@@ -1,1 +1,0 @@
-"""What must happen to a pod's volumes before it is bound."""

@@ -1,1 +1,0 @@
-"""Tests of what precedes a bind."""
