@@ -17,7 +17,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
-from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
 from kpolicy.scheduler.loop.reload import Compile
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
@@ -104,7 +104,7 @@ class Instance:
     time: WorldTime
     network: Network
     random: Random
-    policies: Callable[[VirtualClock], GivenPolicies]
+    policies: Callable[[VirtualClock], PolicyOrigin]
     keeping: Keeping
     compile: Compile
     told: Told

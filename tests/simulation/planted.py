@@ -23,7 +23,7 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.delivery.last_good import ConfigMapStore, LastGood
 from kpolicy.scheduler.delivery.sources import ConfigMapSource
-from kpolicy.scheduler.extenders import two_steps
+from kpolicy.scheduler.extenders import extended_pods
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.in_force import ExtenderClient
 from kpolicy.scheduler.leadership import Leadership
@@ -195,7 +195,7 @@ MISTAKES: Final = (
         {"list_page": _open_page, "watch": _open_lines},
         _BUDGETS,
     ),
-    Mistake("extenders unheard", frozenset({"I3"}), two_steps, {"ask": _keeps_all}, _EXTENDERS),
+    Mistake("extenders unheard", frozenset({"I3"}), extended_pods, {"ask": _keeps_all}, _EXTENDERS),
     Mistake("statuses remembered", frozenset({"I7"}), PodStatusWriter, {"forget": _remembers}),
     Mistake("nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}),
 )

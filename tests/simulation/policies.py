@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from kpolicy.clock import Clock
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
 from kpolicy.scheduler.limits import POLICY_POLL_S
 from tests.invariants.history import PolicyOffer
 from tests.simulation.machine_time import WorldTime
@@ -106,7 +106,7 @@ class Offered(Protocol):
     def begin(self) -> None: ...
     def put(self, policy: PolicyText) -> None: ...
     def spoil(self, chance: Random) -> None: ...
-    def given(self, clock: Clock) -> GivenPolicies: ...
+    def given(self, clock: Clock) -> PolicyOrigin: ...
 
 
 class PolicyFile:
@@ -131,7 +131,7 @@ class PolicyFile:
     def spoil(self, chance: Random) -> None:
         self.put(chance.choice(BAD))
 
-    def given(self, clock: Clock) -> GivenPolicies:
+    def given(self, clock: Clock) -> PolicyOrigin:
         return FileSource(self, clock)
 
 

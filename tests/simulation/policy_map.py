@@ -11,7 +11,7 @@ from typing import Final
 
 from kpolicy.clock import Clock
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.invariants.history import PolicyOffer
@@ -64,7 +64,7 @@ class PolicyMap:
                 self._write(_NOTE)
         self._offer("")
 
-    def given(self, clock: Clock) -> GivenPolicies:
+    def given(self, clock: Clock) -> PolicyOrigin:
         del clock
         return NAME
 

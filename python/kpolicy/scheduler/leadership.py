@@ -11,7 +11,7 @@ from random import Random
 
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
-from kpolicy.cluster.lease import Elector, LeaseStatistics
+from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX
 from kpolicy.heartbeat import Heartbeat, Heartbeats
@@ -36,9 +36,6 @@ class Leadership:
 
     def fence(self) -> bool:
         return self._elector.fence()
-
-    def statistics(self) -> LeaseStatistics:
-        return self._elector.statistics()
 
     async def acquire(self) -> None:
         self._started = True

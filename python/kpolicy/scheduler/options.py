@@ -59,37 +59,46 @@ class Options:
     tls_private_key_file: str = ""
 
     def checked(self) -> Problem | None:
-        if not 0 <= self.port <= PORT_MAX:
-            return _invalid(f"port {self.port} is not between 0 and {PORT_MAX}")
-        if self.seed is not None and not 0 <= self.seed <= SEED_MAX:
-            return _invalid(f"seed {self.seed} is not between 0 and {SEED_MAX}")
-        if not _LABEL.fullmatch(self.lease_namespace):
-            return _invalid(f"--lease-namespace={self.lease_namespace} is no name of a namespace")
-        if not _SUBDOMAIN.fullmatch(self.lease_name):
-            return _invalid(f"--lease-name={self.lease_name} is no name of a Lease")
-        if self.binds_in_flight_max < 1:
-            return _invalid("binds in flight must be at least 1")
-        wrong = self._serving_checked()
-        if wrong is not None:
-            return wrong
         terms = self.lease_terms()
-        return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
-
-    def _serving_checked(self) -> Problem | None:
-        if self.auth not in KINDS:
-            return _invalid(f"--auth={self.auth} is none of {', '.join(KINDS)}")
-        if not _is_address(self.bind_address):
-            return _invalid(f"--bind-address={self.bind_address} is neither an address nor a host")
-        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
-            return _invalid("--tls-cert-file and --tls-private-key-file go together")
-        if (self.auth == TOKEN) != bool(self.auth_token_file):
-            return _invalid("--auth=token and --auth-token-file go together")
-        is_clear = not self.tls_cert_file and not is_loopback(self.bind_address)
-        if self.auth != NONE and is_clear and self.port:
+        for is_wrong, message in (
+            (not 0 <= self.port <= PORT_MAX, f"port {self.port} is not between 0 and {PORT_MAX}"),
+            (
+                self.seed is not None and not 0 <= self.seed <= SEED_MAX,
+                f"seed {self.seed} is not between 0 and {SEED_MAX}",
+            ),
+            (
+                not _LABEL.fullmatch(self.lease_namespace),
+                f"--lease-namespace={self.lease_namespace} is no name of a namespace",
+            ),
+            (
+                not _SUBDOMAIN.fullmatch(self.lease_name),
+                f"--lease-name={self.lease_name} is no name of a Lease",
+            ),
+            (self.binds_in_flight_max < 1, "binds in flight must be at least 1"),
+            (self.auth not in KINDS, f"--auth={self.auth} is none of {', '.join(KINDS)}"),
+            (
+                not _is_address(self.bind_address),
+                f"--bind-address={self.bind_address} is neither an address nor a host",
+            ),
+            (
+                bool(self.tls_cert_file) != bool(self.tls_private_key_file),
+                "--tls-cert-file and --tls-private-key-file go together",
+            ),
+            (
+                (self.auth == TOKEN) != bool(self.auth_token_file),
+                "--auth=token and --auth-token-file go together",
+            ),
+        ):
+            if is_wrong:
+                return _invalid(message)
+        if self.auth != NONE and self.port and self._is_clear():
             text = f"--auth={self.auth} on {self.bind_address} needs TLS"
             hint = "give --tls-cert-file and --tls-private-key-file, or --bind-address=127.0.0.1"
             return Problem(TOKENS_IN_THE_CLEAR, text, hint)
-        return None
+        return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
+
+    def _is_clear(self) -> bool:
+        return not self.tls_cert_file and not is_loopback(self.bind_address)
 
     def lease_terms(self) -> LeaseTerms | ConnectionProblem:
         return LeaseTerms.checked(

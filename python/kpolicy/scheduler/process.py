@@ -26,7 +26,7 @@ from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
-from kpolicy.scheduler.delivery.policy_delivery import Delivery, GivenPolicies, Keeping
+from kpolicy.scheduler.delivery.policy_delivery import Delivery, Keeping, PolicyOrigin
 from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.leadership import Leadership, elect
@@ -39,7 +39,7 @@ from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
 from kpolicy.scheduler.runtime import Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
-from kpolicy.scheduler.serving.observed import request_timer
+from kpolicy.scheduler.serving.observed import observe, request_timer
 from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
 from kpolicy.scheduler.wiring import Parts, Setting, wire
 from kpolicy.telemetry.health_server import HttpServer
@@ -58,26 +58,26 @@ class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks
 class Policies:
     """Where policies come from (the shipped one by default), and where they are kept."""
 
-    source: GivenPolicies | None = None
+    source: PolicyOrigin = field(default_factory=FixedSource)
     keeping: Keeping = field(default_factory=Keeping)
-    shadow: GivenPolicies | None = None
+    shadow: PolicyOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the process runs in and with; what is None is the real thing.
+    """What the process runs in and with, by default the real things.
 
     `lease_connection` is used by the elector's thread only. `on_lost` is called in that thread when
     the lease is lost; without it the run ends with a problem.
     """
 
-    clock: Clock | None = None
-    traces: Traces | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    traces: Traces = field(default_factory=Traces)
     lease_connection: Connection | None = None
     on_lost: Callable[[], None] | None = None
     engine: Engine | None = None
     compile_with: Compile = compile_policy
-    machine: Machine | None = None
+    machine: Machine = field(default_factory=Machine)
 
 
 class Scheduler:
@@ -93,48 +93,37 @@ class Scheduler:
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
         environment = environment or Environment()
+        clock, machine, compile_with = (
+            environment.clock,
+            environment.machine,
+            environment.compile_with,
+        )
         self.options = options
         self.metrics = SchedulerMetrics()
         self._connection = connection
-        self._lease_connection = environment.lease_connection or connection
-        self._given = policies.source or FixedSource()
-        self._keeping = policies.keeping
-        self._shown = dict(configuration or {})
-        self._delivery: Delivery | None = None
-        self._clock = environment.clock or SystemClock()
+        self._policies = policies
+        self._environment = environment
+        self._configuration = dict(configuration or {})
         # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
-        self._machine = environment.machine or Machine()
-        seed, self._random = options.seed, self._machine.random
-        self._on_lost = environment.on_lost
-        engine = environment.engine
-        if engine is None:
-            engine = Engine(self._random.getrandbits(64) if seed is None else seed)
-        self._compile = environment.compile_with
-        self._shadow_given = policies.shadow
+        engine = environment.engine or Engine(
+            machine.random.getrandbits(64) if options.seed is None else options.seed
+        )
         self._shadow: ShadowPolicy | None = None
         if policies.shadow is not None:
-            self._shadow = ShadowPolicy(self._compile, self._clock)
+            self._shadow = ShadowPolicy(compile_with, clock)
             self._shadow.observe(self.metrics)
-        self._runtime = Runtime(
-            self._clock,
-            EngineThread(
-                engine,
-                self._clock,
-                self.metrics,
-                witness=self._shadow.witness() if self._shadow is not None else None,
-            ),
-            self.metrics,
-            environment.traces or Traces(),
-            self._random,
-        )
-        self._heartbeats = Heartbeats(self._clock)
-        self._patience = Patience(self._clock, self._machine.random, START_PATIENCE_S)
+        witness = self._shadow.witness() if self._shadow is not None else None
+        thread = EngineThread(engine, clock, self.metrics, witness=witness)
+        self._runtime = Runtime(clock, thread, self.metrics, environment.traces, machine.random)
+        self._heartbeats = Heartbeats(clock)
+        self._patience = Patience(clock, machine.random, START_PATIENCE_S)
+        self._stop = Stopping(clock)
+        self._ready = asyncio.Event()
+        self._delivery: Delivery | None = None
         self._leadership: Leadership | None = None
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = Stopping(self._clock)
-        self._ready = asyncio.Event()
         self._problem: Problem | None = None
 
     # --- what others may ask ---------------------------------------------------------------------
@@ -179,7 +168,8 @@ class Scheduler:
 
     async def compare(self) -> Compared:
         """What of nodes, pods, nominations and the queue is not as the API server says."""
-        return await self._running().comparer.compare()
+        assert self._parts is not None, "the scheduler does not run"
+        return await self._parts.comparer.compare()
 
     def dump(self) -> None:
         """Compare, and write that and the queue to the log, as soon as there is something."""
@@ -203,7 +193,7 @@ class Scheduler:
             return wrong
         try:
             timed = request_timer(self._runtime.metrics, self._connection.server)
-            client = ApiClient(self._connection, self._clock, timed=timed)
+            client = ApiClient(self._connection, self._runtime.clock, timed=timed)
             async with client, asyncio.TaskGroup() as group:
                 self._problem = await self._live(client, group)
                 raise _Ended
@@ -238,8 +228,8 @@ class Scheduler:
         if problem is not None or self._stop.has_begun:
             return problem
         shadow_source = None
-        if self._shadow is not None and self._shadow_given is not None:
-            shadow_source = delivery.source_of(self._shadow_given)
+        if self._shadow is not None and self._policies.shadow is not None:
+            shadow_source = delivery.source_of(self._policies.shadow)
             await self._stop.or_stopped(self._shadow.start(shadow_source))
         begin_writing(tasks, parts, self._runtime)
         await self._stop.or_stopped(parts.informers.wait_synced())
@@ -252,7 +242,8 @@ class Scheduler:
             if self._shadow is not None and shadow_source is not None:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
                 tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
-            await self._stop.or_stopped(self._lead())
+            if self._leadership is not None:
+                await self._stop.or_stopped(self._leadership.acquire())
         if not self._stop.has_begun:
             delivery.report.begin()
             begin_deciding(tasks, parts, self._runtime, partial(self._cycle, parts, group))
@@ -265,10 +256,10 @@ class Scheduler:
         if not self.options.leader_elect:
             return None
         elected = elect(
-            self._lease_connection,
+            self._environment.lease_connection or self._connection,
             self._runtime,
             options=self.options,
-            machine=self._machine,
+            machine=self._environment.machine,
             on_lost=self._lost,
             heartbeats=self._heartbeats,
         )
@@ -285,10 +276,17 @@ class Scheduler:
             "Traces beyond the allowance a second.",
             lambda: {(): self._runtime.traces.dropped},
         )
+        environment = self._environment
         setting = Setting(
-            self._compile, self.options, self._machine, self._may_act(), self._patience
+            environment.compile_with,
+            self.options,
+            environment.machine,
+            self._may_act(),
+            self._patience,
         )
-        return wire(client, self._runtime, tasks, setting)
+        parts = wire(client, self._runtime, tasks, setting)
+        observe(parts, client, self._runtime)
+        return parts
 
     def _may_act(self) -> Callable[[], bool]:
         return self._leadership.fence if self._leadership is not None else lambda: True
@@ -296,7 +294,7 @@ class Scheduler:
     async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
         if self.options.port == 0:
             return None
-        life = Life(self._not_ready, self._stopping, self._configuration, self._heartbeats)
+        life = Life(self._not_ready, self._stopping, self._shown, self._heartbeats)
         listening = await listen(
             self.options,
             parts,
@@ -317,33 +315,29 @@ class Scheduler:
     def _stopping(self) -> str:
         return "process is shutting down" if self._stop.has_begun else ""
 
-    def _configuration(self) -> dict[str, Any]:
+    def _shown(self) -> dict[str, Any]:
+        """For /configz."""
         policies = self._delivery.shown() if self._delivery is not None else {"policy": None}
         return {
             "options": self.options.shown(),
-            "configuration": self._shown,
-            "keeping": self._keeping.shown(),
+            "configuration": self._configuration,
+            "keeping": self._policies.keeping.shown(),
             "server": self._connection.server,
             "shadow": self._shadow.shown() if self._shadow is not None else None,
             **policies,
         }
 
     def _deliver(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Delivery:
-        random = Random(self._random.getrandbits(64))
+        clock, random = self._runtime.clock, Random(self._runtime.random.getrandbits(64))
+        host_name = self._environment.machine.host_name
         return Delivery(
-            self._given,
-            self._keeping,
+            self._policies.source,
+            self._policies.keeping,
             parts.reloader,
-            clock=self._clock,
-            watches=ConfigMapWatches(client, self._clock, random, tasks, patience=self._patience),
-            reporting=Reporting(
-                client, parts.reporter.events, self._machine.host_name, self._may_act()
-            ),
+            clock=clock,
+            watches=ConfigMapWatches(client, clock, random, tasks, patience=self._patience),
+            reporting=Reporting(client, parts.reporter.events, host_name, self._may_act()),
         )
-
-    async def _lead(self) -> None:
-        if self._leadership is not None:
-            await self._leadership.acquire()
 
     async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:
         if self.options.once:
@@ -356,8 +350,8 @@ class Scheduler:
 
     def _lost(self) -> None:
         """In the elector's thread."""
-        if self._on_lost is not None:
-            self._on_lost()
+        if self._environment.on_lost is not None:
+            self._environment.on_lost()
         elif self._loop is not None:
             self._loop.call_soon_threadsafe(self._end_lost)
 
@@ -365,7 +359,3 @@ class Scheduler:
         text = f"the lease {self.options.lease_namespace}/{self.options.lease_name} was lost"
         self._problem = Problem(LEADERSHIP_LOST, text, "a restart is safe", FINDINGS)
         self.stop()
-
-    def _running(self) -> Parts:
-        assert self._parts is not None, "the scheduler does not run"
-        return self._parts

@@ -30,15 +30,6 @@ from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.runtime import Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Comparer
-from kpolicy.scheduler.serving.observed import (
-    observe_comparer,
-    observe_engine,
-    observe_extenders,
-    observe_informers,
-    observe_preemptions,
-    observe_queue,
-    observe_writes,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +60,7 @@ class Setting:
 
 
 def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) -> Parts:
-    clock, metrics, fence = runtime.clock, runtime.metrics, setting.fence
+    clock, fence = runtime.clock, setting.fence
     signals = Signals()
     status = PodStatusWriter(client, clock)
     feed = QueueFeed(Queue(), clock, signals, on_left=status.forget)
@@ -123,13 +114,6 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
         binds=extender_binds,
     )
     comparer = Comparer(client, runtime, feed, tasks.group)
-    observe_queue(metrics, feed.queue)
-    observe_informers(metrics, informers, sink)
-    observe_writes(metrics, client, reservations, binds, reporter)
-    observe_preemptions(metrics, preemptions)
-    observe_engine(metrics, runtime.engine.statistics)
-    observe_extenders(metrics, in_force, extended)
-    observe_comparer(metrics, comparer)
     return Parts(
         feed=feed,
         reservations=reservations,

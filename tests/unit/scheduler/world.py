@@ -100,7 +100,7 @@ async def running(
         connection(control_plane.url),
         Policies(source or FixedSource([policy()])),
         options,
-        environment=Environment(traces=traces, engine=engine),
+        environment=Environment(traces=traces or Traces(), engine=engine),
     )
     world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
     try:

@@ -30,7 +30,7 @@ from kpolicy.version import VERSION
 if TYPE_CHECKING:
     from kpolicy.clock import Clock
     from kpolicy.diagnostics import Diagnostic
-    from kpolicy.scheduler.delivery.policy_delivery import GivenPolicies, Keeping
+    from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
     from kpolicy.scheduler.options import ConfigMapName, Options
     from kpolicy.scheduler.problem_codes import Problem
     from kpolicy.scheduler.process import Scheduler
@@ -205,9 +205,9 @@ def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
 class Delivered:
     """Where the policies come from. Without a `shadow`, nothing is compared."""
 
-    policies: GivenPolicies
+    policies: PolicyOrigin
     keeping: Keeping
-    shadow: GivenPolicies | None = None
+    shadow: PolicyOrigin | None = None
 
 
 def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Delivered | Problem:
@@ -216,7 +216,7 @@ def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Deli
     from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
     from kpolicy.scheduler.problem_codes import Problem
 
-    sources: list[GivenPolicies | None] = []
+    sources: list[PolicyOrigin | None] = []
     for flag, paths, name in (
         ("--policy-configmap", settings.policy, settings.policy_configmap),
         ("--shadow-policy-configmap", settings.shadow_policy, settings.shadow_policy_configmap),
@@ -239,7 +239,7 @@ def _config_map(name: str, own_namespace: str, flag: str) -> ConfigMapName | Pro
 
 
 def _status(
-    settings: RunSettings, policies: GivenPolicies | None, own_namespace: str
+    settings: RunSettings, policies: PolicyOrigin | None, own_namespace: str
 ) -> ConfigMapName | Problem | None:
     from kpolicy.scheduler.options import NO_STATUS, ConfigMapName
 

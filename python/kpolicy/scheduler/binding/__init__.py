@@ -1,1 +1,1 @@
-"""Binds of placed pods: what comes before the bind, the bind itself, and the end of its reservation."""
+"""Binds of placed pods: what comes before a bind, the bind, and the end of its reservation."""

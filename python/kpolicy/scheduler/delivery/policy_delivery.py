@@ -24,14 +24,14 @@ from kpolicy.scheduler.delivery.policy_report import (
     in_force,
     refused,
 )
-from kpolicy.scheduler.delivery.sources import ConfigMapSource, PolicySource, WithConfigMaps
+from kpolicy.scheduler.delivery.sources import ConfigMapSource, PolicySource, WithConfigMaps, follow
 from kpolicy.scheduler.loop.reload import Reloaded, Reloader
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.runtime import Tasks
 
 # A ConfigMap is named beforehand; it becomes a source when there is a client to watch it with.
-GivenPolicies: TypeAlias = PolicySource | ConfigMapName
+PolicyOrigin: TypeAlias = PolicySource | ConfigMapName
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Keeping:
 class Delivery:
     def __init__(
         self,
-        policies: GivenPolicies,
+        policies: PolicyOrigin,
         keeping: Keeping,
         reloader: Reloader,
         *,
@@ -87,7 +87,7 @@ class Delivery:
         )
         reloader.subscribe(self._end_unneeded_watches)
 
-    def source_of(self, policies: GivenPolicies) -> WithConfigMaps:
+    def source_of(self, policies: PolicyOrigin) -> WithConfigMaps:
         """A source whose ConfigMaps are watched as long as we run."""
         if isinstance(policies, ConfigMapName):
             self._needed.add(ConfigMapName(policies.namespace, policies.name))
@@ -103,7 +103,8 @@ class Delivery:
     def follow(self, tasks: Tasks) -> None:
         """Also while another leads: whoever takes over decides by what is wanted then."""
         silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
-        tasks.begin(partial(self._reloader.follow, self.source), "policy-source", silent_s_max)
+        follow_source = partial(follow, self.source, self._reloader.read, self._clock)
+        tasks.begin(follow_source, "policy-source", silent_s_max)
         tasks.begin(self.report.run, "policy-report", silent_s_max)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:

@@ -10,12 +10,13 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kpolicy.clock import Clock, first_of
+from kpolicy.clock import NANOSECONDS, Clock, first_of
+from kpolicy.heartbeat import Pulse
 from kpolicy.policy.assembly.params import wanted_config_maps
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
@@ -32,6 +33,23 @@ class PolicySource(Protocol):
 
     async def changed(self) -> None:
         """Until there may be something else to read than was read last."""
+
+
+async def follow(
+    source: PolicySource,
+    read: Callable[[PolicySource], Awaitable[object]],
+    clock: Clock,
+    pulse: Pulse,
+) -> None:
+    """Reads the source whenever it may have changed: at once, or a moment after the last time."""
+    while True:
+        pulse.rest(lambda: False)
+        await source.changed()
+        pulse.beat()
+        began_ns = clock.monotonic_ns()
+        await read(source)
+        took_s = (clock.monotonic_ns() - began_ns) / NANOSECONDS
+        await clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
 
 
 class FixedSource:

@@ -11,9 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kpolicy.clock import NANOSECONDS
 from kpolicy.diagnostics import Diagnostic, Severity
-from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
@@ -115,17 +113,6 @@ class Reloader:
         if isinstance(sources, Problem):
             return self._done(Reloaded("unreadable", problem=sources))
         return await self.apply(sources)
-
-    async def follow(self, source: PolicySource, pulse: Pulse = NO_PULSE) -> None:
-        """Put in force whatever the source comes to say: at once, or a moment after the last."""
-        while True:
-            pulse.rest(lambda: False)
-            await source.changed()
-            pulse.beat()
-            began_ns = self._clock.monotonic_ns()
-            await self.read(source)
-            took_s = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
-            await self._clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
 
     async def apply(self, sources: Sequence[Source]) -> Reloaded:
         async with self._turn:

@@ -1,4 +1,4 @@
-"""Connects the counts that parts of the scheduler keep to the metrics that are scraped.
+"""The metrics whose values parts of the scheduler keep: their names, and where each is read.
 
 Nothing is counted twice: each value is read at the scrape.
 """
@@ -6,29 +6,27 @@ Nothing is counted twice: each value is read at the scrape.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.watch.informer import InformerStatistics
 from kpolicy.cluster.writes.outbox import OutboxStatistics
-from kpolicy.scheduler.binding.binds import Binds
-from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
-from kpolicy.scheduler.extenders.in_force import ExtendersInForce
 from kpolicy.scheduler.loop.engine_thread import EngineStatistics
-from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.serving.comparer import Comparer
+from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 # Clause: client-go's words. A watch is a GET there.
 _NO_ANSWER = "<error>"
 _METHODS = {"WATCH": "GET"}
+
+# Name, kind, help, the function that reads the values by their labels, and the names of the labels.
+_Metric: TypeAlias = tuple[str, str, str, Callable[[], Mapping[Labels, float]], Labels]
 
 
 def request_timer(metrics: SchedulerMetrics, server: str) -> Callable[[str, float], None]:
@@ -38,7 +36,23 @@ def request_timer(metrics: SchedulerMetrics, server: str) -> Callable[[str, floa
     return lambda verb, seconds: seconds_of.observe(seconds, (_METHODS.get(verb, verb), host))
 
 
-def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
+def observe(parts: Parts, client: ApiClient, runtime: Runtime) -> None:
+    statistics = runtime.engine.statistics
+    runtime.metrics.extension_point_seconds.join(statistics.stages)
+    runtime.metrics.plugin_seconds.join(statistics.plugins)
+    for name, kind, text, read, labels in (
+        *_of_queue(parts.feed.queue),
+        *_of_informers(parts),
+        *_of_writes(parts.reporter),
+        *_of_binds(parts),
+        _of_requests(client),
+        *_of_decisions(parts, statistics),
+        *_of_comparer(parts),
+    ):
+        runtime.metrics.watch(name, kind, text, read, labels)
+
+
+def _of_queue(queue: Queue) -> tuple[_Metric, ...]:
     def waiting() -> dict[Labels, float]:
         now = queue.statistics()
         return {
@@ -48,123 +62,165 @@ def observe_queue(metrics: SchedulerMetrics, queue: Queue) -> None:
             ("gated",): now.gated,
         }
 
-    metrics.watch(
-        "scheduler_pending_pods", "gauge", "Pending pods, by where they wait.", waiting, ("queue",)
-    )
-    metrics.watch(
-        "scheduler_unschedulable_pods",
-        "gauge",
-        "Pods that a rule keeps from being placed; a pod counts for each of its rules.",
-        lambda: queue.statistics().rejected,
-        ("plugin", "profile"),
-    )
-    metrics.watch(
-        "scheduler_queue_incoming_pods_total",
-        "counter",
-        "Pods that came into a lane of the queue, by what brought them.",
-        lambda: queue.statistics().incoming,
-        ("queue", "event"),
-    )
-    metrics.watch(
-        "kpolicy_queue_flushed_pods_total",
-        "counter",
-        "Parked pods tried again for their age alone.",
-        lambda: {(): queue.statistics().flushed},
-    )
-    metrics.watch(
-        "kpolicy_queue_refused_pods_total",
-        "counter",
-        "Pods for which the queue had no room.",
-        lambda: {(): queue.statistics().refused},
-    )
-
-
-def observe_informers(metrics: SchedulerMetrics, informers: Informers, sink: EngineSink) -> None:
-    def each(read: Callable[[InformerStatistics], float]) -> Callable[[], dict[Labels, float]]:
-        return lambda: {(now.resource,): read(now) for now in informers.statistics()}
-
-    for name, kind, text, read in (
-        ("synced", "gauge", "1 once the first list is whole.", lambda now: int(now.synced)),
-        ("reachable", "gauge", "1 while it is answered.", lambda now: int(now.reachable)),
-        ("bytes_total", "counter", "Bytes listed and watched.", lambda now: now.bytes_read),
-        ("reconnects_total", "counter", "Watches after the first.", lambda now: now.reconnects),
-        ("relists_total", "counter", "Lists after the first.", lambda now: now.relists),
-        ("failures_total", "counter", "Lists and watches that failed.", lambda now: now.failures),
-    ):
-        metrics.watch(f"kpolicy_watch_{name}", kind, text, each(read), ("resource",))
-    metrics.watch(
-        "kpolicy_watch_silent_seconds",
-        "gauge",
-        "Since bytes last came.",
-        informers.silent_s,
-        ("resource",),
-    )
-    metrics.watch(
-        "kpolicy_unreadable_objects_total",
-        "counter",
-        "Objects that could not be read.",
-        lambda: {(resource,): count for resource, count in sink.unreadable.items()},
-        ("resource",),
+    return (
+        (
+            "scheduler_pending_pods",
+            "gauge",
+            "Pending pods, by where they wait.",
+            waiting,
+            ("queue",),
+        ),
+        (
+            "scheduler_unschedulable_pods",
+            "gauge",
+            "Pods that a rule keeps from being placed; a pod counts for each of its rules.",
+            lambda: queue.statistics().rejected,
+            ("plugin", "profile"),
+        ),
+        (
+            "scheduler_queue_incoming_pods_total",
+            "counter",
+            "Pods that came into a lane of the queue, by what brought them.",
+            lambda: queue.statistics().incoming,
+            ("queue", "event"),
+        ),
+        (
+            "kpolicy_queue_flushed_pods_total",
+            "counter",
+            "Parked pods tried again for their age alone.",
+            lambda: {(): queue.statistics().flushed},
+            (),
+        ),
+        (
+            "kpolicy_queue_refused_pods_total",
+            "counter",
+            "Pods for which the queue had no room.",
+            lambda: {(): queue.statistics().refused},
+            (),
+        ),
     )
 
 
-def observe_writes(
-    metrics: SchedulerMetrics,
-    client: ApiClient,
-    reservations: Reservations,
-    binds: Binds,
-    reporter: Reporter,
-) -> None:
-    def outbox(read: Callable[[OutboxStatistics], float]) -> Callable[[], dict[Labels, float]]:
-        return lambda: {
-            ("events",): read(reporter.events.statistics()),
-            ("conditions",): read(reporter.status.statistics()),
-        }
+def _of_informers(parts: Parts) -> tuple[_Metric, ...]:
+    informers, unreadable = parts.informers, parts.sink.unreadable
 
-    for name, kind, text, read in (
-        ("waiting", "gauge", "Writes that wait for their turn.", lambda now: now.waiting),
-        ("written_total", "counter", "Writes that succeeded.", lambda now: now.written),
-        ("dropped_total", "counter", "Writes that found no room.", lambda now: now.dropped),
-        ("failed_total", "counter", "Writes that were given up.", lambda now: now.failed),
-    ):
-        metrics.watch(f"kpolicy_writes_{name}", kind, text, outbox(read), ("kind",))
-    metrics.watch(
-        "kpolicy_events_dropped_total",
-        "counter",
-        "Events that found no room.",
-        lambda: {(): reporter.events.statistics().dropped},
+    def metric(
+        name: str, kind: str, text: str, read: Callable[[InformerStatistics], float]
+    ) -> _Metric:
+        def values() -> dict[Labels, float]:
+            return {(now.resource,): read(now) for now in informers.statistics()}
+
+        return f"kpolicy_watch_{name}", kind, text, values, ("resource",)
+
+    return (
+        metric("synced", "gauge", "1 once the first list is whole.", lambda now: int(now.synced)),
+        metric("reachable", "gauge", "1 while it is answered.", lambda now: int(now.reachable)),
+        metric("bytes_total", "counter", "Bytes listed and watched.", lambda now: now.bytes_read),
+        metric("reconnects_total", "counter", "Watches after the first.", lambda n: n.reconnects),
+        metric("relists_total", "counter", "Lists after the first.", lambda now: now.relists),
+        metric(
+            "failures_total", "counter", "Lists and watches that failed.", lambda now: now.failures
+        ),
+        (
+            "kpolicy_watch_silent_seconds",
+            "gauge",
+            "Since bytes last came.",
+            informers.silent_s,
+            ("resource",),
+        ),
+        (
+            "kpolicy_unreadable_objects_total",
+            "counter",
+            "Objects that could not be read.",
+            lambda: {(resource,): count for resource, count in unreadable.items()},
+            ("resource",),
+        ),
     )
-    metrics.watch(
-        "kpolicy_binds_in_flight",
-        "gauge",
-        "Bind requests under way.",
-        lambda: {(): reservations.in_flight},
+
+
+def _of_writes(reporter: Reporter) -> tuple[_Metric, ...]:
+    def metric(
+        name: str, kind: str, text: str, read: Callable[[OutboxStatistics], float]
+    ) -> _Metric:
+        def values() -> dict[Labels, float]:
+            return {
+                ("events",): read(reporter.events.statistics()),
+                ("conditions",): read(reporter.status.statistics()),
+            }
+
+        return f"kpolicy_writes_{name}", kind, text, values, ("kind",)
+
+    return (
+        metric("waiting", "gauge", "Writes that wait for their turn.", lambda now: now.waiting),
+        metric("written_total", "counter", "Writes that succeeded.", lambda now: now.written),
+        metric("dropped_total", "counter", "Writes that found no room.", lambda now: now.dropped),
+        metric("failed_total", "counter", "Writes that were given up.", lambda now: now.failed),
+        (
+            "kpolicy_events_dropped_total",
+            "counter",
+            "Events that found no room.",
+            lambda: {(): reporter.events.statistics().dropped},
+            (),
+        ),
     )
-    metrics.watch(
-        "kpolicy_reservations_open",
-        "gauge",
-        "Reservations whose bind has not been settled.",
-        lambda: {(): reservations.under_way},
+
+
+def _of_binds(parts: Parts) -> tuple[_Metric, ...]:
+    reservations, binds, preemptions = parts.reservations, parts.binds, parts.preemptions
+    return (
+        (
+            "kpolicy_binds_in_flight",
+            "gauge",
+            "Bind requests under way.",
+            lambda: {(): reservations.in_flight},
+            (),
+        ),
+        (
+            "kpolicy_reservations_open",
+            "gauge",
+            "Reservations whose bind has not been settled.",
+            lambda: {(): reservations.under_way},
+            (),
+        ),
+        (
+            "kpolicy_binds_in_doubt",
+            "gauge",
+            "Binds that were sent and may or may not be written.",
+            lambda: {(): reservations.in_doubt},
+            (),
+        ),
+        (
+            "kpolicy_pods_awaiting_volumes",
+            "gauge",
+            "Placed pods whose volumes are not bound yet.",
+            lambda: {(): reservations.awaiting_volumes},
+            (),
+        ),
+        (
+            "kpolicy_binds_total",
+            "counter",
+            "Binds, by what came of them.",
+            lambda: {(outcome,): count for outcome, count in binds.outcomes.items()},
+            ("outcome",),
+        ),
+        (
+            "kpolicy_preemptions_under_way",
+            "gauge",
+            "Pods for which victims are being evicted.",
+            lambda: {(): preemptions.under_way},
+            (),
+        ),
+        (
+            "kpolicy_evictions_total",
+            "counter",
+            "Evictions of victims, by what came of them.",
+            lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
+            ("outcome",),
+        ),
     )
-    metrics.watch(
-        "kpolicy_binds_in_doubt",
-        "gauge",
-        "Binds that were sent and may or may not be written.",
-        lambda: {(): reservations.in_doubt},
-    )
-    metrics.watch(
-        "kpolicy_pods_awaiting_volumes",
-        "gauge",
-        "Placed pods whose volumes are not bound yet.",
-        lambda: {(): reservations.awaiting_volumes},
-    )
-    metrics.watch(
-        "kpolicy_binds_total",
-        "counter",
-        "Binds, by what came of them.",
-        lambda: {(outcome,): count for outcome, count in binds.outcomes.items()},
-        ("outcome",),
-    )
+
+
+def _of_requests(client: ApiClient) -> _Metric:
     host = urlsplit(client.connection.server).netloc
 
     def answered() -> dict[Labels, float]:
@@ -173,7 +229,7 @@ def observe_writes(
             counts[str(code) if code else _NO_ANSWER, _METHODS.get(verb, verb), host] += count
         return dict(counts)
 
-    metrics.watch(
+    return (
         "rest_client_requests_total",
         "counter",
         "Requests to the API server, by status code (<error>: there was no answer).",
@@ -182,73 +238,62 @@ def observe_writes(
     )
 
 
-def observe_preemptions(metrics: SchedulerMetrics, preemptions: Preemptions) -> None:
-    metrics.watch(
-        "kpolicy_preemptions_under_way",
-        "gauge",
-        "Pods for which victims are being evicted.",
-        lambda: {(): preemptions.under_way},
-    )
-    metrics.watch(
-        "kpolicy_evictions_total",
-        "counter",
-        "Evictions of victims, by what came of them.",
-        lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
-        ("outcome",),
-    )
-
-
-def observe_comparer(metrics: SchedulerMetrics, comparer: Comparer) -> None:
-    metrics.watch(
-        "kpolicy_comparer_differences",
-        "gauge",
-        "What the last comparison with the API server found, of those asked for.",
-        comparer.differences,
-        ("what", "side"),
-    )
-    metrics.watch(
-        "kpolicy_comparer_runs_total",
-        "counter",
-        "Comparisons, by whether they came to their end.",
-        comparer.runs,
-        ("result",),
-    )
-    metrics.watch(
-        "kpolicy_comparer_last_timestamp_seconds",
-        "gauge",
-        "When the last comparison ended.",
-        comparer.ended_seconds,
+def _of_decisions(parts: Parts, statistics: EngineStatistics) -> tuple[_Metric, ...]:
+    extended = parts.extended
+    return (
+        (
+            "scheduler_cache_size",
+            "gauge",
+            "Nodes and pods in the snapshot, and assumed pods.",
+            statistics.cache,
+            ("type",),
+        ),
+        (
+            "kpolicy_engine_size",
+            "gauge",
+            "Sizes of what the engine holds.",
+            statistics.sizes,
+            ("what",),
+        ),
+        (
+            "kpolicy_extender_calls_total",
+            "counter",
+            "Calls to extenders, by what came of them.",
+            extended.in_force.counts,
+            ("extender", "verb", "result"),
+        ),
+        (
+            "kpolicy_pods_at_extenders",
+            "gauge",
+            "Pods that extenders are asked about, or will be.",
+            lambda: {(): extended.under_way},
+            (),
+        ),
     )
 
 
-def observe_engine(metrics: SchedulerMetrics, engine: EngineStatistics) -> None:
-    metrics.extension_point_seconds.join(engine.stages)
-    metrics.plugin_seconds.join(engine.plugins)
-    metrics.watch(
-        "scheduler_cache_size",
-        "gauge",
-        "Nodes and pods in the snapshot, and assumed pods.",
-        engine.cache,
-        ("type",),
-    )
-    metrics.watch(
-        "kpolicy_engine_size", "gauge", "Sizes of what the engine holds.", engine.sizes, ("what",)
-    )
-
-
-def observe_extenders(
-    metrics: SchedulerMetrics, in_force: ExtendersInForce, extended: ExtendedPods
-) -> None:
-    metrics.watch(
-        "kpolicy_extender_calls_total",
-        "counter",
-        "Calls to extenders, by what came of them.",
-        in_force.counts,
-        ("extender", "verb", "result"),
-    )
-    metrics.watch(
-        "kpolicy_pods_at_extenders",
-        "gauge",
-        "Pods that extenders are asked about, or will be.",
-        lambda: {(): extended.under_way},
+def _of_comparer(parts: Parts) -> tuple[_Metric, ...]:
+    comparer = parts.comparer
+    return (
+        (
+            "kpolicy_comparer_differences",
+            "gauge",
+            "What the last comparison with the API server found, of those asked for.",
+            comparer.differences,
+            ("what", "side"),
+        ),
+        (
+            "kpolicy_comparer_runs_total",
+            "counter",
+            "Comparisons, by whether they came to their end.",
+            comparer.runs,
+            ("result",),
+        ),
+        (
+            "kpolicy_comparer_last_timestamp_seconds",
+            "gauge",
+            "When the last comparison ended.",
+            comparer.ended_seconds,
+            (),
+        ),
     )

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import Clock
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.engine import Engine
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import diagnostics
-from kpolicy.scheduler.delivery.sources import PolicySource
+from kpolicy.scheduler.delivery.sources import PolicySource, follow
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.problem_codes import PROGRAM_REFUSED, Problem
@@ -57,18 +57,14 @@ class ShadowPolicy:
     async def follow(
         self, source: PolicySource, informers: Informers, pulse: Pulse = NO_PULSE
     ) -> None:
+        async def read(changed: PolicySource) -> None:
+            if await self._read(changed):
+                await self._watch(informers)
+
         await self._watch(informers)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._catch_up(informers))
-            while True:
-                pulse.rest(lambda: False)
-                await source.changed()
-                pulse.beat()
-                began_ns = self._clock.monotonic_ns()
-                if await self._read(source):
-                    await self._watch(informers)
-                took_s = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
-                await self._clock.sleep(max(0.0, limits.POLICY_PERIOD_S_MIN - took_s))
+            await follow(source, read, self._clock, pulse)
 
     def stop(self) -> None:
         self._shadow.stop()
@@ -94,9 +90,6 @@ class ShadowPolicy:
             found = Counter(of().results)
             return {(result.value,): found[result] for result in Result}
 
-        def numbers(name: str, kind: str, text: str, read: Callable[[], float]) -> None:
-            metrics.watch(name, kind, text, lambda: {(): read()})
-
         metrics.watch(
             "kpolicy_shadow_decisions_total",
             "counter",
@@ -104,40 +97,38 @@ class ShadowPolicy:
             results,
             ("result",),
         )
-        numbers(
+        metrics.watch(
             "kpolicy_shadow_dropped_total",
             "counter",
             "Decisions that were not compared: the shadow must not hold anything up.",
-            lambda: of().dropped,
+            lambda: {(): of().dropped},
         )
-        numbers(
+        metrics.watch(
             "kpolicy_shadow_backlog",
             "gauge",
             "Calls that wait for the shadow's engine.",
-            lambda: of().backlog,
+            lambda: {(): of().backlog},
         )
-        numbers(
+        metrics.watch(
             "kpolicy_shadow_resyncs_total",
             "counter",
             "Times that the shadow began anew because it had fallen behind.",
-            lambda: of().resyncs,
+            lambda: {(): of().resyncs},
         )
-        numbers(
+        metrics.watch(
             "kpolicy_shadow_policy_valid",
             "gauge",
             "Whether the shadow policy that was read last is the one compared with.",
-            lambda: int(self._problem is None),
+            lambda: {(): int(self._problem is None)},
         )
 
     async def _read(self, source: PolicySource) -> bool:
         """Whether there is another program."""
-        self._problem = await self._put_in(source)
-        if self._problem is not None:
-            problem = self._problem
+        problem = self._problem = await self._put_in(source)
+        if problem is not None:
             fields = {"code": problem.code, "hint": problem.hint}
             _log.error("the shadow policy is left out: %s", problem.message, extra=fields)
-            return False
-        return True
+        return problem is None
 
     async def _put_in(self, source: PolicySource) -> Problem | None:
         sources = await source.read()
