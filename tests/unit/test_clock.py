@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, Clock, ManualClock, SystemClock, first_of
+from kpolicy.clock import NANOSECONDS, Clock, SystemClock, first_of
+from tests.manual_clock import ManualClock
 
 
 async def test_sleepers_wake_in_the_order_of_their_deadlines_each_at_its_own_time() -> None:

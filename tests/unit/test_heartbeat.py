@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kpolicy.clock import ManualClock
 from kpolicy.heartbeat import NO_PULSE, Heartbeat, Heartbeats
+from tests.manual_clock import ManualClock
 
 
 async def test_a_task_that_beats_often_enough_is_alive() -> None:

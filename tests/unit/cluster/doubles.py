@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from kpolicy.clock import Clock, ManualClock, SystemClock
+from kpolicy.clock import Clock, SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Authorization, Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial
+from tests.manual_clock import ManualClock
 
 
 def connection(

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.api import JSON, ApiClient, Response
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import connection
 
 LOST = Unreachable(Cause.LOST, "the connection was lost", sent=True)

@@ -10,11 +10,12 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, ManualClock, SystemClock
+from kpolicy.clock import NANOSECONDS, SystemClock
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.request_failure import Status
 from kpolicy.testing import ControlPlane
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import client, eventually
 from tests.unit.cluster.lease_server import LOST, LeaseClient, LeaseServer
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.limits import OUTAGE_LOG_PERIOD_S
 from kpolicy.cluster.outages import Outages
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.scheduler.loop.watched_resources import RESOURCES, ROLE
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import connection
 
 REFUSED = Unreachable(Cause.REFUSED, "connect call failed", sent=False)

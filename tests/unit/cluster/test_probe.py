@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, ManualClock, SystemClock
+from kpolicy.clock import NANOSECONDS, SystemClock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.connection import TokenFileAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
@@ -20,6 +20,7 @@ from kpolicy.cluster.probe import Backoff, Patience, ServerVersion, probe
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.testing import ControlPlane
+from tests.manual_clock import ManualClock
 from tests.unit.cluster import certificates as pem
 from tests.unit.cluster.canned import Exchange, Handler, canned_server, replies, script, status_body
 from tests.unit.cluster.doubles import client, connection

@@ -10,7 +10,6 @@ import pytest
 
 import kpolicy
 from kpolicy import Origin, Snapshot
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.watch import listing
 from kpolicy.offline.snapshot_file.writer import Writer
@@ -21,6 +20,7 @@ from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.apiserver.api_calls import Call
 from kpolicy.testing.faults import FaultPolicy, WatchFault
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.canned import canned_server, replies, script, status_body
 from tests.unit.cluster.doubles import ImpatientClock, client
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.engine import Engine
 from kpolicy.scheduler.long_tasks import flush_parked, log_summary, measure_lag
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.telemetry.metrics import Histogram
 from kpolicy.testing import pod
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
 

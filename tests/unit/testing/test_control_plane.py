@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 import yaml
 
-from kpolicy.clock import ManualClock
 from kpolicy.testing import AuditEntry, ControlPlane, node, pod
+from tests.manual_clock import ManualClock
 from tests.unit.testing.client import PODS, Client
 from tests.unit.testing.servers import Embedded, embedded
 

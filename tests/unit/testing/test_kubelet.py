@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.testing import RUN_SECONDS_ANNOTATION, ControlPlane, KubeletTimes, pod
 from kpolicy.testing.apiserver.object_writes import DeleteOptions, carry_out
 from kpolicy.testing.kubelet import next_step
 from kpolicy.testing.objects.pod_admission import condition
 from kpolicy.testing.objects.resource_types import PODS
+from tests.manual_clock import ManualClock
 
 TIMES = KubeletTimes(start_s=2, stop_s=1)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, ManualClock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.auth.connection import (
     RenewedAuthorization,
     TokenFileAuthorization,
@@ -16,6 +16,7 @@ from kpolicy.cluster.auth.connection import (
 )
 from kpolicy.cluster.auth.exec_plugin import Credential
 from kpolicy.cluster.connection_problem import ConnectionProblem
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import eventually
 
 WRONG = ConnectionProblem("KPC111", "no")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.testing import ControlPlane
+from tests.manual_clock import ManualClock
 from tests.unit.cluster import certificates as pem
 
 SERVER = "https://10.0.0.1:6443"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.request_failure import Cause, Unreachable
+from tests.manual_clock import ManualClock
 from tests.unit.cluster import certificates as pem
 from tests.unit.cluster.canned import Exchange, canned_server
 from tests.unit.cluster.doubles import connection

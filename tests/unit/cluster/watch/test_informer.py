@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.limits import REFUSED_SOON_MAX
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.canned import (
     CannedServer,
     Exchange,

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, WatchFault, pod
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import client, eventually
 from tests.unit.cluster.recording import RecordingSink
 

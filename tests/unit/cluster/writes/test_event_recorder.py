@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpolicy.clock import NANOSECONDS, ManualClock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.limits import EVENT_QUEUE_MAX
 from kpolicy.cluster.writes.event_recorder import (
     EventRecorder,
@@ -26,6 +26,7 @@ from kpolicy.cluster.writes.event_recorder import (
 )
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.objects.object_views import to_new
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import client, eventually
 
 POD = Reference("default", "a", "uid-a")

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.writes.outbox import Outbox
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import eventually
 
 

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.api import MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import WRITE_TRIES_MAX
 from kpolicy.cluster.writes.pod_status import (
@@ -19,6 +18,7 @@ from kpolicy.cluster.writes.pod_status import (
     condition_body,
 )
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, pod
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import client, eventually
 
 

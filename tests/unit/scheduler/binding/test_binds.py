@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.request_failure import TimedOut
 from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
@@ -35,6 +34,7 @@ from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of

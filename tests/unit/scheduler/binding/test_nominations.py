@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.scheduler.binding.pre_binds import Nominations
 from kpolicy.scheduler.limits import NOMINATION_S_MAX, NOMINATIONS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.pods import pending
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
     NotWritten,
@@ -25,6 +24,7 @@ from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.faulty_engine import VolumesEngine, decided
 from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import runtime_of

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource, PolicyTexts, read_policies
 from kpolicy.scheduler.problem_codes import Problem
+from tests.manual_clock import ManualClock
 
 
 def written(folder: Path, **files: str) -> Path:

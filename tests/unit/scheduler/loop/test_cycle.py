@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Engine, Scheduled, Verdict
 from kpolicy.scheduler import limits
@@ -21,6 +20,7 @@ from kpolicy.scheduler.loop.pod_try import PodTry
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import Signals
 from kpolicy.scheduler.loop.reporter import Reporter
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import SECOND, pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of

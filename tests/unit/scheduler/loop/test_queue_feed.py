@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.engine import Wake
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
 from kpolicy.testing import pod
+from tests.manual_clock import ManualClock
 from tests.unit.scheduler.faulty_engine import FaultyEngine, applied
 from tests.unit.scheduler.runtimes import runtime_of
 

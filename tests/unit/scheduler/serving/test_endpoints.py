@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.reviews import ReviewedUser, ReviewFailure, Reviews
 from kpolicy.scheduler import limits
@@ -21,6 +20,7 @@ from kpolicy.scheduler.problem_codes import (
 )
 from kpolicy.scheduler.serving.endpoints import DelegatedAccess, Serving, serving_of
 from kpolicy.telemetry.access import NotConfigured, Open
+from tests.manual_clock import ManualClock
 
 NO_CLIENT = cast("ApiClient", None)
 

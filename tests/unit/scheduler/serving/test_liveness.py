@@ -13,7 +13,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kpolicy.clock import ManualClock
 from kpolicy.cluster import limits as waits
 from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseTerms
@@ -31,6 +30,7 @@ from kpolicy.scheduler.serving.endpoints import Liveness
 from kpolicy.telemetry.health_server import judge
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
+from tests.manual_clock import ManualClock
 from tests.unit.cluster.canned import Handler, canned_server, replies
 from tests.unit.cluster.doubles import client, eventually
 from tests.unit.cluster.lease_server import LOST, LeaseClient, LeaseServer

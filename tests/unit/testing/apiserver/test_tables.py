@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kpolicy.clock import NANOSECONDS, ManualClock
+from kpolicy.clock import NANOSECONDS
 from kpolicy.testing import ControlPlane, node, pod
+from tests.manual_clock import ManualClock
 from tests.unit.testing.client import TABLE
 from tests.unit.testing.servers import Embedded, Server, embedded
 
