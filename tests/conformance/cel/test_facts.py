@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kpolicy.engine import expression_facts
-from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE, PATHS_ONLY
-from kpolicy.policy.cel.object_types import Member, ObjectType
+from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE, PATHS_ONLY, Member, ObjectType
 from kpolicy.policy.cel.types import STRING
 
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel import syntax
-from kpolicy.policy.cel.facts import API_ROOTS, resource_unit
-from kpolicy.policy.cel.object_types import Member, ObjectType
+from kpolicy.policy.cel.facts import API_ROOTS, Member, ObjectType, resource_unit
 from kpolicy.policy.cel.scope import Scope, no_clock
 from kpolicy.policy.cel.tree import (
     Bind,

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span
 from kpolicy.policy.cel import syntax
-from kpolicy.policy.cel.facts import CATALOGUE, Catalogue
-from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.facts import CATALOGUE, Catalogue, Time
 from kpolicy.policy.cel.tree import Call, Constant, Fact, Failing, Reported, Slot, Tree, Variable
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE, Type
 from kpolicy.policy.nearest import suggestion

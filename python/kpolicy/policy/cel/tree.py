@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
 from kpolicy.diagnostics import Span
-from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.types import Type
 
 

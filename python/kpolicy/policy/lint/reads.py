@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.tree import (
     And,
     Call,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.tree import (
     Bind,
     Call,

@@ -6,7 +6,7 @@ import pytest
 
 from kpolicy.diagnostics import Severity
 from kpolicy.policy.cel import CompiledExpression, Environment, Parameter, Type, compile_expression
-from kpolicy.policy.cel.object_types import Time
+from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.types import BOOL, INT, STRING, list_of, map_of
 
 ENVIRONMENT = Environment(

@@ -10,8 +10,7 @@ import pytest
 
 from kpolicy import Source, compile_policy
 from kpolicy.engine import Engine
-from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE, PATHS_ONLY
-from kpolicy.policy.cel.object_types import Member
+from kpolicy.policy.cel.facts import API_ROOTS, CATALOGUE, PATHS_ONLY, Member
 from kpolicy.policy.compile import Compiled
 
 ARGUMENTS = {
