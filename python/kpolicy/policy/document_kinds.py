@@ -36,28 +36,19 @@ def carried(root: Node, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
                 yield from carried(item, (*path, "items", index))
 
 
-def is_writable(scalar: Scalar) -> bool:
-    """Whether the text can be replaced: only a literal block shows each line as it is."""
-    return scalar.style == "|"
-
-
 def rewritten_block(text: str, scalar: Scalar, value: str) -> str:
     """`text` with another value in the block; blank lines at its end stay as they are."""
     raw = text[scalar.span.start : scalar.span.end]
     header, _, content = raw.partition("\n")
-    pad = " " * _indentation(content, scalar.text)
+    # The indentation: what the first line has beyond that of the value.
+    pairs = zip(content.splitlines(), scalar.text.splitlines(), strict=False)
+    pad = " " * next((len(line) - len(own) for line, own in pairs if line.strip()), 0)
     lines = [f"{pad}{line}" if line else "" for line in value.rstrip("\n").split("\n")]
     end = "\r\n" if header.endswith("\r") else "\n"
     last = content.find("\n", len(content.rstrip()))
     rest = content[last + 1 :] if last >= 0 else None
     block = f"{header}\n{end.join(lines)}" + ("" if rest is None else f"{end}{rest}")
     return text[: scalar.span.start] + block + text[scalar.span.end :]
-
-
-def _indentation(content: str, value: str) -> int:
-    """The indentation of a block: the length that its first line has beyond that of the value."""
-    lines = zip(content.splitlines(), value.splitlines(), strict=False)
-    return next((len(raw) - len(line) for raw, line in lines if line.strip()), 0)
 
 
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")

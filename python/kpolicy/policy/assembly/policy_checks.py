@@ -144,8 +144,7 @@ def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
 
 
 def _is_extended(name: str) -> bool:
-    domain = name.partition("/")[0]
-    is_native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    is_native = f".{name.partition('/')[0]}".endswith(".kubernetes.io")
     return _QUALIFIED.match(name) is not None and not is_native
 
 

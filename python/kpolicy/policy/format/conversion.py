@@ -21,7 +21,7 @@ from kpolicy.policy.format.yaml_layout import ordered
 from kpolicy.policy.models.builtins import BUILTINS, POSITIONS
 from kpolicy.policy.models.scheduling_policy import KIND, Extender, Preemption, in_largest_unit
 from kpolicy.policy.yaml.nodes import Path, find, items, plain
-from kpolicy.policy.yaml.source import Source, named_sources
+from kpolicy.policy.yaml.source import Source, named_sources, placed
 from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
@@ -62,11 +62,9 @@ def convert_policy(
 
 
 def _already(document: Document) -> Diagnostic:
+    message, hint = "this is a SchedulingPolicy already", "`kpolicy fmt` lays it out"
     at = document.root.get("kind") or document.root
-    finding = remark(
-        "KP605", "this is a SchedulingPolicy already", hint="`kpolicy fmt` lays it out"
-    )
-    return finding.at(document.text.place(at.span))
+    return placed(document.text, remark("KP605", message, at.span, hint=hint))
 
 
 def _joined(documents: Iterable[_Written]) -> str:

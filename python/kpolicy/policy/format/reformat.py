@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import compile_policy
-from kpolicy.policy.document_kinds import carried, is_writable, rewritten_block
+from kpolicy.policy.document_kinds import carried, rewritten_block
 from kpolicy.policy.format.yaml_layout import Gap, Layout, ordered
 from kpolicy.policy.yaml.nodes import (
     Mapping,
@@ -56,14 +57,10 @@ def reformat(source: Source | str) -> Reformatted:
     if isinstance(manifest, Reformatted):
         return manifest
     text, notes = manifest
-    if any(map(_is_ours, read.roots)):
-        notes += [_as_it_is(read.text, root) for root in read.roots if _is_left(read.text, root)]
-        laid_out = _usual_form(text)
-    else:
-        laid_out = text
-    if laid_out is None or (
-        laid_out != read.text.text and not _means_the_same(named.name, read, laid_out)
-    ):
+    notes += [_as_it_is(read.text, root) for root in read.roots if _is_left(read.text, root)]
+    laid_out = _usual_form(text) if any(map(_is_ours, read.roots)) else text
+    is_changed = laid_out != read.text.text
+    if laid_out is None or (is_changed and not _means_the_same(named.name, read, laid_out)):
         return _refused(read.text)
     return Reformatted(laid_out, tuple(notes))
 
@@ -90,13 +87,14 @@ def _with_carried(read: Documents) -> tuple[str, list[Diagnostic]] | Reformatted
             return Reformatted(None, _errors(inner))
         if not any(map(_is_ours, inner.roots)):
             continue
-        if not is_writable(scalar) or any(_is_left(inner.text, root) for root in inner.roots):
+        # Only a literal block shows each line as it is, so that the text can be replaced.
+        is_writable = scalar.style == "|"
+        if not is_writable or any(_is_left(inner.text, root) for root in inner.roots):
             notes.append(_as_it_is(read.text, scalar))
-        if is_writable(scalar):
-            laid_out = _usual_form(inner.text.text)
-            if laid_out is None:
-                return _refused(inner.text)
-            text = rewritten_block(text, scalar, laid_out)
+        laid_out = _usual_form(inner.text.text) if is_writable else ""
+        if laid_out is None:
+            return _refused(inner.text)
+        text = rewritten_block(text, scalar, laid_out) if laid_out else text
     return text, notes
 
 
@@ -168,31 +166,18 @@ def _laid_out(text: str, roots: Sequence[Node]) -> str | None:
 def _before(layout: Layout, text: str, start: int, end: int, *, is_first: bool) -> list[str]:
     """Comments above a document, and the `---` that begins it."""
     marker = _MARKER.search(text, start, end)
-    lines = [] if marker is None and is_first else ["---"]
-    if marker is not None and (comment := marker.group().strip()[3:].strip()):
-        lines.append(comment)
-    above = Gap()
-    if is_first and marker is not None:
-        above.lines += _comment_lines(text[: marker.start()])
-        lines = [*above.written(0), *lines]
-    after = marker.end() if marker is not None else start
-    below = Gap(_comment_lines(text[after:end]))
-    while below.lines and below.lines[0] is None:
-        below.lines.pop(0)
-    return [*lines, *below.written(0)]
+    above = Gap(_comment_lines(text[: marker.start()]) if marker and is_first else [])
+    comment = marker.group().strip()[3:].strip() if marker else ""
+    opening = [] if marker is None and is_first else ["---", *([comment] if comment else [])]
+    below = _comment_lines(text[marker.end() if marker else start : end])
+    below = list(dropwhile(lambda line: line is None, below))
+    return [*above.written(0), *opening, *Gap(below).written(0)]
 
 
 def _comment_lines(between: str) -> list[tuple[int, str] | None]:
-    found: list[tuple[int, str] | None] = []
-    for line in between.split("\n")[:-1]:
-        bare = line.strip()
-        if bare.startswith("#"):
-            found.append((0, bare))
-        elif bare.startswith("---") and "#" in bare:
-            found.append((0, bare[3:].strip()))
-        elif not bare:
-            found.append(None)
-    return found
+    bare = (line.strip() for line in between.split("\n")[:-1])
+    comments = (line.removeprefix("---").strip() if "#" in line else line for line in bare)
+    return [(0, c) if c else None for c in comments if not c or c.startswith("#")]
 
 
 def _line_end(text: str, offset: int) -> int:

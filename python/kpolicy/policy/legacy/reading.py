@@ -171,21 +171,17 @@ def _labels(
 ) -> Argument | InvalidArgument:
     node = body.get(fields[0])
     labels = items(node) if fields[0] == "labels" else (node,) if node is not None else ()
+    wrong = next((label for label in labels if not _LABEL_KEY.match(string(label))), None)
+    presence = body.get("presence")
+    value = presence.value if isinstance(presence, Scalar) else None
     if not labels:
         reading.report("KP603", f"`{kind}` needs `{fields[0]}`", body.span)
         return InvalidArgument()
-    for label in labels:
-        if not _LABEL_KEY.match(string(label)):
-            shown = label.text if isinstance(label, Scalar) else "this"
-            reading.report(
-                "KP603",
-                f"`{shown}` is not a label key",
-                label.span,
-                "one key an item" if "," in shown else "",
-            )
-            return InvalidArgument()
-    presence = body.get("presence")
-    value = presence.value if isinstance(presence, Scalar) else None
+    if wrong is not None:
+        shown = wrong.text if isinstance(wrong, Scalar) else "this"
+        hint = "one key an item" if "," in shown else ""
+        reading.report("KP603", f"`{shown}` is not a label key", wrong.span, hint)
+        return InvalidArgument()
     if presence is not None and not isinstance(value, bool):
         reading.report("KP113", "`presence` must be true or false", presence.span)
         return InvalidArgument()

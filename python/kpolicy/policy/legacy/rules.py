@@ -155,13 +155,10 @@ def _as_rule(span: Span, meaning: Meaning, name: str, at: Span) -> Mapping:
 def _mandatory(reading: Reading) -> Iterator[_Rule]:
     """The checks that ran whatever the file listed."""
     at = reading.head
-    names = ["NodeUnschedulable", "TaintToleration"]
-    if reading.is_pinned(0, 11):
-        names.pop()
-        name = "CheckNodeCondition"
-        yield _Rule(name, name, _as_rule(at, NODE_CONDITION, name, at))
-    for name in names:
-        yield _Rule(name, name, mapping(at, builtin=made(name, at)))
+    taints = ("TaintToleration", Meaning("TaintToleration"))
+    second = ("CheckNodeCondition", NODE_CONDITION) if reading.is_pinned(0, 11) else taints
+    for name, meaning in (("NodeUnschedulable", Meaning("NodeUnschedulable")), second):
+        yield _Rule(name, name, _as_rule(at, meaning, name, at))
 
 
 def _remark_on_name(reading: Reading, name: str, at: Span) -> None:
@@ -208,16 +205,15 @@ class _ScoringRule:
 
 def priorities(reading: Reading) -> list[Node]:
     """The last entry of a name counts; entries of the same kind stay independent."""
-    rules: dict[str, _ScoringRule] = {}
+    found: list[_ScoringRule] = []
     if reading.stands_for_default("priorities"):
         weights = default_priorities(reading.minor) if reading.minor >= 10 else {}
+        at = reading.head
         for name, weight in weights.items():
-            at = reading.head
-            for rule in _rules(reading, name, at, at, made(weight, at)):
-                rules[name] = rule
+            found += _rules(reading, name, at, at, made(weight, at))
     for node, name in reading.listed("priorities"):
-        for rule in _priority(reading, node, name):
-            rules[name] = rule
+        found += _priority(reading, node, name)
+    rules = {rule.name: rule for rule in found}
     _remark_on_scale(reading, list(rules.values()))
     shared = Counter(rule.builtin for rule in rules.values())
     return [_written(rule, is_named=shared[rule.builtin] > 1) for rule in rules.values()]

@@ -170,7 +170,5 @@ def scalars(node: Node) -> Iterator[Scalar]:
 
 def dotted(path: Path) -> str:
     """`('spec', 'predicates', 2)` as `spec.predicates[2]`."""
-    written = ""
-    for part in path:
-        written += f"[{part}]" if isinstance(part, int) else f".{part}" if written else part
-    return written
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
