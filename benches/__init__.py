@@ -1,5 +1,3 @@
-"""Benchmarks for people who work on kpolicy: `python -m benches`.
-
-Owns the driver and the matrix of workloads (data files). What is measured, and how, is
-`kpolicy.offline.bench`. Must not be needed at run time.
+"""Benchmarks for people who work on kpolicy: `python -m benches`. The code that measures workloads
+is `kpolicy.offline.bench`; here are the sizes, the workloads (data files) and the tables.
 """

@@ -1,8 +1,7 @@
-"""`python -m benches [NAME…]`: the driver. `peer`, `cluster`, `churn` and `failover` have flags of
-their own.
+"""`python -m benches [NAME…]` runs benchmarks by name, on an optimised engine (`make release`).
 
-Owns the names, the flags and the exit code. Assumes an optimised engine (`make release`).
-Must not measure.
+`peer`, `cluster`, `churn` and `failover` have flags of their own. The modules of the benchmarks do
+the measuring.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Boundary B3: how often a scheduler crosses from Python to Rust, and with how much.
-
-Owns what is too often, the sizes that show it, and the table. What is counted, and over which run,
-is `placing`'s.
+"""Boundary B3: counts the calls and bytes between Python and Rust, and fails if there are too many.
+`placing` runs the scheduler and does the counting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Lines on two logarithmic axes as SVG, written by hand.
+"""Draws lines on two logarithmic axes as SVG. The same lines give the same text.
 
-Owns the layout: decades as grid, a colour, a dash and a marker for each line, its name at its right
-end, moved apart where names would lie on each other. Colours follow the reader's light or dark
-scheme. Pure: the same lines give the same text. Must not know what is measured.
+Decades are the grid. Each line has a colour, a dash, a marker, and its name at its right end; names
+that would overlap are moved apart. Colours follow the reader's light or dark scheme.
 """
 
 from __future__ import annotations

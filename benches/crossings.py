@@ -1,7 +1,5 @@
-"""The engine with a count of what crosses to it and back (boundary B3).
-
-Owns calls, bytes and time by the name of the call. Assumes one caller at a time, as the scheduler's
-engine thread is. Decides as the engine does.
+"""An engine that counts its calls, their bytes and their time, by the name of the call (boundary
+B3). It decides as the engine does, and has one caller at a time, as the scheduler's engine thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A built-in predicate and the expression that decides the same: `python -m benches.equivalents`.
+"""`python -m benches.equivalents`: compares the time of a built-in predicate with that of an
+expression that decides the same.
 
-Owns the expressions (a conformance test compares their verdicts with kube-scheduler's) and how both
-are timed: a profile with that one predicate, less a profile with none. Each pod is asked for twice:
-the first of a shape, and one of a shape seen before. Times are processor time.
+A conformance test compares the verdicts of these expressions with kube-scheduler's. The time is
+that of a profile with one predicate, minus that of a profile without predicates. It is taken twice:
+for the first pod of a shape, and for a pod of a shape that was seen before. Times are processor
+time.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ def _one_plain_term(pod: Pod) -> bool:
         len(terms) == 1
         and "matchFields" not in terms[0]
         and bool(terms[0].get("matchExpressions"))
-        and all(one["operator"] in plain for one in terms[0]["matchExpressions"])
+        and all(
+            matchexpression["operator"] in plain for matchexpression in terms[0]["matchExpressions"]
+        )
     )
 
 
@@ -83,7 +87,9 @@ def _common_resources(pod: Pod) -> bool:
     spec = pod["spec"]
     containers = [*spec["containers"], *(spec.get("initContainers") or [])]
     asked = {
-        name for one in containers for name in (one.get("resources") or {}).get("requests") or {}
+        name
+        for container in containers
+        for name in (container.get("resources") or {}).get("requests") or {}
     }
     return asked <= {"cpu", "memory", "ephemeral-storage"}
 
@@ -109,7 +115,7 @@ EQUIVALENTS: Final = (
 
 def policy(*predicates: str) -> str:
     """A policy with only these predicates; each is the inside of a YAML flow mapping."""
-    lines = "".join(f"    - {{{one}}}\n" for one in predicates)
+    lines = "".join(f"    - {{{predicate}}}\n" for predicate in predicates)
     return (
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: compared}\n"
         "spec:\n  profiles:\n    - schedulerName: default-scheduler\n"
@@ -143,11 +149,11 @@ def measure(nodes: int, shapes: int, rounds: int) -> list[Cost]:
 
     return [
         Cost(
-            one.about,
-            added(policy(f"builtin: {one.builtin}")),
-            added(policy(named("x", one.expression))),
+            equivalent.about,
+            added(policy(f"builtin: {equivalent.builtin}")),
+            added(policy(named("x", equivalent.expression))),
         )
-        for one in EQUIVALENTS
+        for equivalent in EQUIVALENTS
     ]
 
 
@@ -188,8 +194,11 @@ def _own_shape(index: int, pod: str) -> str:
 def table(costs: list[Cost]) -> list[str]:
     rows = [["predicate", "built-in", "again", "expression", "again"]]
     rows += [
-        [one.about, *(f"{value:.1f}" for pair in (one.builtin, one.expression) for value in pair)]
-        for one in costs
+        [
+            cost.about,
+            *(f"{value:.1f}" for pair in (cost.builtin, cost.expression) for value in pair),
+        ]
+        for cost in costs
     ]
     return columns(rows, right=(1, 2, 3, 4))
 

@@ -1,8 +1,8 @@
-"""`/debug/explain` on a large cluster: how long it takes, and how long it holds up everybody else.
+"""`/debug/explain` on a large cluster: measures how long it takes, and how long it delays
+everything else.
 
-Owns the sizes, the workloads whose pods are asked about, what is too long, and the table.
-Asks the page as the server does, over an engine that holds the cluster, while a task of the same
-loop looks how late it is: that is how late a bind, a watch or a probe would be.
+The benchmark asks for the page as the server does, with an engine that holds the cluster. A task on
+the same event loop measures its own delay. A bind, a watch or a probe would be delayed as much.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""One more predicate written as an expression: what it costs a decision.
+"""Measures what one more predicate, written as an expression, costs a decision.
 
-Owns the policies that are compared: the shipped one with one predicate, and with ten more of the
-same sort. So the difference is that of predicates alone, not of a pod that needs its own shape.
-Each pod has a priority of its own, which all predicates read: a shape seen for the first time. The
-pod after it has the same priority: a shape seen before. Times are processor time.
+The shipped policy runs with one predicate, and with ten more of the same kind; the difference is
+the cost of ten predicates. Each pod has its own priority, which all predicates read, so its shape
+is new. The next pod has the same priority, so its shape was seen before. Times are processor time.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Cost:
 
 
 def measure(nodes: int = NODES, shapes: int = SHAPES, rounds: int = ROUNDS) -> list[Cost]:
-    return [_measure_one(*one, nodes, shapes, rounds) for one in PREDICATES]
+    return [_measure_one(*predicate, nodes, shapes, rounds) for predicate in PREDICATES]
 
 
 def table(costs: list[Cost]) -> list[str]:

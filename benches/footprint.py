@@ -1,6 +1,5 @@
-"""Memory: what a scheduler's process holds after its first lists, and when its caches are full.
-
-Owns the sizes, what the design wants, and the table. The process looked at is `resident`'s.
+"""Measures the memory of a scheduler's process after its first lists, and when its caches are full.
+`resident` is that process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Loading: a file as `kubectl get nodes,pods -A -o json` prints it, from disk to an engine.
+"""Measures how long it takes from a file in the form of `kubectl get nodes,pods -A -o json` to an
+engine.
 
-Owns the sizes, the file's coming and going, and what the design wants. Each run is a process of its
-own; the file was just written, so that it is most likely still in the kernel's memory.
+Each run is a new process. The file was just written, so it is most likely still in the kernel's
+memory.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def shipped() -> Iterator[Asked]:
 
 
 def as_builtins() -> Iterator[Asked]:
-    for one in EQUIVALENTS:
-        [asked] = _of_text(_BUILTINS, policy(named("x", one.expression)))
-        yield replace(asked, rule=one.about)
+    for equivalent in EQUIVALENTS:
+        [asked] = _of_text(_BUILTINS, policy(named("x", equivalent.expression)))
+        yield replace(asked, rule=equivalent.about)
 
 
 def _of_text(name: str, text: str) -> Iterator[Asked]:
@@ -60,7 +60,7 @@ def _asked(policy_name: str, rule: dict[str, Any]) -> Asked:
 
 def table(rows: list[Asked]) -> list[str]:
     head = ["policy", "rule", "asked by", "because of"]
-    lines = [[one.policy, one.rule, one.manner, ", ".join(one.because)] for one in rows]
+    lines = [[row.policy, row.rule, row.manner, ", ".join(row.because)] for row in rows]
     return columns([head, *lines])
 
 

@@ -1,7 +1,5 @@
-"""The matrix of workloads: data files, each a workload and its sizes.
-
-Owns reading the files of `workloads/`, and running what they say one after the other. A size that
-is `quick` is part of every run. Must not time anything itself.
+"""The matrix of workloads: each file in `workloads/` has one workload and its sizes. A size with
+`quick` is part of every run.
 """
 
 from __future__ import annotations

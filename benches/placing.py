@@ -1,8 +1,7 @@
-"""One run of the scheduler's own parts over a cluster that exists only as bytes.
+"""Runs the scheduler's own sink, queue, cycle and binds on a cluster that exists only as bytes.
 
-Owns sink, queue, cycle and binds wired to a counting engine; lists and watch lines that are made
-beforehand; a binder that says yes at once, and the watch that then confirms. No API server, no
-network. Assumes that all pods find a place. Must not judge the figures.
+Lists and watch lines are generated beforehand. The engine counts its calls, a binder answers at
+once, and the watch confirms each bind. There is no API server and no network. All pods must fit.
 """
 
 from __future__ import annotations
@@ -223,8 +222,8 @@ class Placing:
             bindings, api.waiting = api.waiting, []
             began_ns = time.thread_time_ns()
             items = (
-                generated_cluster.on_node(WORKLOAD, _number(one.name), _number(one.node))
-                for one in bindings
+                generated_cluster.on_node(WORKLOAD, _number(binding.name), _number(binding.node))
+                for binding in bindings
             )
             chunks = _chunks("MODIFIED", items)
             self._making_ns += time.thread_time_ns() - began_ns

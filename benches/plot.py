@@ -1,8 +1,7 @@
-"""Cost of a decision from 1,000 to 100,000 nodes, as a picture: data first, then the drawing.
+"""Measures the cost of a decision from 1,000 to 100,000 nodes, and draws it.
 
-Owns the data file (what was measured, on which machine, of which commit) and what is in it. `draw`
-reads that file and nothing else, so that the same data give the same picture, byte for byte. How
-lines become SVG is `chart`'s.
+The data file has the figures, the machine and the commit. The drawing reads only this file, so that
+the same data give the same picture, byte for byte. `chart` turns lines into SVG.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""How long tests of a policy take: many small ones, from the text of the file to the results.
-
-Owns the file that is made up, and the figures. One process, coverage counted, policy compiled
-within the time. Must not judge by time.
+"""Measures how long many small tests of a policy take, from the text of the file to the results.
+They run in one process, with coverage; the time includes compiling the policy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The process that `memory` and `load` look at: `python -m benches.resident NAME …`.
+"""The process that `memory` and `load` measure: `python -m benches.resident NAME …`. It prints one
+JSON object.
 
-Owns what it holds, and what it says of itself, one JSON object. `live` is a scheduler after its
-first lists: all modules of `kpolicy run`, sink, queue and engine, fed page by page; then it decides
-pods until the engine's caches are as full as they may be. `offline` reads a snapshot file as
-`kpolicy simulate` does. A process of its own, so that nothing else is in its figures.
+`live` is a scheduler after its first lists, with all modules of `kpolicy run`, sink, queue and
+engine, fed page by page. Then it decides pods until the engine's caches are full. `offline` reads a
+snapshot file as `kpolicy simulate` does. It is a separate process, so that nothing else is in the
+figures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How long a person waits: for the command line to be there, and for the findings of a file.
+"""Measures how long a person waits for the command line to start, and for the findings of a file
+with fifty rules.
 
-Owns the policy of fifty rules, and fresh processes to measure in. Each figure is of several
-processes: the least and the median, as other work on the machine only adds, and the processor's
-time in the least of them. Must not judge.
+Each figure comes from several new processes: the minimum and the median, because other work on the
+machine only adds time, and the processor time of the fastest.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def measure(runs: int = _RUNS) -> list[Waited]:
     lints = [json.loads(_fresh(_LINT, source)) for _ in range(runs)]
     return [
         _waited("import of the command line", imports),
-        _waited("import of what lint needs", [one[0] for one in lints]),
-        _waited("lint of 50 rules, first", [one[1] for one in lints]),
-        _waited("lint of 50 rules, again", [min(one[2:]) for one in lints]),
+        _waited("import of what lint needs", [lint[0] for lint in lints]),
+        _waited("lint of 50 rules, first", [lint[1] for lint in lints]),
+        _waited("lint of 50 rules, again", [min(lint[2:]) for lint in lints]),
     ]
 
 
 def _waited(what: str, seconds: Sequence[Sequence[float]]) -> Waited:
-    clock, processor = ([1000 * one[at] for one in seconds] for at in (0, 1))
+    clock, processor = ([1000 * second[at] for second in seconds] for at in (0, 1))
     return Waited(what, min(clock), statistics.median(clock), min(processor))
 
 

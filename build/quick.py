@@ -1,6 +1,5 @@
-"""`make quick`: formatting, lint, types and the unit tests of what changed, in seconds.
-
-Runs the changed tests, and those that import a changed module.
+"""`make quick`: checks formatting, lint, types and the unit tests of a change, in seconds. The
+tests are the changed ones, and those that import a changed module.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One scheduler, the same load again and again, and what stays of it in memory."""
+"""Runs one scheduler under the same load again and again, and measures whether its memory grows."""

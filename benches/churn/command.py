@@ -1,7 +1,5 @@
-"""`python -m benches churn`: does the memory of `kpolicy run` stay flat, round after round?
-
-Owns the flags, what is printed and the exit code. Assumes an optimised build of the engine (`make
-dev`) and the control plane's binary. Must not measure.
+"""`python -m benches churn`: checks that the memory of `kpolicy run` stays flat over many rounds.
+Needs an optimised engine (`make release`) and the binary of the control plane.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a round brings: pods of many kinds, none of which was there before, and the nodes for them.
+"""The objects of a round: pods of many kinds, and the nodes for them.
 
-Owns names, shapes and counts. Pure: the same round is the same objects. Labels, requests and names
-are fresh in every round, so that whatever is kept of them shows.
+The same round always has the same objects. Names, labels and requests are new in every round, so
+that anything that kpolicy keeps of them shows up as growth.
 """
 
 from __future__ import annotations

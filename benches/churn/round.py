@@ -1,7 +1,8 @@
-"""One round: nodes are replaced, pods of every kind come, are placed, and go again.
+"""Runs one round: replaces nodes, creates pods of every kind, waits until they are placed, deletes
+them.
 
-Owns the order of a round, and what counts as its end: the scheduler has seen that all is gone.
-Assumes a scheduler that is ready and an API server that is otherwise idle. Must not read memory.
+A round ends when the scheduler has seen that everything is gone. The scheduler must be ready, and
+the API server otherwise idle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What a scheduler at rest holds, by the kernel and by its own metrics, and how that grows.
-
-Owns which numbers are read, which of them must be zero at rest, and the slope. Assumes that all
-pods are gone when it is asked. Must not know how a round is played.
+"""Reads the memory of a scheduler at rest, from the kernel and from its metrics, and computes how
+it grows. Also lists the metrics that must be zero at rest, when all pods are gone.
 """
 
 from __future__ import annotations

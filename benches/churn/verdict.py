@@ -1,6 +1,5 @@
-"""What fifty rounds say together: how memory grows, and what is wrong with it.
-
-Owns the warm-up, the bounds and the table. Pure. Must not measure.
+"""Judges all rounds of a churn run: how memory grows, and which limits are exceeded. Rounds of the
+warm-up do not count.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Verdict:
 
     def line(self) -> dict[str, Any]:
         return {
-            "rounds": [one.line() for one in self.samples],
+            "rounds": [sample.line() for sample in self.samples],
             "warmUpRounds": len(self.samples) - len(self.warm),
             "residentGrowthIn10Rounds": round(self.resident, 5),
             "pythonBlocksGrowthIn10Rounds": round(self.blocks, 5),

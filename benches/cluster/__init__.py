@@ -1,1 +1,1 @@
-"""Schedulers as processes, side by side on a real API server."""
+"""Compares schedulers as processes on a real API server."""

@@ -1,7 +1,7 @@
-"""The audit log of a round while it grows: how far the contender has come, at next to no cost.
+"""Reads the audit log during a round to see how many binds and events there are, at little cost.
 
-Owns the counting of new lines and, once it is over, the times of the binds. Assumes the audit
-policy of `stage`: only creations of bindings and events are in the log.
+After the round it returns the times of the binds. The audit policy of `stage` writes only the
+creation of bindings and events to the log.
 """
 
 from __future__ import annotations
@@ -52,7 +52,11 @@ class AuditTail:
             log.seek(self._begin)
             lines = log.read(self._end - self._begin).splitlines()
         requests = [json.loads(line) for line in lines]
-        good = [one for one in requests if one.get("responseStatus", {}).get("code") == _CREATED]
+        good = [
+            request
+            for request in requests
+            if request.get("responseStatus", {}).get("code") == _CREATED
+        ]
         bound = sorted(
             datetime.fromisoformat(one["stageTimestamp"])
             for one in good

@@ -1,7 +1,5 @@
-"""An OTLP collector's stand-in: takes what it is sent, and says yes.
-
-Owns its socket and a count. It answers in a thread of the measuring process, which has nothing to
-do meanwhile. Must not read traces.
+"""A minimal OTLP collector, which accepts everything and counts requests. It answers in a thread of
+the measuring process, which is idle during a round.
 """
 
 from __future__ import annotations

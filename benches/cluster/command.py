@@ -1,7 +1,5 @@
-"""`python -m benches cluster`: kube-scheduler and `kpolicy run` on one real API server, in one run.
-
-Owns the flags, what is printed and the exit code. Assumes an optimised build of the engine (`make
-dev`) and the control plane's binary. Must not measure.
+"""`python -m benches cluster`: runs kube-scheduler and `kpolicy run` on one real API server and
+compares them. Needs an optimised engine (`make release`) and the binary of the control plane.
 """
 
 from __future__ import annotations

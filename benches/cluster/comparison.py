@@ -1,8 +1,7 @@
-"""Rounds in turns, and what they say together.
+"""Runs rounds in turns and computes the ratios of the comparison.
 
-Owns the order (A B B A …, so that a machine or a store that gets slower slows both alike) and the
-ratios: of each round, of which the median is told. Must neither know how a round is measured, nor
-print.
+The order is A B B A …, so that a machine that becomes slower slows both. Each round has its own
+ratio; the result is their median.
 """
 
 from __future__ import annotations

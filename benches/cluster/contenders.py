@@ -1,7 +1,7 @@
-"""The schedulers that are compared, each as the command an operator would start.
+"""The schedulers that are compared, each with the command that an operator would start.
 
-Owns flags and configuration. kube-scheduler gets client limits that cannot be what is measured
-(its own of 50 requests a second would be). Must not start anything.
+kube-scheduler gets high client limits. With its default of 50 requests a second, the limit would be
+measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The ConfigMap from which `kpolicy run` takes its policy in a measurement.
-
-Owns its namespace, its text and the rights to it. Assumes one on a control plane. Must not know
-what is measured.
+"""The ConfigMap with the policy for `kpolicy run` in a measurement: its namespace, its text and the
+rights to read it.
 """
 
 from __future__ import annotations

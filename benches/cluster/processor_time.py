@@ -1,6 +1,5 @@
-"""Processor time that processes have used, as the kernel counts it.
-
-Owns the reading of /proc. Assumes Linux. All threads count, and children that ended.
+"""Reads from /proc (Linux) how much processor time a process has used. All its threads count, and
+children that have ended.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One round: a contender started where pods wait, measured until all are bound and told of.
+"""Runs one round: starts a scheduler while pods wait, and measures until all are bound and have
+events.
 
-Owns what is measured when. A contender's processor time is read before its first bind and at the
-end, so that start (imports, lists) and work are told apart. Must not compare.
+Processor time is read before the first bind and at the end, so that the start (imports, lists) and
+the work are separate figures.
 """
 
 from __future__ import annotations

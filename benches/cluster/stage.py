@@ -1,7 +1,7 @@
-"""The control plane that the contenders share, and what is put on it.
+"""The control plane that the compared schedulers share, with the nodes and the namespace of each
+round.
 
-Owns the audit policy of a measurement (names and times only, so that the API server is not busy
-with its own log), the nodes, the namespace of each round and its removal. Must not know schedulers.
+The audit policy records names and times only, so that the API server is not busy with its own log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The comparison for people.
-
-Owns headings, rounding and the sentence below. Must not compute figures.
-"""
+"""Prints the comparison: headings, rounded figures, and the sentence below the table."""
 
 from __future__ import annotations
 

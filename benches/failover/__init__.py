@@ -1,1 +1,1 @@
-"""What must be over within seconds: a take-over, a change of the policy, the way out."""
+"""Measures a take-over, a change of the policy and a shutdown, which must be over in seconds."""

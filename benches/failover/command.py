@@ -1,7 +1,5 @@
-"""`python -m benches failover`: what must be over within seconds, measured against its bounds.
-
-Owns the flags, what is printed and the exit code. Assumes an optimised build of the engine (`make
-dev`) and the control plane's binary. Must not measure.
+"""`python -m benches failover`: measures take-over, reload and shutdown, and compares them with
+their limits. Needs an optimised engine (`make release`) and the binary of the control plane.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ def main(words: Sequence[str]) -> int:
     except (ControlPlaneError, OSError) as error:
         _say(str(error))
         return _CANNOT
-    failures = [one.failure() for one in figures if not one.held]
+    failures = [figure.failure() for figure in figures if not figure.held]
     for failure in failures:
         _say(failure)
     return _NOT_HELD if failures else 0
@@ -84,7 +82,7 @@ def _show(figures: Sequence[Figure], plane: ControlPlane, *, is_json: bool) -> N
             "processors": processors,
             "python": platform.python_version(),
         }
-        print(json.dumps({**about, "figures": [one.line() for one in figures]}))
+        print(json.dumps({**about, "figures": [figure.line() for figure in figures]}))
         return
     print(f"{version}; {processors} processors for everything")
     print("\n".join(table(figures)))

@@ -1,7 +1,4 @@
-"""What was measured of one promise, beside its bound.
-
-Owns the verdict on it, and its row in the table. Pure. Must not know how it was measured.
-"""
+"""One measured value beside its limit: whether the limit was kept, and the row of the table."""
 
 from __future__ import annotations
 
@@ -57,4 +54,4 @@ class Figure:
 
 def table(figures: Sequence[Figure]) -> list[str]:
     headings = ["", "times", "least", "most", "allowed", "held"]
-    return columns([headings, *(one.cells() for one in figures)], right=(1, 2, 3, 4))
+    return columns([headings, *(figure.cells() for figure in figures)], right=(1, 2, 3, 4))

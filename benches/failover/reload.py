@@ -1,6 +1,5 @@
-"""A change of the policy's ConfigMap, while pods come: how long until decisions rest on it.
-
-Owns those changes. A change begins before it is sent to the API server. Must not print.
+"""Changes the policy's ConfigMap while pods are created, and measures how long until decisions use
+the new policy. The time begins before the change is sent to the API server.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ def measure(scene: Scene, rounds: int) -> list[Figure]:
             last_ns = changes[-1].shown_ns
             scene.until_some_bound(lambda: pods.since(last_ns), PODS_PER_SECOND)
         scene.until_bound(pods.since(0))
-    binds = [one for one in scene.binds() if one.name in pods.asked_ns]
+    binds = [bind for bind in scene.binds() if bind.name in pods.asked_ns]
     scene.clear()
     return [
         Figure(
             "ConfigMap changed: until /configz shows it in force",
-            tuple((one.shown_ns - one.written_ns) / _SECOND_NS for one in changes),
+            tuple((change.shown_ns - change.written_ns) / _SECOND_NS for change in changes),
             ALLOWED_S,
         ),
         Figure(
             "ConfigMap changed: until a bind rests on it",
-            tuple(_first_bind_s(one, binds) for one in changes),
+            tuple(_first_bind_s(change, binds) for change in changes),
             ALLOWED_S,
         ),
         Figure(
@@ -90,7 +89,7 @@ def _in_force(process: SchedulerProcess) -> str:
 
 
 def _first_bind_s(change: _Change, binds: list[Write]) -> float:
-    answered = (one.answered_ns for one in binds if policy_of(one) == change.hash)
+    answered = (bind.answered_ns for bind in binds if policy_of(bind) == change.hash)
     return (min(answered) - change.written_ns) / _SECOND_NS
 
 
@@ -115,5 +114,7 @@ def _late(changes: list[_Change], binds: list[Write], pods: PodStream) -> int:
     count = 0
     for position, change in enumerate(changes, 1):
         came = pods.since(change.shown_ns)
-        count += sum(order.get(policy_of(one), 0) < position for one in binds if one.name in came)
+        count += sum(
+            order.get(policy_of(bind), 0) < position for bind in binds if bind.name in came
+        )
     return count

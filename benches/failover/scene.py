@@ -1,7 +1,5 @@
-"""The cluster on which all of it is measured, and what its audit log tells.
-
-Owns nodes, namespace, policy and the reading of binds. Assumes the tests' audit policy: binds are
-written whole. Must not measure.
+"""The cluster for all measurements of failover: nodes, namespace, policy, and the binds in its
+audit log. The audit policy must record binds with their bodies.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ class Scene:
     def binds(self) -> list[Write]:
         """Those that succeeded so far, in the order of their answers."""
         writes = writes_of(self.plane.audit_events())
-        return [one for one in writes if one.what == BINDING and one.succeeded]
+        return [write for write in writes if write.what == BINDING and write.succeeded]
 
     def until_bound(self, names: set[str]) -> None:
         """Until all of these pods are."""
@@ -62,7 +60,7 @@ class Scene:
     def until_some_bound(self, names: Callable[[], set[str]], count: int) -> None:
         """Until so many are, of pods of which more may come."""
         wait_for(
-            lambda: len(names() & {one.name for one in self.binds()}) >= count,
+            lambda: len(names() & {bind.name for bind in self.binds()}) >= count,
             f"{count} of the pods that came to be bound",
             timeout_s=WITHIN_S,
             every_s=_LOOK_EVERY_S,

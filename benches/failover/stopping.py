@@ -1,6 +1,5 @@
-"""SIGTERM while pods come and the OTLP collector is of no use: how long until it is gone.
-
-Owns those stops. Must not print.
+"""Sends SIGTERM while pods are created and the OTLP collector does not work, and measures how long
+the shutdown takes.
 """
 
 from __future__ import annotations

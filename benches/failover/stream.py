@@ -1,8 +1,4 @@
-"""Pods that come at a steady pace while something else happens.
-
-Owns the thread that creates them and when each was asked for. Assumes a namespace that is there.
-Must not know what becomes of them.
-"""
+"""Creates pods at a steady rate from its own thread, and records when each was created."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""SIGKILL of the one who leads, while pods come: how long until the other binds, and what twice.
-
-Owns those rounds. Assumes that nobody else runs. Must not print.
+"""Kills the leader with SIGKILL while pods are created, and measures how long until the other
+replica binds. It also counts pods that were bound twice.
 """
 
 from __future__ import annotations
@@ -51,5 +50,5 @@ def _round(scene: Scene, both: tuple[SchedulerProcess, SchedulerProcess], turn: 
     scene.until_bound(pods.since(0))
     killed.start()
     killed.wait_ready()
-    answered = [one.answered_ns for one in scene.binds() if one.name in pods.since(killed_ns)]
+    answered = [bind.answered_ns for bind in scene.binds() if bind.name in pods.since(killed_ns)]
     return (min(answered) - killed_ns) / _SECOND_NS

@@ -1,5 +1,3 @@
-"""kpolicy beside kube-scheduler: the same file, the same machine, one after the other in one run.
-
-Owns the Go program that runs kube-scheduler's own cycle (`kubescheduler/`), the check that both are
-asked the same question, and the comparison. Must not be needed at run time.
+"""Compares kpolicy with kube-scheduler's own scheduling cycle, on the same file and machine, in one
+run. `kubescheduler/` is the Go program that runs kube-scheduler's cycle.
 """

@@ -1,9 +1,9 @@
-"""Whether both schedulers are asked the same question: for every pod the same nodes with the same
-scores, so that the same placements are possible.
+"""Checks that both schedulers find the same nodes with the same scores for every pod, before
+anything is timed.
 
-Owns the comparison, pod by pod along kube-scheduler's placements: in each state both say which
-nodes pass and how each scores, both decide, each must choose among the other's best, and then
-kpolicy's engine is told kube-scheduler's choice. Must not time anything.
+The check goes through the pods along kube-scheduler's placements. For each pod, both report which
+nodes pass and how each scores, and both decide. Each must choose one of the other's best nodes.
+Then kpolicy's engine gets kube-scheduler's choice.
 """
 
 from __future__ import annotations

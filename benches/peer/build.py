@@ -1,7 +1,5 @@
-"""The Go program that holds kube-scheduler's cycle, built when its sources changed.
-
-Owns its version and the words printed meanwhile. Assumes that the modules are those of
-the control plane of the tests, so that both share what is compiled. Must not run it.
+"""Builds the Go program with kube-scheduler's cycle when its sources have changed. It uses the same
+Go modules as the control plane of the tests, so that compiled packages are shared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""`python -m benches peer`: kpolicy and kube-scheduler's own cycle, compared in one run.
-
-Owns the flags, the sizes asked for and the exit code. Assumes an optimised build of the engine
-(`make release`). Must not measure.
+"""`python -m benches peer`: compares kpolicy with kube-scheduler's own cycle in one run. Needs an
+optimised engine (`make release`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The comparison: every scheduler over the same file, in turn, several times in one run.
+"""Runs every scheduler on the same file, in turns, several times in one run.
 
-Owns the order of the runs and what a ratio is: kpolicy's rate over the rate of the other, in the
-same turn and over the same first pods. Must not know how a scheduler is run, nor print.
+A ratio is kpolicy's rate divided by the other scheduler's, in the same turn and for the same first
+pods.
 """
 
 from __future__ import annotations

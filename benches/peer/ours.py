@@ -1,7 +1,4 @@
-"""kpolicy's engine over a world in a file.
-
-Owns how a file becomes an engine, and one timed run. What is timed is `kpolicy.offline.bench`'s.
-"""
+"""Runs kpolicy's engine on a cluster in a file. `kpolicy.offline.bench` does the timing."""
 
 from __future__ import annotations
 

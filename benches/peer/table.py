@@ -1,7 +1,4 @@
-"""The comparison as a table for people.
-
-Owns headings and the rounding. Must not compute figures.
-"""
+"""Prints the comparison as a table: headings and rounded figures."""
 
 from __future__ import annotations
 

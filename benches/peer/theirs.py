@@ -1,7 +1,4 @@
-"""kube-scheduler's cycle over a world in a file: the Go program, run and read.
-
-Owns its flags, its environment and the shape of what it prints. Must not judge the answers.
-"""
+"""Runs kube-scheduler's cycle on a cluster in a file: starts the Go program, reads its output."""
 
 from __future__ import annotations
 
@@ -50,13 +47,13 @@ def answers(binary: Path, world: Path) -> list[Answer]:
     said = _run(binary, world, ALL_NODES, "-answers")
     return [
         Answer(
-            one["pod"],
-            one["totals"],
-            one.get("node", ""),
-            one.get("nominated", ""),
-            one.get("message", ""),
+            answer["pod"],
+            answer["totals"],
+            answer.get("node", ""),
+            answer.get("nominated", ""),
+            answer.get("message", ""),
         )
-        for one in said["answers"] or ()
+        for answer in said["answers"] or ()
     ]
 
 

@@ -1,7 +1,4 @@
-"""What one run of a scheduler over one world took.
-
-Owns rates and quantiles of it. Must not know which scheduler it was.
-"""
+"""The time of one run of a scheduler: rates and quantiles."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What it means that two answers agree.
+"""Compares two answers, by the rules in the README of the golden folder.
 
-Owns the rules of the golden folder's README: reasons are sets (kube-scheduler reports several
-insufficient resources in random order), messages are exact, and where preemption's last criterion
-ties any of the tied nodes is right.
+Reasons are sets, because kube-scheduler reports several insufficient resources in random order.
+Messages must be equal. If nodes are equal even by preemption's last criterion, each of them is
+right.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Golden cases: reading them, and asking the engine the same question.
-
-Owns the folder's form (its README says how the answers were recorded). Must not judge an answer.
+"""Reads the golden cases, and asks the engine the same questions. The README of the folder says how
+the answers were recorded.
 """
 
 from __future__ import annotations

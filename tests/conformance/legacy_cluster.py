@@ -1,6 +1,5 @@
-"""What the deviations from kube-scheduler 1.20 rest on: facts of a pod and of its cluster.
-
-Owns reading them from API objects. Must not know an answer.
+"""Facts of a pod and of its cluster, read from API objects, that explain where kpolicy deviates
+from kube-scheduler 1.20.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What it means that kpolicy decides by a legacy Policy as kube-scheduler 1.20 did.
+"""Checks that kpolicy decides by a legacy Policy as kube-scheduler 1.20 did.
 
-Owns where the two may differ, each with its reason and its own narrow test: a difference that none
-of them explains is a failure. Assumes answers in the shape of `explain`. Must not know how they
-came about.
+Lists where the two may differ, each with its reason and its own narrow test. A difference that no
+entry explains is a failure. Answers have the shape of `explain`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Legacy Policy documents and what kube-scheduler 1.20 made of them.
-
-Owns the folder's form, and asking the engine the same question. Must not judge an answer.
+"""Reads legacy Policy documents with the answers of kube-scheduler 1.20, and asks the engine the
+same questions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A redacted cluster decides as the cluster it came from, up to the names.
+"""A redacted cluster decides as the original cluster does, except for the names.
 
-Every golden cluster is explained, redacted, explained again, and the second answer is mapped back
-to the first one's names. What hangs on the order of names is held to its rule and not to its order:
-one of the best nodes is selected, a tie of preemption falls on one of those that tie, and a node
-outside a PreFilter set is told the rules that rejected the nodes named before it.
+Every golden cluster is explained, redacted, and explained again; then the second answer is mapped
+back to the original names. Where the order of names matters, the test only checks the rule behind
+it: one of the best nodes is selected, a tie of preemption is resolved to one of the tied nodes, and
+a node outside a PreFilter set gets the rules that rejected the nodes before it.
 """
 
 from __future__ import annotations

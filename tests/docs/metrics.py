@@ -1,8 +1,8 @@
-"""The page of metrics: every one that a scheduler with all its parts has.
+"""Writes the table of metrics on the page, from a running scheduler with all its parts: `python -m
+tests.docs.metrics`.
 
-Owns that scheduler and the layout of the table. Names, types, labels and meanings are those that
-are registered; whoever scrapes sees the same (`test_metrics` compares). `python -m
-tests.docs.metrics` writes the page.
+Names, types, labels and meanings are those that are registered. `test_metrics` compares them with
+what a scraper gets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Commands on pages, and what they print.
+"""Finds the commands on pages, and runs them to compare or renew their output: `python -m
+tests.docs`.
 
-Owns finding them: a block ```` ```console ```` whose lines with `$ kpolicy ` are commands, each
-followed by what it prints on standard output. Assumes commands that need no cluster. `python -m
-tests.docs` writes what they print now; durations are shown as `- ms`, for they are never equal.
+In a block ```` ```console ````, a line with `$ kpolicy ` is a command; the lines after it are its
+standard output. Such commands need no cluster. Durations are shown as `- ms`, because they always
+differ.
 """
 
 from __future__ import annotations

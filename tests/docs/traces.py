@@ -1,9 +1,8 @@
-"""The traces on the page about observability: of a pod that was placed, of one that was parked, and
-of one for which another had to go.
+"""Writes the traces on the page about observability: a pod that was placed, a pod that was parked,
+and a pod for which another was evicted. `python -m tests.docs.traces` renews the page.
 
-Owns the little cluster, the run and the layout of the trees. A real scheduler with the real engine
-runs against the embedded control plane, so that durations and ids differ each time; `shape` is what
-does not. `python -m tests.docs.traces` writes the page.
+A real scheduler with the real engine runs on the embedded control plane, so durations and ids
+differ each time. `shape` is the part that stays the same.
 """
 
 from __future__ import annotations

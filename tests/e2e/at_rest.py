@@ -1,8 +1,6 @@
-"""What a scheduler says of itself when nothing is left to do: its counters, the lane of every pod,
-and how it compares with the API server.
-
-Owns the reading of its metrics, of the dump that SIGUSR2 writes to its log, and of /debug/compare.
-Must not judge, nor import kpolicy.
+"""What a scheduler reports about itself when there is nothing left to do: its metrics, the queue of
+every pod (from the dump that SIGUSR2 writes to the log), and the differences to the API server
+(/debug/compare).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Manifests sent to a real API server without being kept.
-
-Owns what such a request asks for: strict validation, and every warning. Must not know how a
-manifest was rendered.
+"""Sends manifests to a real API server as a dry run, with strict validation, and collects every
+warning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""An extender for tests: a real HTTP server that answers as it is told, and remembers.
-
-Owns the socket and the record of what it was sent. Assumes one test at a time changes its answers.
-Must not know the scheduler under test: kube-scheduler asks it too.
+"""An extender for tests: a real HTTP server with answers that a test sets, which records every
+request. One test at a time uses it. kube-scheduler can ask it too.
 """
 
 from __future__ import annotations

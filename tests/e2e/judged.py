@@ -1,8 +1,7 @@
-"""A run under the eyes of the invariants' checker: what was recorded while a stage played.
+"""Records a run on a real control plane, and checks the invariants on the recording.
 
-Owns what a run on a real control plane is judged by, and what it must have given to be judged (an
-invariant that had nothing to look at fails the run). Not among them: I9, which compares two runs of
-the same seed and is the simulation's.
+A run fails if an invariant had nothing to check. I9 is missing here: it compares two runs of the
+same seed, which only the simulation can do.
 """
 
 from __future__ import annotations

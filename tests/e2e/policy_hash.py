@@ -1,7 +1,7 @@
 """The hash of a policy's text, as binds carry it.
 
-Owns the one use of kpolicy's compiler in these tests: a run is told which policies it was offered
-(I11), and only the hash names them. Nothing is judged by it but equality.
+This is the only use of kpolicy's compiler in these tests. I11 needs to know which policies a run
+was offered, and binds name them only by the hash.
 """
 
 from __future__ import annotations

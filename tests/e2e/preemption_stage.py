@@ -1,8 +1,8 @@
-"""A real API server and a live scheduler that may evict, and what the audit log says of it.
+"""A real API server and a live scheduler that may evict pods, with a stage of nodes and pods for
+each test.
 
-Owns the control plane, the process, priorities, and a stage of nodes and pods for each test, which
-is cleared after it. Plays the kubelet: pods with a grace period end when a test says so. Assumes
-one test at a time. Must not import kpolicy.
+Reads from the audit log who was deleted. Plays the kubelet: pods with a grace period end when a
+test says so. One test at a time uses it. It must not import kpolicy.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Stage:
         return f"/apis/policy/v1/namespaces/{self.namespace}/poddisruptionbudgets"
 
     def _paths(self, *resources: str) -> list[str]:
-        return [f"/api/v1/namespaces/{self.namespace}/{each}" for each in resources]
+        return [f"/api/v1/namespaces/{self.namespace}/{resource}" for resource in resources]
 
     def _pod(self, name: str) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods/{name}"

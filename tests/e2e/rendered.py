@@ -1,6 +1,5 @@
-"""What `kubectl apply -k` would send: the overlays of deploy/kustomize, by the real kubectl.
-
-Owns the list of overlays and where each kind lives in the API. Must not change what was rendered.
+"""The overlays of deploy/kustomize as `kubectl apply -k` would send them, rendered by the real
+kubectl, and the API path of each kind.
 """
 
 from __future__ import annotations

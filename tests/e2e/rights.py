@@ -1,8 +1,7 @@
-"""What `kpolicy run` may do in these tests: the roles of deploy/kustomize, and the writes it may be
-seen to make.
+"""The roles of deploy/kustomize that `kpolicy run` has in these tests, and the writes that it may
+make.
 
-Owns which roles go together, and the lists of writes. Assumes that each file has one role first:
-what is not granted in deploy must not be needed here.
+A right that deploy does not grant must not be needed here. Each file has one role first.
 """
 
 from __future__ import annotations

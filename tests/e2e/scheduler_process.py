@@ -1,7 +1,5 @@
-"""`kpolicy run` as a process of its own, as an operator starts it.
-
-Owns the process, its signals, its output and its health address, with TLS if it is wanted. Assumes
-`make dev`. Must not import kpolicy.
+"""`kpolicy run` as a process, as an operator starts it: its signals, its output and its health
+address, with TLS if wanted. Needs `make dev`, and must not import kpolicy.
 """
 
 from __future__ import annotations

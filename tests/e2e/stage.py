@@ -1,9 +1,9 @@
-"""Where a scenario plays: a control plane, `kpolicy run` beside it, and words for what is seen.
+"""Where a scenario takes place: a control plane with `kpolicy run`, actions on nodes, pods and
+events, and checks of what can be seen from outside (bound, parked, tried again or not).
 
-Owns how a test acts (nodes, pods, events) and what it may conclude from outside: bound, parked,
-tried again or not. A negative is proved by a plug: a node and a pod that come after the event. Both
-watches are in order, so that the plug's bind shows that the event was seen; what it woke would have
-been tried by then. Must not import kpolicy.
+To prove that something does not happen, a test uses a plug: a node and a pod that are created after
+the event. Both watches are in order, so the bind of the plug shows that the scheduler has seen the
+event; a pod that it woke would have been tried by then. Must not import kpolicy.
 """
 
 from __future__ import annotations

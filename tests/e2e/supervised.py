@@ -1,7 +1,5 @@
-"""`kpolicy run` as under a kubelet: started again when it ends.
-
-Owns the thread that looks, and the ends that it saw. An exit because of a lost lease is 1 and
-no failure; whatever else a nemesis may bring about is for the test to judge.
+"""Restarts `kpolicy run` when it ends, as a kubelet does, and records how it ended. Exit code 1
+because of a lost lease is not a failure; the tests judge all other exits.
 """
 
 from __future__ import annotations

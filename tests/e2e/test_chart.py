@@ -142,7 +142,10 @@ def compared(value: Any) -> Any:
 
 
 def by_name(manifests: Sequence[Manifest]) -> dict[tuple[str, str, str], Json]:
-    found = {(one.kind, one.namespace, one.name): compared(one.document) for one in manifests}
+    found = {
+        (manifest.kind, manifest.namespace, manifest.name): compared(manifest.document)
+        for manifest in manifests
+    }
     assert len(found) == len(manifests)
     return found
 

@@ -1,7 +1,8 @@
-"""The checker bites on what was recorded of a real run, and not only on stories made up for it.
+"""The invariants also find violations in recordings of real runs, and not only in made-up
+histories.
 
-One run is recorded and found good; then what the API server told is changed as if the scheduler had
-erred, and the invariant that was broken must say so.
+One run is recorded and found good. Then the recording is changed as if the scheduler had made a
+mistake, and the violated invariant must report it.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def every(history: History, resource: str, change: Callable[[Body], None]) -> Hi
 
 
 def bind(history: History) -> Write:
-    return next(one for one in history.writes if one.what == BINDING and one.succeeded)
+    return next(write for write in history.writes if write.what == BINDING and write.succeeded)
 
 
 def added(history: History, write: Write) -> History:
@@ -120,13 +121,13 @@ def nobody_says_why(history: History) -> History:
 def bound_late(history: History) -> History:
     """All that was told from the first bind on came a minute later."""
     first = min(
-        one.version
-        for one in history.changes
-        if one.resource == "pods" and one.object["spec"].get("nodeName")
+        change.version
+        for change in history.changes
+        if change.resource == "pods" and change.object["spec"].get("nodeName")
     )
     late = [
-        replace(one, at_ns=one.at_ns + 60 * SECOND_NS) if one.version >= first else one
-        for one in history.changes
+        replace(change, at_ns=change.at_ns + 60 * SECOND_NS) if change.version >= first else change
+        for change in history.changes
     ]
     return replace(history, changes=tuple(late))
 
@@ -187,7 +188,7 @@ def written_at_rest(history: History) -> History:
 
 
 def told_again_at_rest(history: History) -> History:
-    status = next(one for one in history.ours() if one.what == "pods/status")
+    status = next(our for our in history.ours() if our.what == "pods/status")
     return added(history, replace(status, received_ns=history.ended_ns))
 
 
@@ -226,7 +227,7 @@ def test_a_good_run_violates_nothing(history: History) -> None:
 def test_what_is_planted_in_it_is_found(
     history: History, invariant: str, plant: Callable[[History], History]
 ) -> None:
-    assert invariant in {one.invariant for one in violations(plant(history))}
+    assert invariant in {violation.invariant for violation in violations(plant(history))}
 
 
 def test_something_is_planted_for_each() -> None:
@@ -240,7 +241,9 @@ def test_a_run_in_which_one_had_nothing_to_look_at_is_known(history: History) ->
         "I7": rest(history, queued=None),
         "I11": replace(history, policies=()),
         "I13": replace(history, calm_since_ns=None),
-        LEADER: replace(history, writes=tuple(one for one in history.writes if one.what != LEASE)),
+        LEADER: replace(
+            history, writes=tuple(write for write in history.writes if write.what != LEASE)
+        ),
         STARVATION: replace(history, trouble_free=False),
         "I1": replace(history, writes=()),
     }

@@ -1,7 +1,8 @@
-"""Policies from a ConfigMap of a real API server: watched, refused, kept, told, and only read.
+"""Policies from a ConfigMap of a real API server: watched, refused, kept, reported, and never
+written.
 
-Nemeses of the policy (N): deleted, emptied, replaced with garbage of 1 MiB, flapping at 10 Hz.
-I11: a pod is bound by a policy that was valid, whatever the ConfigMap holds.
+Nemeses of the policy (N): deleted, emptied, replaced with garbage of 1 MiB, flapping at 10 Hz. I11:
+a pod is bound by a policy that was valid, whatever the ConfigMap contains.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def test_what_is_wrong_is_told_on_the_config_map_with_its_place(
         return dict(read) if read["conditions"][0]["status"] == "False" else None
 
     written = wait_for(status, "the status")
-    assert [one["type"] for one in written["conditions"]] == ["Accepted", "Active"]
+    assert [condition["type"] for condition in written["conditions"]] == ["Accepted", "Active"]
     assert written["conditions"][1]["reason"] == "LastGoodKept"
     assert written["active"]["hash"] == before
     assert written["diagnostics"][0]["file"] == f"configmap/{SPACE}/{NAME}/policy.yaml"

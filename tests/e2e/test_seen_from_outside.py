@@ -280,7 +280,9 @@ def policy_rules() -> set[str]:
     compiled = compile_policy([Source(str(POLICY), POLICY.read_bytes())])
     assert compiled.program is not None
     profiles = json.loads(compiled.program.bytes)["profiles"]
-    return {rule["name"] for one in profiles for rule in (*one["filters"], *one["scores"])}
+    return {
+        rule["name"] for profile in profiles for rule in (*profile["filters"], *profile["scores"])
+    }
 
 
 def test_explain_says_why_a_pod_waits(asked: Asked, token: str, played: dict[str, Any]) -> None:
@@ -338,13 +340,13 @@ def test_a_signal_compares_and_writes_the_queue_to_the_log(
     os.kill(asked.process.pid, signal.SIGUSR2)
     wait_for(lambda: "the queue holds " in asked.process.log(), "the dump", timeout_s=60)
     records = [json.loads(line) for line in asked.process.log().splitlines() if line[:1] == "{"]
-    queued = {one["msg"]: one for one in records if one["msg"].startswith("queued: ")}
+    queued = {record["msg"]: record for record in records if record["msg"].startswith("queued: ")}
     large = queued["queued: seen/large-0"]
     assert (large["lane"], large["profile"]) == ("unschedulable", "kpolicy")
     assert large["rejected_by"] == ["NodeResourcesFit"]
     assert queued["queued: seen/gated"]["lane"] == "gated"
-    assert [one["msg"] for one in records if one.get("code") == "KPS303"] == []
-    assert "compared with the API server: 0 differences" in {one["msg"] for one in records}
+    assert [record["msg"] for record in records if record.get("code") == "KPS303"] == []
+    assert "compared with the API server: 0 differences" in {record["msg"] for record in records}
 
 
 def test_a_token_over_a_network_without_tls_is_refused_at_start(tmp_path: Path) -> None:

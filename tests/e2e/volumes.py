@@ -1,7 +1,5 @@
-"""Volumes as tests make them, and a provisioner that does what it is told.
-
-Owns the bodies of classes, volumes and claims, and what an external provisioner writes. The
-controller that binds claims to volumes is the real one. Must not know about scheduling.
+"""Bodies of storage classes, volumes and claims for tests, and a provisioner that a test controls.
+The controller that binds claims to volumes is the real one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which files the tree checks look at: those that git tracks or would track.
-
-Owns the listing. Must not judge.
-"""
+"""Lists the files that the checks of the source tree read: all that git tracks or would track."""
 
 from __future__ import annotations
 

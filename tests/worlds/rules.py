@@ -1,8 +1,8 @@
-"""What `rules.json` must hold: every expression rule of `rules.yaml`, and every expression of
-`victims.yaml`, as the engine reads it.
+"""Makes `rules.json`: every expression rule of `rules.yaml` and every expression of `victims.yaml`,
+as the engine reads them.
 
-Owns the paths. The engine's tests know no compiler, so that what it makes of a policy is kept
-beside them, and a test here says when it is out of date.
+The engine's tests have no compiler, so the compiled form is kept beside them. A test fails when it
+is out of date.
 """
 
 from __future__ import annotations

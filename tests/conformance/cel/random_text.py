@@ -1,7 +1,7 @@
-"""Random expressions of a wanted type, as text, over a few typed inputs; and random worlds.
+"""Makes random expressions of a wanted type, as text, over a few typed inputs, and random values
+for these inputs.
 
-Owns the grammar of what is made: the part of CEL in which implementations agree. Equal seeds make
-equal texts.
+The grammar is the part of CEL in which implementations agree. Equal seeds give equal texts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The conformance data of CEL as cases, and what an implementation should answer.
+"""The conformance data of CEL as cases, with the answers that an implementation should give.
 
-Owns the meaning of the test files: bindings, expected values, expected errors. Values are in the
-JSON form of docs/internals/expressions.md, so that types are compared too.
+Reads bindings, expected values and expected errors from the test files. Values have the JSON form
+of docs/internals/expressions.md, so that types are compared too.
 """
 
 from __future__ import annotations

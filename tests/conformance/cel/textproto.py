@@ -1,7 +1,7 @@
-"""Reads protobuf text format, as far as the conformance data of CEL use it.
+"""Reads the part of protobuf's text format that the conformance data of CEL use.
 
-Owns the syntax. A message becomes a list of (field, value) pairs, as fields repeat; a value is a
-message, a str, bytes (a quoted string), an int or a float. Must not know CEL.
+A message becomes a list of (field, value) pairs, because fields can repeat. A value is a message, a
+str, bytes (a quoted string), an int or a float.
 """
 
 from __future__ import annotations

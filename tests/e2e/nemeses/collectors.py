@@ -1,7 +1,4 @@
-"""OTLP collectors that are of no use: one that is not there, one that never answers.
-
-Owns their ports. Must not know what is sent to them.
-"""
+"""OTLP collectors that do not work: one refuses connections, one never answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What can be done to a call on its way, and which call it is done to.
-
-Owns the vocabulary and the script of faults to come. Must not know sockets.
-"""
+"""The faults that the proxy can cause, and the script that says to which calls they happen."""
 
 from __future__ import annotations
 

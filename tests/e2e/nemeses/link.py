@@ -1,7 +1,5 @@
-"""A TCP link that can be paused: bytes stay where they are, connections stay open.
-
-Owns its port and its thread. What lies behind it seems to stand still, for as long as one likes.
-Must not know what is said over it.
+"""A TCP link that can be paused: bytes are held back and connections stay open, so that the server
+behind it seems to stand still.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pods that come while something breaks, and what must have become of them afterwards.
+"""Creates pods while something breaks, and checks what became of them.
 
-Owns the numbers, and the proof that work in progress was hit. What lives on (liveness): every pod
-that fits is bound, every other says why. What never happens (safety) is the checker's.
+Checks liveness: every pod that fits is bound, and the condition of every other pod says why it is
+not. Also proves that the fault happened while work was in progress. The invariants check safety.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""An event loop in a thread of its own, for what stands between kpolicy and others.
-
-Owns the thread. Work is given to it from the test's thread, which waits for it.
+"""An event loop in its own thread, for servers between kpolicy and others. The thread of the test
+passes work to it and waits for the result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A TLS proxy between kpolicy and the API server: the place where the network fails on demand.
+"""A TLS proxy between kpolicy and the API server, which causes the faults of `script` and passes
+everything else through.
 
-Owns its thread, its port and the faults of `script`; what is not scripted passes through as it is.
-Assumes the API server's own certificate, which names 127.0.0.1, and HTTP/1.1. Must not know what
-kpolicy makes of a fault.
+It uses the API server's own certificate, which names 127.0.0.1, and HTTP/1.1.
 """
 
 from __future__ import annotations

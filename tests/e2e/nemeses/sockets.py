@@ -1,7 +1,4 @@
-"""An RST instead of a FIN: what a dead peer or a firewall sends.
-
-Owns the socket option that makes it so.
-"""
+"""Closes a socket with RST instead of FIN, as a dead peer or a firewall does."""
 
 from __future__ import annotations
 

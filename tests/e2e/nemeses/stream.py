@@ -1,7 +1,5 @@
-"""Pods that come one after the other, from a thread of their own, whatever else happens.
-
-Owns the thread, the pods' names and when each was there. A pod that the API server refuses or does
-not answer for is asked for again. Must not know what breaks, nor judge.
+"""Creates pods one after the other from its own thread, and records when each was created. If the
+API server refuses a pod or does not answer, the pod is sent again.
 """
 
 from __future__ import annotations

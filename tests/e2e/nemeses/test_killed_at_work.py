@@ -249,7 +249,7 @@ def test_n_we_die_after_each_kind_of_write_and_the_end_is_the_same(
         work.offer()
         with work.process:
             clean, writes = clean_run(work)
-            wanted = [one for one in writes if is_full or one[1] == 0]
+            wanted = [write for write in writes if is_full or write[1] == 0]
             deaths = set()
             for kind, nth in wanted:
                 work.clear()

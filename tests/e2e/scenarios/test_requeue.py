@@ -1,7 +1,7 @@
-"""R: what makes a parked pod be tried again, and what does not.
+"""R: which events cause another attempt for a parked pod, and which do not.
 
-Both ways by what is counted: `tried_again` names the event that must have woken it, `left_alone`
-sees no further attempt of it, by when a plug proves that the event was seen.
+`tried_again` checks the event that woke the pod. `left_alone` checks that there was no further
+attempt by the time when a plug proves that the scheduler has seen the event.
 """
 
 from __future__ import annotations

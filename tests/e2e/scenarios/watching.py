@@ -1,6 +1,5 @@
-"""What the API server told of a namespace's pods, and at which versions.
-
-Owns a raw watch in a thread. Must share no code with kpolicy's own, which it helps to check.
+"""A raw watch in its own thread: the events of a namespace's pods with their resource versions. It
+shares no code with kpolicy's own watch, because it helps to check that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Guides as sessions of a shell: commands, and what they print.
+"""Runs the commands of the guides in a shell, and compares or renews their output: `python -m
+tests.spec.guides.console`.
 
-Owns running the `$ ` lines of ```` ```console ```` blocks, one after another in one folder, in
-which `kpolicy`, `python/` and `docs/` are those of this tree. `python -m tests.spec.guides.console`
-writes what they print now. Must not know what a guide is about.
+The `$ ` lines of ```` ```console ```` blocks run one after the other in one folder, in which
+`kpolicy`, `python/` and `docs/` are those of this tree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The recorded cluster that the corpus is linted against.
-
-Owns its objects. Must not know what is found in them.
-"""
+"""The objects of the recorded cluster with which the corpus is linted."""
 
 from __future__ import annotations
 
