@@ -1,6 +1,5 @@
-"""`python -m tests.cluster build|run|path`: the harness for a person at a terminal.
-
-Owns the words printed. Standard library only: it runs before there is any virtual environment.
+"""`python -m tests.cluster build|run|path`: builds or runs the control plane from a terminal. It
+uses only the standard library, because it runs before there is a virtual environment.
 """
 
 from __future__ import annotations

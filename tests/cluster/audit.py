@@ -1,7 +1,7 @@
-"""The API server's audit log as values: the ground truth of who wrote what, when, to what end.
+"""Reads the API server's audit log: who wrote what, when, and with which result.
 
-Owns the reading; the log's policy is in components.py. Assumes one JSON event a line, written
-before the request is answered. Must not judge what it reads.
+components.py has the audit policy. The log has one JSON event a line, written before the request is
+answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Builds the control plane's one binary, once, and keeps it in the cache by what went into it.
+"""Builds the one binary of the control plane, and keeps it in the cache under the hash of its
+sources.
 
-Owns what the binary holds, where it is kept, and the choice between Go modules and Debian.
-Assumes that `controlplane/` beside this file is the Go module. Must not know how it is run.
+Chooses between Go modules and the source package of Debian. `controlplane/` beside this file is the
+Go module.
 """
 
 from __future__ import annotations

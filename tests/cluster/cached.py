@@ -1,6 +1,5 @@
-"""The cache of what was built: each folder in it is whole or not there.
-
-Owns the cache folder's place, its locks and the atomic publishing. Must not know what is built.
+"""The cache of built binaries: its folder, its locks, and atomic publishing. A folder in it is
+complete or does not exist.
 """
 
 from __future__ import annotations

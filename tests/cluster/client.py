@@ -1,7 +1,8 @@
-"""A small typed synchronous client for tests: the API by path, and what tests do most.
+"""A small typed synchronous client for tests: requests by path, and the actions that tests use
+most.
 
-Owns no state but its connections; usable from many threads; never retries.
-Must not share code with kpolicy's own client, which it is there to check.
+Many threads may use it. It never retries, and shares no code with kpolicy's own client, because it
+helps to check that.
 """
 
 from __future__ import annotations

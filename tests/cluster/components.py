@@ -1,7 +1,5 @@
-"""The command line of each component: every flag that the harness relies on, and why.
-
-Owns the flags. Pure: starts nothing, reads nothing. Must not know about waiting or tests.
-Flags of the caller come last, and the last one wins.
+"""The command line of each component: every flag that the harness needs, and why. Flags of the
+caller come last, and the last one wins.
 """
 
 from __future__ import annotations

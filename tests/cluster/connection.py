@@ -1,7 +1,5 @@
-"""Requests to the API server over kept-alive TLS connections, with the standard library alone.
-
-Owns the pool of idle connections; usable from many threads. Must not know Kubernetes' objects
-beyond the Status that carries an error.
+"""Requests to the API server over TLS connections that stay open, with only the standard library.
+Many threads may use it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A running control plane: etcd and kube-apiserver, and more components as a test asks for them.
+"""A running control plane: etcd, kube-apiserver, and other components when a test asks for them.
 
-Owns its folder, its ports, its processes and the order in which they start. Assumes a binary that
-build.py made. Must not know kpolicy: what is tested comes to it as any client would.
+Manages its folder, its ports, its processes and the order in which they start. It does not know
+kpolicy, which connects like any client.
 """
 
 from __future__ import annotations

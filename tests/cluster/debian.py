@@ -1,8 +1,8 @@
-"""The fallback without a module proxy: Kubernetes 1.20 from the source package of Debian bookworm.
+"""Builds Kubernetes 1.20 from the source package of Debian bookworm, where no Go module proxy can
+be reached.
 
-Owns the way from apt to the binary. Everything lies below the cache folder: apt gets lists and a
-source list of its own there, packages are unpacked, none is installed.
-Assumes apt, dpkg and Debian's keyring. Must not be tried when the Go modules can be had.
+Everything is below the cache folder: apt gets its own lists and source list there, and packages are
+unpacked, not installed. Needs apt, dpkg and Debian's keyring.
 """
 
 from __future__ import annotations

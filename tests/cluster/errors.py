@@ -1,7 +1,4 @@
-"""What can go wrong for the person who runs the harness: one clear line with what to do.
-
-Owns the exception types. Must not know how anything is built or started.
-"""
+"""Errors for the person who runs the harness: one line that says what went wrong and what to do."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""pytest plugin: the control plane's and Helm's binaries, one running control plane, a namespace
-for each test.
+"""pytest plugin: the binaries of the control plane and of Helm, one running control plane, and a
+namespace for each test.
 
-Owns the fixtures and the building before any test's clock runs. tests/conftest.py names this module
-in `pytest_plugins`, so that every folder shares the one control plane of the session (of the
-worker, under xdist).
-A test that kills or reconfigures a component starts a `ControlPlane(control_plane_binary)` itself.
+Binaries are built before the clock of any test runs. tests/conftest.py names this module in
+`pytest_plugins`, so that all folders share the one control plane of the session (of the worker,
+under xdist).
+
+A test that kills or reconfigures a component starts its own `ControlPlane(control_plane_binary)`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""A Go module of this repository, and how it becomes one binary.
-
-Owns what its go.mod says, the hash of what goes into the binary, and the calls of Go.
-Must not know what the program does, nor where the binary is kept.
+"""A Go module of this repository: the versions in its go.mod, the hash of its sources, and the
+calls of Go that build it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""A Go program of this repository, built once and kept in the cache by what went into it.
-
-Owns when it is built, and that one process builds while others wait. Must not know what it does.
+"""A Go program of this repository, built once and kept in the cache. One process builds while
+others wait.
 """
 
 from __future__ import annotations

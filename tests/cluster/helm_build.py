@@ -1,7 +1,4 @@
-"""Helm's binary, for the tests of the chart.
-
-Owns its version, and what is said while it is built. Must not know the chart.
-"""
+"""Builds Helm, in the version that the tests of the chart use."""
 
 from __future__ import annotations
 

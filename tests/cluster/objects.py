@@ -1,7 +1,4 @@
-"""Bodies of the objects that tests create: nodes and pods as a kubelet or a user would write them.
-
-Owns their shape. Pure: sends nothing. Must not know about scheduling beyond the fields it fills.
-"""
+"""Bodies of the objects that tests create: nodes and pods, as a kubelet or a user writes them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""One component as a child process: start, signals, its log, and no orphan whatever happens.
+"""Runs one component as a child process: start, signals, log, and no orphan whatever happens.
 
-Owns the child and the log file. Every child is in a process group of its own, so that ctrl-C
-reaches the test alone, and holds a lifeline: when its standard input ends, which the kernel sees
-to however this process dies, it exits (`controlplane/lifeline.go`; a stopped one is continued by
-the kernel first, as a member of a newly orphaned process group).
-Must not know what the component does.
+Every child has its own process group, so that ctrl-C reaches only the test. It ends when its
+standard input ends; the kernel closes that however this process dies (`controlplane/lifeline.go`).
+The kernel continues a stopped child first, because it is in a newly orphaned process group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Runs a long command and says every few seconds how far it is.
+"""Runs a long command and prints every few seconds how far it is.
 
-Owns the child while it runs: an exception (ctrl-C too) ends its whole process group.
-Assumes that the command prints one line for each step done. Must not know what it builds.
+The command prints one line for each step. An exception (ctrl-C too) ends its whole process group.
 """
 
 from __future__ import annotations

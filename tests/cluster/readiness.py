@@ -1,7 +1,4 @@
-"""Free ports, and waiting until a component answers on its own.
-
-Owns the bounds of the waiting and its error. Must not know what the components are.
-"""
+"""Finds free ports, and waits until a component answers, within a limit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""RBAC for tests: give a user a role, take it away again.
-
-Owns the ClusterRole and binding it makes. Assumes an admin's client.
+"""RBAC for tests: gives a user a role, and takes it away again. Needs the client of an
+administrator.
 """
 
 from __future__ import annotations

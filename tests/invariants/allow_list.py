@@ -1,7 +1,8 @@
-"""I12: we write binds, statuses, events and leases; for volumes, policy and victims what they need.
+"""I12: the scheduler writes only binds, statuses, events and leases, and what volumes, policy and
+victims need.
 
-Owns the list of verbs and resources. Pure. What each deletion and each write of a volume may say is
-looked at in `evictions` and `promises`.
+Lists the allowed verbs and resources. `evictions` and `promises` check the content of deletions and
+of writes to volumes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""I1: a pod is bound at most once, by at most one success.
-
-Owns that check. Pure.
-"""
+"""I1: a pod is bound at most once, by at most one successful request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""I6: at rest our cache is what the API server has.
-
-Owns the verdict; the comparing is the recorder's, who has both. Pure.
+"""I6: at rest, the scheduler's cache equals what the API server has. The recorder compares the two;
+this module judges the result.
 """
 
 from __future__ import annotations

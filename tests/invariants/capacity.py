@@ -1,7 +1,8 @@
-"""I2: what we put on a node never exceeds what it has.
+"""I2: the pods that the scheduler binds to a node never exceed what the node has.
 
-Owns the accounting at the version of each of our binds. Pure. The one excuse: a write of others
-that we could not have seen when we decided (another's bind, or a change of the node).
+Resources are counted at the version of each bind. There is one excuse: a write of another client
+that the scheduler could not have seen when it decided (another scheduler's bind, or a change of the
+node).
 """
 
 from __future__ import annotations

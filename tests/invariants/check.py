@@ -1,6 +1,5 @@
-"""All invariants over one history.
-
-Owns the list of them; I9 compares two histories and is apart (`determinism`). Pure.
+"""Checks all invariants on one history. I9 is not among them, because it compares two histories
+(`determinism`).
 """
 
 from __future__ import annotations

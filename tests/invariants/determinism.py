@@ -1,6 +1,5 @@
-"""I9: the same history, seed and policy give the same placements, to the byte.
-
-Owns the form in which a history is compared, and the place of the first difference. Pure.
+"""I9: the same history, seed and policy give the same placements, byte for byte. Finds the first
+difference of two histories.
 """
 
 from __future__ import annotations

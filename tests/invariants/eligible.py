@@ -1,8 +1,8 @@
-"""I10: no bind is even asked for of a pod that is gated, going, another's, or on a node.
+"""I10: the scheduler sends no bind for a pod that is gated, terminating, another scheduler's, or on
+a node.
 
-Owns that check, of all binds sent and not only of those that succeeded. Pure. A pod may have
-changed since it was decided: it must have been eligible at some version that the decision could
-rest on.
+All binds that were sent are checked, not only successful ones. A pod may have changed after the
+decision: it must have been eligible at some version that the decision could be based on.
 """
 
 from __future__ import annotations

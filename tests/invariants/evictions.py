@@ -1,7 +1,8 @@
-"""I12, of deletions: each names the uid of a decided victim, of a pod worth less than ours.
+"""I12, for deletions: each has the uid of a chosen victim, which has a lower priority than the
+scheduler's pod.
 
-Owns what a deletion may be for. Pure. Whom the engine chose, and whether a disruption budget was
-broken without need, is judged only where the decisions were logged.
+Whether the engine chose the victim, and whether a disruption budget was violated without need, is
+checked only where decisions were logged.
 """
 
 from __future__ import annotations

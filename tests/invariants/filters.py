@@ -1,7 +1,8 @@
-"""I3: every filter holds for a pod and its node, by what could be known when it was decided.
+"""I3: every filter holds for a pod and its node, by what could be known at the time of the
+decision.
 
-Owns the comparison with the reference, which is independent of the engine. Pure. The fresh engine
-of the comparer (I6) covers the filters that the reference does not.
+Compares with the reference, which is independent of the engine. The new engine of the comparer (I6)
+covers the filters that the reference does not have.
 """
 
 from __future__ import annotations

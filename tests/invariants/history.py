@@ -1,8 +1,8 @@
-"""A run, told afterwards: all that the invariants are checked against.
+"""The recording of a run, on which the invariants are checked.
 
-Owns the values only. `changes` are what the API server told watchers of pods, nodes and ConfigMaps,
-in the order of their versions; `writes` are its audit log. Both come from the server, not from us.
-What we add (`decisions`, `at_rest`) is optional and makes checks sharper. Must not judge.
+`changes` are what the API server sent to watchers of pods, nodes and ConfigMaps, in the order of
+their versions; `writes` are its audit log. Both come from the server and not from the scheduler.
+`decisions` and `at_rest` come from the scheduler; they are optional and make checks stricter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How much of a history each invariant had to look at: one that had nothing has said nothing.
+"""Counts how many things of a history each invariant has to check, and says which counts may be
+zero.
 
-Owns the counting, and what a run must have given to be judged by an invariant. Pure. I9 compares
-two histories (`determinism`) and is not among them.
+An invariant without anything to check proves nothing. I9 is not among them, because it compares two
+histories (`determinism`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""I11, across restarts: a process decides by what is wanted, or by what was kept as last good.
+"""I11, across restarts: a process decides by the wanted policy, or by the policy that was kept as
+last good.
 
-Owns what a process may decide by first, and that at rest the newest good policy is in force and
-kept. Pure. Needs to be told when processes began, and where the last good policy is kept; what is
-kept is read here by its form alone.
+At rest, the newest good policy must be in force and kept. The check needs to know when processes
+started and where the last good policy is kept. It reads the kept policy by its format alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""I8: one leads. Nobody binds whose lease has run out, or after another took it.
+"""I8: there is one leader. A replica does not bind after its lease has expired or another replica
+has taken it.
 
-Owns the reading of the lease's writes. Pure. Instances name themselves: the end of the lease's
-holder identity begins their decision ids. All times are the API server's, and while it was stopped
-none passed: of a bind that it received afterwards it cannot tell when that was sent. That whoever
-led ended in the meantime is for the test that stops it.
+Reads the writes to the lease. The end of the lease's holder identity is the beginning of the
+replica's decision ids. All times are the API server's. While the server was stopped, no time passed
+for it, so it cannot tell when a bind was sent that it received afterwards. A test that stops the
+server has to check that the old leader has ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""I4: no pod is lost. At rest every pending pod of ours is in one lane, and its status says why.
+"""I4: no pod is lost. At rest, every pending pod of the scheduler is in one queue, and its status
+says why it is pending.
 
-Owns that check. Pure. That the reason is true is I13's: no pod that would fit is left.
+Whether the reason is true follows from I13: no pod that would fit is left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""I7: at rest nothing is held on to: no reservation, no bind under way, no attempt, and no map of
-ours beyond its named bound.
+"""I7: at rest, nothing is held: no reservation, no bind under way, no attempt, and no map of the
+scheduler beyond its named limit.
 
-Owns that check. Pure. Bytes are measured where they mean something: in a real process.
+Memory in bytes is measured in real processes (`benches/churn`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What pods ask for and what nodes have, read from API objects.
-
-Owns that reading, for the reference. Pure; takes objects as the API server tells them. Must not
-share code with kpolicy, which it is there to check.
+"""Reads from API objects what pods request and what nodes have, for the reference. It shares no
+code with kpolicy, because it helps to check that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""I11: one decision uses one policy, which compiled; a bad one leaves the last good one in force.
+"""I11: a decision uses one policy, which compiled; after a bad policy the last good one stays in
+force.
 
-Owns the order in which each instance may move through the offered policies: who began later and
-asked later decided later. A pod that waits for its volumes asks late, so it says nothing of those
-that began after it. Pure. Needs to be told the offers; without any it says nothing.
+Checks the order in which each instance moves through the offered policies: a process that started
+later and asked later has decided later. A pod that waits for its volumes asks late, so it proves
+nothing about those that started after it. The check needs the offers; without them it proves
+nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""I12, of volumes: a claim is promised to one node, a volume to one claim, and no more is written.
-
-Owns what those two writes may say, and over what they may be written. Pure.
+"""I12, for volumes: a claim is promised to one node and a volume to one claim, and nothing else is
+written. Checks the content of these two writes, and what they replace.
 """
 
 from __future__ import annotations

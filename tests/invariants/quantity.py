@@ -1,7 +1,4 @@
-"""Kubernetes quantities as exact numbers.
-
-Owns the reading of `100m`, `1.5Gi`, `1e3`. Pure, and apart from kpolicy's own.
-"""
+"""Kubernetes quantities (`100m`, `1.5Gi`) as exact numbers. It shares no code with kpolicy."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""A run on a real control plane as a `History`: raw watches of pods, nodes, ConfigMaps, claims
-and volumes, and the audit log.
+"""Records a run on a real control plane as a `History`: raw watches of pods, nodes, ConfigMaps,
+claims and volumes, and the audit log.
 
-Owns the watching threads and the translation of both into values. Assumes an administrator's
-client, and `tests.cluster.components.AUDIT_POLICY` (our writes are logged whole). Watches go on
-where they were when the API server comes back. Must not judge, nor share code with kpolicy's own
-watches, which it is there to check.
+Needs an administrator's client, and `tests.cluster.components.AUDIT_POLICY`, which logs the
+scheduler's writes with their bodies. Watches continue at their version when the API server comes
+back. It shares no code with kpolicy's own watches, because it helps to check them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A reference of the main filters: may this pod be on this node?
+"""A small and slow reference of the main filters: may this pod be on this node?
 
-Owns cordon, taints, node selector and required node affinity, and forbidden labels; resources and
-ports besides, given who is there. Volumes are in `volumes`. Pure, small and slow. `covers` tells of
-pods that ask for more than it knows. Must not share code with kpolicy, which it is there to check.
+Checks cordon, taints, node selector and required node affinity, and forbidden labels; also
+resources and ports, if it gets the pods on the node. `volumes` has the filters of volumes. `covers`
+reports pods that use more than the reference knows. It shares no code with kpolicy, because it
+helps to check that.
 """
 
 from __future__ import annotations

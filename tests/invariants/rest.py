@@ -1,6 +1,5 @@
-"""I13: once nobody troubles or changes anything, all that can be placed is, and then nothing moves.
-
-Owns that check (eventually stable reconciliation). Pure. Needs `calm_since_ns`.
+"""I13: when trouble and changes have ended, every pod that can be placed is placed, and then
+nothing changes. Needs `calm_since_ns`.
 """
 
 from __future__ import annotations

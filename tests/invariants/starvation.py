@@ -1,7 +1,7 @@
-"""I5: a pod that could be placed is placed soon.
+"""I5: a pod that can be placed is placed soon.
 
-Owns the measure: from the last change that made it feasible, by the reference, to its bind. Pure.
-Judged only in runs without trouble: an outage is no fault of the queue.
+The time is that from the last change that made the pod feasible, by the reference, to its bind.
+Only runs without trouble are checked, because an outage is not the queue's fault.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The cluster at any version of a history.
-
-Owns looking things up: pods by uid, nodes by name, who was on a node, what a bind rested on. Built
-once for a history. Must not judge.
+"""The cluster at any version of a history: pods by uid, nodes by name, the pods on a node, and what
+a bind was based on. It is built once for a history.
 """
 
 from __future__ import annotations

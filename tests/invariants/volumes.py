@@ -1,6 +1,5 @@
-"""I3, of volumes: no pod is bound before its claims are, each to a volume that its node reaches.
-
-Owns that check, and which nodes a pod's claims leave it. Pure. Must not share code with kpolicy.
+"""I3, for volumes: no pod is bound before its claims are, each to a volume that its node reaches.
+Also says which nodes a pod's claims allow. It shares no code with kpolicy.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The scheduler in a simulated world: the real code, on virtual time, under seeded trouble."""
+"""Runs the scheduler's real code in a simulated world: on virtual time, with faults from a seed."""

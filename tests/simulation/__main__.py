@@ -1,6 +1,5 @@
-"""`python -m tests.simulation --seeds 1..500`: exit code 1 when an invariant does not hold.
-
-Owns the arguments and the report.
+"""`python -m tests.simulation --seeds 1..500`: runs seeds and prints a report; exit code 1 when an
+invariant does not hold.
 """
 
 from __future__ import annotations

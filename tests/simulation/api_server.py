@@ -1,8 +1,8 @@
-"""The API server of the simulated world: that of kpolicy.testing, and trouble before it.
+"""The API server of the simulated world: the embedded one of kpolicy.testing, with faults in front
+of it.
 
-Owns what is done about each `Trouble`, and the record of all writes and changes for the checker.
-Assumes hosts that name themselves by their token. Everything about objects, versions and watches
-is the embedded server's. Must not decide what goes wrong.
+Carries out each `Trouble`, and records all writes and changes for the checker. Hosts name
+themselves by their token. Objects, versions and watches are the embedded server's.
 """
 
 from __future__ import annotations

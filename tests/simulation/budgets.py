@@ -1,7 +1,5 @@
-"""Disruption budgets of the simulated world, and the controller that keeps their status.
-
-Owns the users' steps and how many may go at a time. Their requests go straight to the server. Must
-not know who evicts.
+"""Disruption budgets of the simulated world, and the controller that keeps their status. Their
+requests go straight to the server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The course of a simulated run: it lives under trouble, is healed, and is left alone to rest.
-
-Owns that order, and what is left broken for good. Must not judge: the invariants do.
+"""The phases of a simulated run: trouble, repair, and rest. Also decides what stays broken for
+good.
 """
 
 from __future__ import annotations

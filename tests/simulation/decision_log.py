@@ -1,8 +1,7 @@
-"""The real engine, and a log of what it had been told when it placed each pod.
+"""The real engine with a log: which objects it had received when it placed each pod.
 
-Owns the spans of versions: between the begin and the end of a list its objects are of either time.
-Must not change what the engine answers, but for
-the time that it took.
+While a list is being read, its objects can be of the time of its beginning or of its end. The log
+changes nothing in the engine's answers, except the time that it took.
 """
 
 from __future__ import annotations

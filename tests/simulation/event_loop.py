@@ -1,9 +1,9 @@
-"""An event loop on virtual time, with a network that is memory.
+"""An event loop on virtual time, with a network in memory.
 
-Owns callbacks, timers, tasks, and calls "in other threads", which are run inline some virtual
-moments later, one after the other for each executor. Assumes that `WorldTime` gives it its turns.
-A loop may be frozen (time passes it by) or killed (it never runs again, and nothing of it is
-unwound: as with SIGKILL). Must not touch a socket, a real clock or a real thread.
+It runs callbacks, timers and tasks. Calls "in other threads" run inline, some virtual moments
+later, one after the other for each executor. `WorldTime` says when it runs. A loop may be frozen
+(it does not run while time passes) or killed (it never runs again, and nothing is unwound, as with
+SIGKILL). It must not use a socket, a real clock or a real thread.
 """
 
 from __future__ import annotations

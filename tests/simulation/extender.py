@@ -1,8 +1,8 @@
-"""An extender in the simulated world: it keeps some nodes, scores, and has a say in who goes.
+"""An extender of the simulated world, which filters, scores and takes part in choosing victims, and
+the faults in its answers.
 
-Owns its one rule (it never keeps certain nodes, by name: nobody's news can be older than that), the
-policies that name it, and what goes wrong with its answers. Assumes a network that brings it
-connections. Must not know our instances.
+Its one rule is to refuse certain nodes by name, so that an answer can never be outdated. Also has
+the policies that name it. The network brings it connections.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a process of ours holds on to when nothing is left to do, by the names of its maps.
+"""Sizes of the scheduler's maps and queues, by name, with the limit of each at rest.
 
-Owns which maps there are, and how much may be in each at rest. Reads private state on purpose:
-what is never shown outside is where leaks are. Must not change what it looks at.
+It reads private state on purpose, because leaks are in fields that no interface shows. It must not
+change anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One process of ours in the simulated world: the whole scheduler, with its main and lease threads.
+"""One process of the simulated world: the whole scheduler, with its main thread and its lease
+thread.
 
-Owns starting it, killing it at any moment, freezing it, and its end. Each life is a new `Machine`,
-engine and pair of loops, as a new process has. Must not decide when any of it happens.
+It can be started, killed at any moment, frozen, and stopped. After each start it has a new
+`Machine`, a new engine and a new pair of loops, as a new process has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""One story, told again and again: at each of its writes our process is killed, before and after.
+"""Runs one story again and again, and kills the scheduler before or after each of its writes.
 
-Owns the numbering of writes, the runs, and the comparison of each end with that of the clean run.
-Must not know what the story is about.
+Numbers the writes, and compares the end of each run with the end of the run without a kill.
 """
 
 from __future__ import annotations

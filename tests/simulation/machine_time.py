@@ -1,8 +1,7 @@
-"""Virtual time, and whose turn it is: all event loops of the simulated world, run in one thread.
+"""Virtual time: runs all event loops of the simulated world in one thread.
 
-Owns the order of everything: time stands still while a loop has something to do, and then jumps to
-the next timer. Where several loops could go on, chance (seeded) says which. Must not know what the
-loops do.
+Time stands still while a loop has something to do, and then jumps to the next timer. If several
+loops could continue, the seed chooses one.
 """
 
 from __future__ import annotations

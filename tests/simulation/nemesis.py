@@ -1,7 +1,5 @@
-"""What goes wrong at large: with processes, hosts, the network and the server, by a seed.
-
-Owns the acts, how long each lasts, and the end of all of them. Must not know what the scheduler
-does about it.
+"""Causes faults of processes, hosts, the network and the server, from a seed: which acts, how long
+each lasts, and the end of all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The network between loops: connections that are queues, and what goes wrong with them.
+"""The network between loops: connections are queues, with latency, breaks and silence.
 
-Owns latency, breaking, and silence. Bytes keep their order on a connection; between connections
-there is none. Assumes loops on one `WorldTime`. Must not read what goes over it.
+Bytes keep their order on a connection; there is no order between connections. All loops are on one
+`WorldTime`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who changes the cluster: users, an autoscaler, a kubelet, and another scheduler.
+"""The others who change the cluster: users, an autoscaler, a kubelet, and another scheduler.
 
-Owns what they do, one step at a time, by chance. Their requests go straight to the server: trouble
-is ours alone. Must not know our instances.
+Each step is chosen by chance. Their requests go straight to the server: only the scheduler's
+requests meet faults.
 """
 
 from __future__ import annotations

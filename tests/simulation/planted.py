@@ -1,7 +1,5 @@
-"""Mistakes that a scheduler could make, planted into ours: the simulation must find each.
-
-Owns the mistakes and the invariants that each breaks. Assumes that whoever plants one takes it out
-again. Must not be used but by tests of the simulation.
+"""Mistakes to plant into the scheduler, each with the invariants that it violates. The simulation
+must find each of them. A test that plants a mistake removes it again.
 """
 
 from __future__ import annotations

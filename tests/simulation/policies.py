@@ -1,8 +1,8 @@
-"""The policies of the simulated world: good ones, bad ones, and the file where instances read them.
+"""The policies of the simulated world: good texts, bad texts, and the one file from which instances
+read them.
 
-Owns the texts, and the one "file" that all instances read, looked at each second as mounted files
-are. Compiling is remembered: the same texts are put in force thousands of times. Must not know the
-cluster.
+Instances look at the file every second, as at mounted files. Compiled policies are remembered,
+because the same texts come into force thousands of times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The policy in a ConfigMap of the simulated API server, as `--policy-configmap` names it.
-
-Owns that object and all that a careless hand does to it. What is kept of it, the scheduler writes
-beside it. Must not know what becomes of a change.
+"""The ConfigMap with the policy (`--policy-configmap`) in the simulated API server, and the
+mistakes that people make with it. The scheduler writes its status and the last good policy beside
+it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What goes wrong with the policy itself: changed, broken, flapping, and restarts meanwhile.
-
-Owns these acts of the nemesis, by a seed. Must not know where policies are read.
+"""The acts of the nemesis on the policy, from a seed: changed, broken, flapping, and restarts
+meanwhile.
 """
 
 from __future__ import annotations

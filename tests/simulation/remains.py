@@ -1,7 +1,7 @@
-"""What stays broken for good, when a healthy core is all that is left.
+"""The faults that stay for good after everything else is repaired: their kinds, and which requests
+each affects.
 
-Owns the kinds, which requests each of them spoils, and how. A fault that ends by chance hides that
-somebody waits for it for ever; these never end. Must not carry anything out.
+A fault that ends by chance hides code that waits for ever; these never end.
 """
 
 from __future__ import annotations

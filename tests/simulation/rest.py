@@ -1,7 +1,7 @@
-"""What the leader holds when nothing is left to do, beside what the API server holds.
+"""Compares what the leader holds at rest with what the API server holds.
 
-Owns the comparer: a fresh engine with the same program is given lists of all that there is, and
-must hold and decide the same. Must not change the engine that it looks at.
+A new engine with the same program gets lists of all objects; it must hold and decide the same. The
+leader's engine is not changed.
 """
 
 from __future__ import annotations

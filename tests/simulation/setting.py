@@ -1,8 +1,8 @@
-"""What kind of world a seed makes: how policies come, whether there are volumes and extenders, and
-what stays broken when the rest is healed.
+"""Decides from the seed what a world has: where policies are, whether there are volumes and
+extenders, and what stays broken at the end.
 
-Owns the shares. Worlds without trouble are there to tell how long pods wait (I5): nobody outside,
-provisioner or extender, has a part in that.
+Worlds without trouble measure how long pods wait (I5); provisioners and extenders have no part in
+them.
 """
 
 from __future__ import annotations

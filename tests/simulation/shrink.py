@@ -1,7 +1,5 @@
-"""A failing seed with as little trouble as still makes it fail.
-
-Owns the search: the nemesis does the same acts in the same order, and stops sooner. Must not know
-what failed.
+"""Finds the smallest number of acts with which a failing seed still fails. The nemesis does the
+same acts in the same order, and stops earlier.
 """
 
 from __future__ import annotations

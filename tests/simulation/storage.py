@@ -1,8 +1,8 @@
-"""Who makes volumes and claims, and what the controllers of the cluster do about them.
+"""Users who create volumes and claims, and the controllers that react: one binds claims to volumes,
+and a provisioner.
 
-Owns the users' steps, the controller that binds claims to volumes, and the provisioner, which may
-be late, refuse a node, or make a volume elsewhere. Their requests go straight to the server. Must
-not know our instances.
+The provisioner may be late, refuse a node, or provision a volume elsewhere. Their requests go
+straight to the server.
 """
 
 from __future__ import annotations

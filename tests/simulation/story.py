@@ -1,8 +1,7 @@
-"""One small story in which every kind of write is made, told step by step.
+"""One small story with every kind of write, step by step.
 
-Owns the steps and when each is over: by what the API server holds, so that a process that dies
-meanwhile only takes longer. Rooms are such that the end is the same whatever happens on the way.
-Must not know who dies.
+A step ends when the API server shows its result, so a process that dies meanwhile only takes
+longer. Free resources are such that the end is the same whatever happens on the way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Many seeds, in processes of their own, and what they came to.
-
-Owns spreading them, adding up, and the demand that every kind of fault came at least once. Must
-not know what a run does.
+"""Runs many seeds in several processes and adds up their results. It demands that every kind of
+fault happened at least once.
 """
 
 from __future__ import annotations

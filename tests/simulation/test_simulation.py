@@ -1,4 +1,6 @@
-"""The simulation itself: it holds, it is the same twice, and it finds what is planted."""
+"""The simulation itself: the invariants hold, the same seed gives the same run, and planted
+mistakes are found.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What goes wrong with single requests and events, by a seed.
+"""Faults of single requests and events, from a seed: their kinds, how often each happens, and how
+often each has happened.
 
-Owns the kinds, how often each comes, and the count of what came. Pure but for its chance: it is
-asked and answers. `Mood` is set by the nemesis: bursts, and quiet. Must not carry anything out.
+It only decides; others carry the faults out. The nemesis sets `Mood`: bursts and quiet times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Classes, volumes and claims of the simulated world, as objects of the API.
-
-Owns their bodies, and which node reaches a volume. Pure. Must not know who makes them, or when.
+"""Bodies of storage classes, volumes and claims in the simulated world, and which node reaches a
+volume.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The simulated world, wired: time, network, server, people, instances, and what troubles them.
+"""The simulated world: connects time, network, server, people, instances and faults, and records a
+run.
 
-Owns the one place that knows all of them, and the record of a run. The same seed gives the same
-bytes. Must not say what happens when: `course` and `story` do.
+The same seed gives the same bytes. `course` and `story` say what happens when.
 """
 
 from __future__ import annotations
