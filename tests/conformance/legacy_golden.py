@@ -54,7 +54,7 @@ def documents() -> list[Document]:
 def _read(path: Path) -> Document:
     with gzip.open(path) as stream:
         content = json.load(stream)
-    worlds = [World(one["cluster"], one["expected"]) for one in content["clusters"]]
+    worlds = [World(cluster["cluster"], cluster["expected"]) for cluster in content["clusters"]]
     return Document(content["id"], content["policy"], worlds)
 
 

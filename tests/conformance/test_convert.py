@@ -40,7 +40,10 @@ def _compare(text: str, clusters: list[dict[str, Any]], counted: Counted) -> Non
     original = compile_policy(source, every_pod=True).program
     if original is None:
         assert converted.text is None
-        assert any(one.severity == "error" and one.code for one in converted.diagnostics)
+        assert any(
+            diagnostic.severity == "error" and diagnostic.code
+            for diagnostic in converted.diagnostics
+        )
         counted.refused += 1
         return
     assert converted.text is not None
@@ -50,7 +53,7 @@ def _compare(text: str, clusters: list[dict[str, Any]], counted: Counted) -> Non
     assert made.hash == original.hash
     refusals = Engine().load(original.bytes)
     if refusals:
-        assert {one.code for one in refusals} == {UNKNOWN_BUILTIN}
+        assert {refusal.code for refusal in refusals} == {UNKNOWN_BUILTIN}
         counted.undecided += 1
         return
     for cluster in clusters:
@@ -79,7 +82,7 @@ def test_legacy_policies() -> None:
             content = json.load(stream)
         policy = content["policy"]
         text = policy if isinstance(policy, str) else json.dumps(policy)
-        _compare(text, [one["cluster"] for one in content["clusters"]], counted)
+        _compare(text, [cluster["cluster"] for cluster in content["clusters"]], counted)
     assert (counted.documents, counted.refused) == (29, 12)
     # The programs of those that cannot be decided have been compared all the same.
     assert counted.undecided == 0

@@ -65,14 +65,14 @@ def test_every_document_is_refused_or_judged() -> None:
 def test_what_no_release_took_is_refused(name: str) -> None:
     compiled = DOCUMENTS[name].compiled()
     assert compiled.program is None
-    assert REFUSED[name] in {one.code for one in compiled.diagnostics}
+    assert REFUSED[name] in {diagnostic.code for diagnostic in compiled.diagnostics}
 
 
 @pytest.mark.parametrize("name", KINDER)
 def test_what_1_20_refused_is_read_as_it_was_meant(name: str) -> None:
     compiled = DOCUMENTS[name].compiled()
     assert compiled.program is not None
-    assert KINDER[name] in {one.code for one in compiled.diagnostics}
+    assert KINDER[name] in {diagnostic.code for diagnostic in compiled.diagnostics}
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -66,10 +66,10 @@ async def running() -> AsyncIterator[Scheduler]:
 
 def table(descriptions: tuple[Description, ...]) -> str:
     lines = ["| metric | type | labels | |", "|---|---|---|---|"]
-    for one in descriptions:
-        labels = ", ".join(f"`{label}`" for label in one.labels)
-        text = one.help.replace("|", "\\|").replace("<", "&lt;")
-        lines.append(f"| `{one.name}` | {one.kind} | {labels} | {text} |")
+    for description in descriptions:
+        labels = ", ".join(f"`{label}`" for label in description.labels)
+        text = description.help.replace("|", "\\|").replace("<", "&lt;")
+        lines.append(f"| `{description.name}` | {description.kind} | {labels} | {text} |")
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ async def test_the_page_lists_every_metric_of_a_real_answer() -> None:
         descriptions = scheduler.metrics.registry.descriptions()
     assert on_page() == table(descriptions)
     families = parsed(text)
-    assert [one.name for one in descriptions] == sorted(families)
+    assert [description.name for description in descriptions] == sorted(families)
     assert len(families) >= 70
     shown = 0
     for one in descriptions:

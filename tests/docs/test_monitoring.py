@@ -77,7 +77,8 @@ def test_every_metric_and_label_that_is_asked_for_is_there() -> None:
         asked += 1
     assert asked == 11 + 20
     legends = [
-        (one["expr"], set(re.findall(r"\{\{(\w+)\}\}", one["legendFormat"]))) for one in targets()
+        (target["expr"], set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])))
+        for target in targets()
     ]
     for expression, shown in legends:
         kept = {label for named in _BY.findall(expression) for label in named.split(", ")}

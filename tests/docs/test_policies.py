@@ -28,10 +28,10 @@ def test_every_shipped_policy_has_a_page_in_the_index() -> None:
 def test_every_page_shows_a_policy_at_work_and_its_tests() -> None:
     looked_at = 0
     for page in of_policies():
-        shown = [one.command.split()[0] for one in commands(page)]
-        assert "test" in shown, page
+        verbs = [shown.command.split()[0] for shown in commands(page)]
+        assert "test" in verbs, page
         looked_at += 1
-        assert all(one.output for one in commands(page)), page
+        assert all(shown.output for shown in commands(page)), page
     assert looked_at == len(shipped_names())
 
 

@@ -90,7 +90,7 @@ def needless(room: RoomDecided, history: History, timeline: Timeline) -> list[st
     stay = [
         one
         for one in there
-        if priority_of(one) >= priority_of(pod) or any(_covers(each, one) for each in budgets)
+        if priority_of(one) >= priority_of(pod) or any(_covers(budget, one) for budget in budgets)
     ]
     if not fits(pod, node, stay, _forbids(room, history)):
         return []
@@ -112,7 +112,7 @@ def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> boo
     """Whether the node may hold what the API server does not tell: placements under way, and room
     that is kept for others."""
     meant: list[Decision | RoomDecided] = [
-        *(one for one in history.decisions if one.instance == room.instance),
+        *(decision for decision in history.decisions if decision.instance == room.instance),
         *history.rooms,
     ]
     for one in meant:

@@ -223,7 +223,9 @@ class History:
 
     def binds(self) -> tuple[Write, ...]:
         """What we asked to bind, whatever the answer."""
-        return tuple(one for one in self.ours() if one.what == BINDING and one.verb == "create")
+        return tuple(
+            write for write in self.ours() if write.what == BINDING and write.verb == "create"
+        )
 
 
 @dataclass(frozen=True, slots=True)

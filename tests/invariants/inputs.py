@@ -21,7 +21,7 @@ def inputs(history: History) -> dict[str, int]:
     asked = len(history.binds())
     rest = history.at_rest
     knows_lanes = rest is not None and rest.queued is not None
-    led = any(one.what == LEASE and one.succeeded for one in history.ours())
+    led = any(write.what == LEASE and write.succeeded for write in history.ours())
     offered = any(offer.hash for offer in history.policies)
     return {
         "I1": len(timeline.bound_by),

@@ -21,11 +21,11 @@ def leader(history: History) -> Iterator[Violation]:
     longest_ns = round((terms.renew_deadline_s + terms.bind_timeout_s) * SECOND_NS)
     renewed_ns: dict[str, int] = {}
     holder = ""
-    leases = [one for one in history.ours() if one.what == LEASE and one.succeeded]
+    leases = [write for write in history.ours() if write.what == LEASE and write.succeeded]
     if not leases:  # without leader election everybody leads
         return
     writes = sorted(
-        (one for one in history.ours() if one.what in (BINDING, LEASE)),
+        (write for write in history.ours() if write.what in (BINDING, LEASE)),
         key=lambda one: one.received_ns if one.what == BINDING else one.answered_ns,
     )
     for write in writes:
@@ -48,7 +48,7 @@ def leader(history: History) -> Iterator[Violation]:
 def _ran_ns(history: History, since_ns: int, until_ns: int) -> int:
     """For how long the API server ran."""
     stood_ns = sum(
-        max(0, min(one.ended_ns, until_ns) - max(one.began_ns, since_ns))
-        for one in history.standstills
+        max(0, min(standstill.ended_ns, until_ns) - max(standstill.began_ns, since_ns))
+        for standstill in history.standstills
     )
     return until_ns - since_ns - stood_ns

@@ -98,17 +98,17 @@ def fits(pod: Object, node: Object, there: Iterable[Object], forbids: Forbids = 
 
 
 def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:
-    for one in tolerations:
-        if one.get("effect") and one["effect"] != taint["effect"]:
+    for toleration in tolerations:
+        if toleration.get("effect") and toleration["effect"] != taint["effect"]:
             continue
-        operator = one.get("operator") or "Equal"
-        if not one.get("key"):
+        operator = toleration.get("operator") or "Equal"
+        if not toleration.get("key"):
             if operator == "Exists":
                 return True
             continue
-        if one["key"] != taint["key"]:
+        if toleration["key"] != taint["key"]:
             continue
-        if operator == "Exists" or (one.get("value") or "") == (taint.get("value") or ""):
+        if operator == "Exists" or (toleration.get("value") or "") == (taint.get("value") or ""):
             return True
     return False
 
@@ -117,8 +117,8 @@ def term_fits(term: Any, labels: Any, name: str) -> bool:
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    return all(_meets(one, labels) for one in expressions) and all(
-        _meets(one, {"metadata.name": name}) for one in fields
+    return all(_meets(expression, labels) for expression in expressions) and all(
+        _meets(field, {"metadata.name": name}) for field in fields
     )
 
 

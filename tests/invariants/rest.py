@@ -32,7 +32,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
     if history.ended_ns < rested_ns:
         yield Violation(NAME, history.ended_ns, "the run ended before it could have rested")
         return
-    if history.at_rest is None and any(one.what == LEASE for one in history.ours()):
+    if history.at_rest is None and any(write.what == LEASE for write in history.ours()):
         yield Violation(NAME, history.ended_ns, "nobody leads")
     forbids = _forbids(history)
     for pod in pending(history, timeline):
@@ -54,7 +54,9 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
 def _forbids(history: History) -> Forbids:
     """Of the policy that is in force, which need not be the newest that was good."""
     in_force = history.at_rest.policy_hash if history.at_rest is not None else ""
-    offers = [one for one in history.policies if one.hash and in_force in ("", one.hash)]
+    offers = [
+        policy for policy in history.policies if policy.hash and in_force in ("", policy.hash)
+    ]
     if not offers:
         return ()
     return (*offers[-1].forbids, *(offers[-1].shuns if history.terms.shuns else ()))

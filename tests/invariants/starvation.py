@@ -45,7 +45,7 @@ def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forb
     if profile_of(pod) in timeline.terms.unjudged:
         return False
     others = timeline.pods(version)
-    if any(node_of(one) and repels(one) for one in others):
+    if any(node_of(other) and repels(other) for other in others):
         return False
     claims = claims_before(pod, others)
     names = {node["metadata"]["name"]: node for node in timeline.nodes(version)}

@@ -169,9 +169,9 @@ class Timeline:
         """Those that hold resources of it."""
         states = (self.pod(uid, version) for uid in self._ever_on[name])
         return [
-            one
-            for one in states
-            if one is not None and node_of(one) == name and not is_terminal(one)
+            state
+            for state in states
+            if state is not None and node_of(state) == name and not is_terminal(state)
         ]
 
     def time_of(self, version: int) -> int:

@@ -69,12 +69,12 @@ def killed(seed: int, only: str | None, jobs: int) -> int:
         print(f"without a kill: {text}")
     kills = [Kill.of(only)] if only else all_kills(clean)
     failed, at = 0, Counter[str]()
-    for one in sweep_kills(seed, kills, clean, jobs):
-        at[one.what] += 1
-        if one.wrong:
+    for kill in sweep_kills(seed, kills, clean, jobs):
+        at[kill.what] += 1
+        if kill.wrong:
             failed += 1
-            print(f"FAILED: python -m tests.simulation --kills {seed} --only {one.kill}")
-            for text in one.wrong[:VIOLATIONS_SHOWN_MAX]:
+            print(f"FAILED: python -m tests.simulation --kills {seed} --only {kill.kill}")
+            for text in kill.wrong[:VIOLATIONS_SHOWN_MAX]:
                 print(f"  {text}")
     shown = ", ".join(f"{what} {count}" for what, count in sorted(at.items()))
     print(f"killed {len(kills)} times, failed {failed}: {shown}")

@@ -74,7 +74,7 @@ def heal(world: World) -> Remains:
     elif not world.offered.offers[-1].hash:
         world.offered.put(GOOD[0])
     if remains.is_about_the_standby:
-        standby = next(one for one in reversed(world.instances) if not one.leads)
+        standby = next(instance for instance in reversed(world.instances) if not instance.leads)
         link = world.network.link(standby.host)
         link.deaf, link.mute = remains is Remains.STANDBY_DEAF, remains is Remains.STANDBY_MUTE
     world.troubles.lasting = remains.trouble_of

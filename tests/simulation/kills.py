@@ -100,7 +100,7 @@ def _lived(world: World, counting: _Counting) -> tuple[list[str], Counter[str], 
     writes, calm_ns = counting.writes, world.time.now_ns
     world.pass_time(CONVERGE_S + REST_S)
     run = world.told(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S)
-    wrong = [str(one) for one in violations(run.history)]
+    wrong = [str(violation) for violation in violations(run.history)]
     wrong += [f"nobody caught: {error}" for error in run.errors]
     return wrong, story.end(), writes
 

@@ -124,9 +124,9 @@ def _one_more(pod: Attempt, decision: Decision) -> Plan:
     """For whom room was made before goes too."""
     wanted = plan(pod, decision)
     more = [
-        Eviction(one.namespace, one.name, one.uid, "one more")
-        for one in _preemptors
-        if one.uid != pod.uid
+        Eviction(preemptor.namespace, preemptor.name, preemptor.uid, "one more")
+        for preemptor in _preemptors
+        if preemptor.uid != pod.uid
     ]
     _preemptors[:] = [pod]
     return replace(wanted, evictions=(*wanted.evictions, *more))

@@ -30,7 +30,7 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
     is_core_only = chance.random() < 0.3
     if calm:
         return Setting(by_config_map, has_budgets=has_budgets)
-    possible = [one for one in Remains if one is not Remains.NOTHING]
+    possible = [kind for kind in Remains if kind is not Remains.NOTHING]
     if not by_config_map:
         possible = [one for one in possible if not one.is_about_the_map]
     if not has_extenders:

@@ -89,7 +89,7 @@ class Story:
         return set(self._pods())
 
     def _pods(self) -> dict[str, Any]:
-        return {one.name: one.object for one in self._world.api.store.records(PODS)}
+        return {record.name: record.object for record in self._world.api.store.records(PODS)}
 
     # --- inside ----------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ def simulated(plan: Plan) -> Outcome:
     """One run and its verdict; what it raises is a violation too."""
     try:
         done = run(plan)
-        found = [str(one) for one in violations(done.history)]
+        found = [str(violation) for violation in violations(done.history)]
     except Exception:
         return _outcome(plan, None, [traceback.format_exc()])
     return _outcome(plan, done, found + [f"nobody caught: {error}" for error in done.errors])

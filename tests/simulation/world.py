@@ -177,11 +177,13 @@ class World:
         counts = (self.troubles, self.nemesis, self.policy_trouble, self.extender)
         return Run(
             history=self._history(calm_ns, terms),
-            faults=sum((one.counts for one in counts), Counter[str]()),
+            faults=sum((count.counts for count in counts), Counter[str]()),
             steps=self.people.counts + self.storage.counts + self.budgets.counts,
             virtual_s=self.time.now_ns / SECOND_NS,
             requests=self.api.requests,
-            ends=Counter(why.partition(":")[0] for one in self.instances for why in one.ends),
+            ends=Counter(
+                why.partition(":")[0] for instance in self.instances for why in instance.ends
+            ),
             errors=tuple(self._errors()),
         )
 
@@ -207,7 +209,7 @@ class World:
         )
 
     def _errors(self) -> Iterator[str]:
-        lives = [life for one in self.instances for life in one.lives]
+        lives = [life for instance in self.instances for life in instance.lives]
         loops = [loop for life in lives for loop in (life.main, life.lease)]
         assert self.network.server_loop is not None
         for loop in (*loops, self.network.server_loop, self._driver):
@@ -235,4 +237,6 @@ class World:
         )
 
     def _kill(self, host: str) -> None:
-        next(one for one in self.instances if one.host == host).end("killed at a write")
+        next(instance for instance in self.instances if instance.host == host).end(
+            "killed at a write"
+        )

@@ -35,7 +35,7 @@ def _calls(overload: Overload) -> list[dict[str, Any]]:
 def test_the_engine_accepts_each_overload_and_each_family() -> None:
     overloads = [one for group in BY_NAME.values() for one in group]
     requests: list[tuple[dict[str, Any], dict[str, Any]]] = [
-        (ir, {}) for one in overloads for ir in _calls(one)
+        (ir, {}) for overload in overloads for ir in _calls(overload)
     ]
     answers = evaluate_all(requests)
     refused = [
@@ -44,7 +44,7 @@ def test_the_engine_accepts_each_overload_and_each_family() -> None:
         if "refused" in answer
     ]
     assert refused == []
-    assert len({one.id for one in overloads}) > 200
+    assert len({overload.id for overload in overloads}) > 200
 
 
 def test_the_engine_refuses_what_it_does_not_have() -> None:
