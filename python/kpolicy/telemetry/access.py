@@ -80,17 +80,22 @@ class TokenFile:
         return Refusal(401, "the token is not the one of --auth-token-file\n")
 
     def _token(self) -> bytes | str:
-        try:
-            with self._path.open("rb") as file:
-                content = file.read(limits.TOKEN_BYTES_MAX + 1)
-        except OSError as error:
-            return f"cannot read {self._path}: {error.strerror}"
+        if isinstance(content := _content(self._path, limits.TOKEN_BYTES_MAX), str):
+            return content
         token = content.strip()
-        if len(content) > limits.TOKEN_BYTES_MAX:
-            return f"{self._path} is larger than {limits.TOKEN_BYTES_MAX} bytes"
         if len(token) < limits.TOKEN_BYTES_MIN:
             return f"{self._path} holds less than {limits.TOKEN_BYTES_MIN} bytes"
         return token
+
+
+def _content(path: Path, bytes_max: int) -> bytes | str:
+    """Return what a file contains, or why it cannot be used."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(bytes_max + 1)
+    except OSError as error:
+        return f"cannot read {path}: {error.strerror}"
+    return content if len(content) <= bytes_max else f"{path} is larger than {bytes_max} bytes"
 
 
 def bearer_token(authorization: str) -> str:
@@ -163,13 +168,8 @@ class ServedCertificate:
     def _read(self) -> bytes | str:
         digest = hashlib.sha256()
         for path in self._paths:
-            try:
-                with path.open("rb") as file:
-                    content = file.read(limits.CERTIFICATE_BYTES_MAX + 1)
-            except OSError as error:
-                return f"cannot read {path}: {error.strerror}"
-            if len(content) > limits.CERTIFICATE_BYTES_MAX:
-                return f"{path} is larger than {limits.CERTIFICATE_BYTES_MAX} bytes"
+            if isinstance(content := _content(path, limits.CERTIFICATE_BYTES_MAX), str):
+                return content
             digest.update(hashlib.sha256(content).digest())
         return digest.digest()
 

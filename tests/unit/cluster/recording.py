@@ -11,7 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.watch.resource import LinesRead, PageRead
 
 
 class RecordingSink:
@@ -31,7 +32,7 @@ class RecordingSink:
         try:
             document = json.loads(body)
         except ValueError:
-            return PageRead("", "", status=WatchStatus(500, "NotJson", "not JSON"))
+            return PageRead("", "", status=Status(500, "NotJson", "not JSON"))
         metadata = document["metadata"]
         for item in document["items"]:
             self._put(item)
@@ -56,7 +57,7 @@ class RecordingSink:
             event = json.loads(line)
             kind, item = event["type"], event["object"]
             if kind == "ERROR":
-                status = WatchStatus(item["code"], item.get("reason", ""), item.get("message", ""))
+                status = Status(item["code"], item.get("reason", ""), item.get("message", ""))
                 continue
             version = item["metadata"]["resourceVersion"]
             if kind == "BOOKMARK":

@@ -33,9 +33,9 @@ from kpolicy.cluster.auth.connection import (
     auth_provider_fetch,
 )
 from kpolicy.cluster.auth.exec_plugin import exec_command, run_exec
-from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
+from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource, file_content
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
-from kpolicy.cluster.limits import CREDENTIAL_FILE_BYTES_MAX, KUBECONFIG_FILES_MAX
+from kpolicy.cluster.limits import KUBECONFIG_FILES_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,9 @@ def _check(path: Path) -> ConnectionProblem | None:
             f"the path of kubeconfig {path} contains {os.pathsep!r}, which separates paths",
             "rename or link the file",
         )
-    try:
-        with path.open("rb") as file:
-            content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
-    except FileNotFoundError:
-        return problem(code.FILE_MISSING, f"there is no kubeconfig at {path}", "check the path")
-    except OSError as error:
-        return problem(code.FILE_UNREADABLE, f"cannot read kubeconfig {path}: {error.strerror}")
-    if len(content) > CREDENTIAL_FILE_BYTES_MAX:
-        return problem(
-            code.FILE_UNREADABLE,
-            f"kubeconfig {path} is larger than {CREDENTIAL_FILE_BYTES_MAX} bytes",
-        )
+    content = file_content(path, "kubeconfig", code.FILE_UNREADABLE)
+    if isinstance(content, ConnectionProblem):
+        return content
     try:
         document = yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -98,20 +98,24 @@ def _read_all(source: TlsSource, pair: CertificatePair | None) -> _Read | Connec
 def _bytes_of(
     source: bytes | Path | None, what: str, problem_code: str
 ) -> bytes | ConnectionProblem | None:
-    if not isinstance(source, Path):
-        return source
+    hint = "check the path in the kubeconfig and the file's permissions"
+    if isinstance(source, Path):
+        return file_content(source, f"the {what}", problem_code, hint)
+    return source
+
+
+def file_content(
+    path: Path, what: str, problem_code: str, hint: str = ""
+) -> bytes | ConnectionProblem:
+    """Read a file of credentials, which has a limit."""
     try:
-        with source.open("rb") as file:
+        with path.open("rb") as file:
             content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
     except OSError as error:
-        return problem(
-            problem_code,
-            f"cannot read the {what} {source}: {error.strerror}",
-            "check the path in the kubeconfig and the file's permissions",
-        )
+        return problem(problem_code, f"cannot read {what} {path}: {error.strerror}", hint)
     if len(content) > CREDENTIAL_FILE_BYTES_MAX:
         return problem(
-            problem_code, f"the {what} {source} is larger than {CREDENTIAL_FILE_BYTES_MAX} bytes"
+            problem_code, f"{what} {path} is larger than {CREDENTIAL_FILE_BYTES_MAX} bytes"
         )
     return content
 

@@ -79,8 +79,7 @@ async def read_list(
         read = await sink.list_page(resource.name, page)
         on_page()
         if read.status is not None:
-            status = Status(read.status.code, read.status.reason, read.status.message)
-            return Broken(status, paging=number > 0)
+            return Broken(read.status, paging=number > 0)
         if refuse_stale and is_older(read.resource_version, seen):
             return Stale(read.resource_version)
         if not read.continue_token:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from kpolicy.cluster.request_failure import Status
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -50,31 +52,23 @@ def _number(version: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchStatus:
-    """The Status of an ERROR event, or one that came instead of a list."""
-
-    code: int
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageRead:
-    """What a list page says besides its objects. With a `status` the list is incomplete and must
-    start again."""
+    """What a list page says besides its objects. With a `status` (one that came instead of a list)
+    the list is incomplete and must start again."""
 
     continue_token: str
     resource_version: str
     remaining: int = 0
-    status: WatchStatus | None = None
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LinesRead:
-    """`resource_version`: the newest in these lines, bookmarks included; empty if there is none."""
+    """`resource_version`: the newest in these lines, bookmarks included; empty if there is none.
+    `status` is that of an ERROR event."""
 
     resource_version: str
-    status: WatchStatus | None = None
+    status: Status | None = None
 
 
 class Sink(Protocol):

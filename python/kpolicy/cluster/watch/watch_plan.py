@@ -129,8 +129,7 @@ def after_watch(
             text = f"the watch was silent for {WATCH_SILENCE_S:g} s"
             return replace(plan, error=text)
         case End.STATUS if outcome.status is not None:
-            status = outcome.status
-            failure: Failure = Status(status.code, status.reason, status.message)
+            failure: Failure = outcome.status
         case _:
             failure = outcome.failure or Unreachable(Cause.LOST, "the watch ended", sent=True)
     return _after_broken_watch(plan, failure, monotonic_ns, chance)

@@ -17,8 +17,8 @@ from kpolicy.cluster.limits import (
     WATCH_LINE_BYTES_MAX,
     WATCH_SILENCE_S,
 )
-from kpolicy.cluster.request_failure import Cause, Failure, Unreachable
-from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, WatchStatus, newer_of
+from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
+from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, newer_of
 
 
 class End(StrEnum):
@@ -37,7 +37,7 @@ class Watched:
     resource_version: str
     bytes_read: int
     failure: Failure | None = None
-    status: WatchStatus | None = None
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)

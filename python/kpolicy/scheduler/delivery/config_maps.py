@@ -20,9 +20,9 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience, probe
-from kpolicy.cluster.request_failure import Failure
+from kpolicy.cluster.request_failure import Failure, Status
 from kpolicy.cluster.watch.informer import Informer
-from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource, WatchStatus
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
@@ -135,7 +135,7 @@ class ConfigMapWatches:
         return False
 
 
-_BROKEN: Final = WatchStatus(500, "NotJson", "a line of the watch is no event")
+_BROKEN: Final = Status(500, "NotJson", "a line of the watch is no event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +238,9 @@ def _metadata(item: dict[str, Any]) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _status(item: dict[str, Any]) -> WatchStatus:
+def _status(item: dict[str, Any]) -> Status:
     code = item.get("code")
-    return WatchStatus(
+    return Status(
         code if isinstance(code, int) else 500,
         str(item.get("reason") or ""),
         str(item.get("message") or ""),

@@ -15,7 +15,7 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.request_failure import Status
 from kpolicy.cluster.watch.informer import Informer
-from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.engine import Located
 from kpolicy.scheduler import limits
@@ -44,7 +44,7 @@ class RawNodes:
             metadata, items = page["metadata"], list(page.get("items") or ())
             remaining = int(metadata.get("remainingItemCount") or 0)
         except NOT_AN_OBJECT:
-            return PageRead("", "", status=WatchStatus(0, "", "the answer is no list"))
+            return PageRead("", "", status=Status(0, "", "the answer is no list"))
         for item in items:
             self._take(item)
         return PageRead(
@@ -66,8 +66,8 @@ class RawNodes:
                 kind, item = event["type"], event["object"]
                 if kind == "ERROR":
                     code = int(item.get("code") or 0)
-                    text = (str(item.get(key) or "") for key in ("reason", "message"))
-                    status = WatchStatus(code, *text)
+                    reason, message = item.get("reason") or "", item.get("message") or ""
+                    status = Status(code, str(reason), str(message))
                     continue
                 metadata = item["metadata"]
                 version = str(metadata.get("resourceVersion") or version)

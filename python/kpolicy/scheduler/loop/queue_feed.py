@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kpolicy.clock import Clock
-from kpolicy.cluster.watch.resource import LinesRead, PageRead, WatchStatus
+from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.engine import Applied, PodChange, PodState, Unreadable, Wake
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import Reservations
@@ -164,7 +165,7 @@ class EngineSink:
         )
 
 
-def _status(applied: Applied) -> WatchStatus | None:
+def _status(applied: Applied) -> Status | None:
     if not applied.status_code:
         return None
-    return WatchStatus(applied.status_code, applied.status_reason, applied.status_message)
+    return Status(applied.status_code, applied.status_reason, applied.status_message)

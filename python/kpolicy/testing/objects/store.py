@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
+from uuid import UUID
 
 from pydantic_core import to_json
 
@@ -150,9 +152,7 @@ class Store:
         if revision < shelf.compacted:
             return None
         then = dict(shelf.records)
-        for change in reversed(shelf.changes):
-            if change.revision <= revision:
-                break
+        for change in takewhile(lambda change: change.revision > revision, reversed(shelf.changes)):
             if change.previous is None:
                 then.pop(change.record.key, None)
             else:
@@ -164,13 +164,8 @@ class Store:
         shelf = self._shelf(resource)
         if revision < shelf.compacted:
             return None
-        newer: list[Change] = []
-        for change in reversed(shelf.changes):
-            if change.revision <= revision:
-                break
-            newer.append(change)
-        newer.reverse()
-        return newer
+        newer = takewhile(lambda change: change.revision > revision, reversed(shelf.changes))
+        return [*newer][::-1]
 
     def oldest_revision(self, resource: Resource) -> int:
         """Return the oldest revision from which a watch can start."""
@@ -208,7 +203,7 @@ class Store:
             **sent,
             "name": name,
             **({"namespace": namespace} if namespace else {}),
-            "uid": self._uid(),
+            "uid": str(UUID(int=self._random.getrandbits(128), version=4)),
             "resourceVersion": "",
             "creationTimestamp": timestamp(self._clock.now_ns()),
         }
@@ -303,11 +298,6 @@ class Store:
             if (namespace, name) not in shelf.records:
                 break
         return name
-
-    def _uid(self) -> str:
-        bits = f"{self._random.getrandbits(128):032x}"
-        variant = "89ab"[int(bits[16], 16) & 3]
-        return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-{variant}{bits[17:20]}-{bits[20:]}"
 
 
 def _record(

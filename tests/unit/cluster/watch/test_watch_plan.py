@@ -10,7 +10,6 @@ from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.limits import REFUSED_SOON_MAX
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.listing import Broken, Listed, Stale
-from kpolicy.cluster.watch.resource import WatchStatus
 from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch
 from kpolicy.cluster.watch.watch_stream import End, Watched
 
@@ -24,7 +23,7 @@ def watched(
     end: End,
     *,
     failure: Failure | None = None,
-    status: WatchStatus | None = None,
+    status: Status | None = None,
     version: str = "100",
     size: int = 0,
     lasted_ns: int = MINUTES_5,
@@ -67,7 +66,7 @@ def test_silence_is_followed_by_a_watch_from_the_last_version_at_once() -> None:
 @pytest.mark.parametrize("in_stream", [False, True])
 def test_both_forms_of_410_list_again_from_no_older_than_was_seen(in_stream: bool) -> None:
     if in_stream:
-        status = WatchStatus(410, "Expired", "too old resource version")
+        status = Status(410, "Expired", "too old resource version")
         plan = watched(WATCHING, End.STATUS, status=status, size=100)
     else:
         plan = watched(WATCHING, End.FAILED, failure=Status(410, "Expired", "too old"))
