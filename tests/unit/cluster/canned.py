@@ -1,7 +1,7 @@
-"""An HTTP server that answers as a test says, down to half a line and a lost answer.
+"""An HTTP server that answers as a test asks, down to half a line and a lost answer.
 
-Owns the wire (HTTP/1.1 on a loopback socket) and a record of what was asked. Assumes well-formed
-requests: they come from the client under test. Must not know Kubernetes.
+It speaks HTTP/1.1 on a loopback socket and records the requests. Requests must be well-formed: they
+come from the client under test.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Certificates for tests, good for a century and for nothing else.
-
-Owns an authority, a server for 127.0.0.1, two clients, and an authority nobody here trusts.
+"""Certificates for tests, valid for a century: an authority, a server for 127.0.0.1, two clients,
+and an authority that nobody here trusts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Connections and clients for tests.
-
-Owns the shortest way from a URL to a client under test.
-"""
+"""Connections and clients for tests."""
 
 from __future__ import annotations
 

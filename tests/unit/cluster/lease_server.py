@@ -1,7 +1,7 @@
 """One Lease in memory, behind the client's own interface, on a manual clock.
 
-Owns what an API server does with it: optimistic concurrency, and trouble when told: answers late,
-lost, refused.
+It checks resource versions as an API server does, and answers late, loses answers or refuses when a
+test asks for that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A sink that reads what it is given, as the engine would, and remembers it.
+"""A sink that remembers what it reads.
 
-Owns the fake of the engine for tests of `cluster/`: it decodes JSON, applies lists and watch events
-to a dictionary, and keeps the calls.
+It stands for the engine in tests of `cluster/`: it decodes JSON, applies lists and watch events to
+a dictionary, and keeps the calls.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def test_every_code_is_explained_once() -> None:
     assert len(named) >= 24
     assert len(set(named)) == len(named)
     assert set(CATALOGUE) == set(named)
-    assert all(re.fullmatch(r"KPC\d{3}", each) for each in named)
+    assert all(re.fullmatch(r"KPC\d{3}", code) for code in named)
 
 
 def test_foreign_text_becomes_one_printable_line_of_bounded_length() -> None:

@@ -41,16 +41,16 @@ class Told:
             self.outages.answered(resource)
 
     def lines(self) -> list[str]:
-        return [one.getMessage() for one in self._records()]
+        return [record.getMessage() for record in self._records()]
 
     def hints(self) -> list[object]:
-        return [vars(one).get("hint", "") for one in self._records()]
+        return [vars(record).get("hint", "") for record in self._records()]
 
     def details(self) -> int:
-        return sum(one.levelno == logging.DEBUG for one in self._caplog.records)
+        return sum(record.levelno == logging.DEBUG for record in self._caplog.records)
 
     def _records(self) -> list[logging.LogRecord]:
-        return [one for one in self._caplog.records if one.levelno > logging.DEBUG]
+        return [record for record in self._caplog.records if record.levelno > logging.DEBUG]
 
 
 @pytest.fixture

@@ -84,14 +84,14 @@ async def test_what_will_not_pass_is_told_at_once(failure: Failure) -> None:
 
 async def test_it_ends_in_time_and_with_a_last_try() -> None:
     clock = ManualClock(auto_jump=True)
-    one = patience(clock)
+    waiting = patience(clock)
     answers = Answers(REFUSED)
-    assert await one.ask(answers) == REFUSED
+    assert await waiting.ask(answers) == REFUSED
     assert seconds(clock) == START_PATIENCE_S
     assert answers.asked >= START_PATIENCE_S / START_RETRY_S_MAX
     # The time is that of the start as a whole, not of each question.
     again = Answers(REFUSED)
-    assert await one.ask(again) == REFUSED
+    assert await waiting.ask(again) == REFUSED
     assert again.asked == 1
 
 
@@ -104,29 +104,29 @@ async def test_a_server_that_asks_for_more_time_gets_it() -> None:
 
 async def test_once_started_nothing_is_waited_for() -> None:
     clock = ManualClock(auto_jump=True)
-    one = patience(clock)
-    one.end()
+    waiting = patience(clock)
+    waiting.end()
     answers = Answers(REFUSED, GOOD)
-    assert await one.ask(answers) == REFUSED
+    assert await waiting.ask(answers) == REFUSED
 
 
 async def test_it_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     clock = ManualClock(auto_jump=True)
-    one = patience(clock)
-    said: list[str] = []
+    waiting = patience(clock)
+    reasons: list[str] = []
     answers = Answers(BUSY, REFUSED, REFUSED, GOOD)
 
     def listening() -> Callable[[], Awaitable[Response | Failure]]:
         async def ask() -> Response | Failure:
-            said.append(one.waits_for)
+            reasons.append(waiting.waits_for)
             return await answers()
 
         return ask
 
     with caplog.at_level("INFO"):
-        await one.ask(listening())
-    assert said == ["", str(BUSY), str(REFUSED), str(REFUSED)]
-    assert one.waits_for == ""
+        await waiting.ask(listening())
+    assert reasons == ["", str(BUSY), str(REFUSED), str(REFUSED)]
+    assert waiting.waits_for == ""
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 3, "each reason once, and the end"
     assert lines[0] == f"waiting for the API server, for at most 30 s more: {BUSY}"

@@ -1,7 +1,7 @@
 """A strict reader of Prometheus' text format 0.0.4, for tests.
 
-Owns the grammar and the rules a scraper relies on: HELP and TYPE once and first, samples of a
-family together, no series twice, buckets cumulative and complete. Anything else is an error.
+It checks the grammar and the rules that a scraper relies on: HELP and TYPE once and first, samples
+of a family together, no series twice, buckets cumulative and complete. Anything else is an error.
 """
 
 from __future__ import annotations

@@ -49,10 +49,10 @@ def test_what_is_not_understood_keeps_all_and_is_said(name: str, argument: str) 
 def test_the_ratio_is_that_of_trace_id_ratio_based() -> None:
     sampling, random = Sampling(0.25), Random(1)
     ids = [random.getrandbits(128) for _ in range(10_000)]
-    kept = [one for one in ids if sampling.keeps(one)]
+    kept = [trace_id for trace_id in ids if sampling.keeps(trace_id)]
     assert 2_300 < len(kept) < 2_700
     assert not Sampling(0.0).keeps(0)
-    assert all(Sampling(1.0).keeps(one) for one in ids)
+    assert all(Sampling(1.0).keeps(trace_id) for trace_id in ids)
 
 
 def test_the_sdk_judges_the_same() -> None:

@@ -272,8 +272,8 @@ def test_off_calls_nothing_for_a_pod() -> None:
 def test_exporters_are_those_the_standard_variables_name(
     environ: Mapping[str, str], names: tuple[str, ...], problems: int
 ) -> None:
-    found, said = exporter_names(environ)
-    assert (found, len(said)) == (names, problems)
+    found, found_problems = exporter_names(environ)
+    assert (found, len(found_problems)) == (names, problems)
 
 
 def test_always_off_is_off() -> None:

@@ -1,7 +1,7 @@
 """A client for tests of the embedded control plane: one request, one reply, with http.client.
 
-Owns nothing but connections; works as well against a real API server, for tests that compare the
-two. Must not share code with kpolicy.
+It works as well with a real API server, for tests that compare the two, and shares no code with
+kpolicy.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         connection = self._connect()
-        given = {**(headers or {}), **({} if body is None else {"Content-Type": content_type})}
+        sent = {**(headers or {}), **({} if body is None else {"Content-Type": content_type})}
         try:
-            answer = self._ask(connection, method, _with_query(path, query), body, given)
+            answer = self._ask(connection, method, _with_query(path, query), body, sent)
             names = {name.lower(): value for name, value in answer.getheaders()}
             return Reply(answer.status, names, answer.read())
         finally:
@@ -120,8 +120,8 @@ class Client:
         headers: Mapping[str, str],
     ) -> http.client.HTTPResponse:
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"Accept": "application/json", **self._headers, **headers}
-        connection.request(method, target, sent, given)
+        fields = {"Accept": "application/json", **self._headers, **headers}
+        connection.request(method, target, sent, fields)
         return connection.getresponse()
 
 

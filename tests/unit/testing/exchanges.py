@@ -1,8 +1,8 @@
 """Requests, one after the other, and what the API server answers: code, reason, message.
 
-Owns the script. The embedded control plane must give these answers, and a real API server gives
-them (both are tested): uids and revisions read `<uid>` and `<revision>`. Assumes an empty namespace
-`default` besides what earlier steps made. Must not know who answers.
+The embedded control plane must give these answers, and a real API server gives them (both are
+tested). Uids and revisions read `<uid>` and `<revision>`. The namespace `default` is empty at the
+start.
 """
 
 from __future__ import annotations

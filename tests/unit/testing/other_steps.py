@@ -1,6 +1,5 @@
-"""The script of `exchanges`, for leases, events, config maps and parameters of list and watch.
-
-Owns requests and the answers a real API server gives to them. Must not know who answers.
+"""Requests about leases, events, config maps and parameters of list and watch, and the answers of a
+real API server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The script of `exchanges`, for pods: create, bind, patch, put, delete, and what is refused.
-
-Owns requests and the answers a real API server gives to them. Must not know who answers.
-"""
+"""Requests about pods and the answers of a real API server: create, bind, patch, put, delete."""
 
 from __future__ import annotations
 

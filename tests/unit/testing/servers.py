@@ -1,7 +1,7 @@
 """What tests run against: the embedded control plane in a thread, or a real API server.
 
-Owns what fixtures make. A test that takes `server` runs twice: what it says of the embedded control
-plane holds of a real API server. Assumes nothing of the tests.
+A test that takes `server` runs with both: what it shows of the embedded control plane holds of a
+real API server.
 """
 
 from __future__ import annotations

@@ -66,16 +66,16 @@ async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
     async with ControlPlane(clock=clock) as plane, aiohttp.ClientSession() as session:
         query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": "150"}
         async with session.get(f"{plane.url}{PODS}", params=query) as reply:
-            told = 0
+            seen = 0
             for wait_s in (60, 60, 28):
                 await clock.settle()
-                plane.add(node(f"n{told}"))
+                plane.add(node(f"n{seen}"))
                 await clock.advance(wait_s)
                 event = await reply.content.readline()
                 assert b'"type":"BOOKMARK"' in event
                 assert f'"resourceVersion":"{plane.store.revision}"'.encode() in event
-                told += 1
-            assert (told, plane.watches) == (3, 1)
+                seen += 1
+            assert (seen, plane.watches) == (3, 1)
             await clock.advance(2)
             assert await reply.content.readline() == b""
             assert plane.watches == 0
@@ -116,7 +116,9 @@ def test_the_audit_log_has_every_write_and_no_read() -> None:
         client.patch(f"{PODS}/a/status", {"status": {"phase": "Running"}})
         client.delete(f"{PODS}/ghost")
         entries = plane.do(lambda it: it.audit())
-    brief = [(each.verb, each.resource, each.subresource, each.name, each.code) for each in entries]
+    brief = [
+        (entry.verb, entry.resource, entry.subresource, entry.name, entry.code) for entry in entries
+    ]
     assert brief == [
         ("create", "pods", "", "", 201),
         ("create", "pods", "binding", "a", 201),
@@ -163,7 +165,7 @@ def test_what_cannot_be_added_is_said(plane: Embedded) -> None:
     plane.do(lambda it: it.add(pod("a")))
     with pytest.raises(ValueError, match='pods "a" already exists'):
         plane.do(lambda it: it.add(pod("a")))
-    assert [each["metadata"]["name"] for each in plane.do(lambda it: it.objects("Pod"))] == ["a"]
+    assert [pod["metadata"]["name"] for pod in plane.do(lambda it: it.objects("Pod"))] == ["a"]
 
 
 async def test_it_stops_and_starts_again_at_its_port_with_its_objects() -> None:

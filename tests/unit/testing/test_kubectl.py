@@ -48,8 +48,8 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
         yield path
     finally:
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=10)
-    assert (process.returncode, said) == (0, "")
+        _, output = process.communicate(timeout=10)
+    assert (process.returncode, output) == (0, "")
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ async def test_a_great_many_pods_all_run(world: World) -> None:
     await world.pass_(2.1)
     for _ in range(20):
         await asyncio.sleep(0)
-    phases = [each["status"]["phase"] for each in world.control_plane.objects("Pod")]
+    phases = [held["status"]["phase"] for held in world.control_plane.objects("Pod")]
     assert phases == ["Running"] * 500
 
 

@@ -204,7 +204,7 @@ async def test_429_on_a_page_repeats_that_page_only() -> None:
 @pytest.mark.parametrize("pages", [[], [page(7, "a", token="t1")]], ids=["first", "second"])
 async def test_a_page_that_is_no_list_is_not_the_end_of_one(pages: list[bytes]) -> None:
     lists = script(
-        *(replies(200, one) for one in pages),
+        *(replies(200, page) for page in pages),
         replies(200, b"<html>sign in first</html>"),
         replies(200, page(9, "a", "b")),
     )

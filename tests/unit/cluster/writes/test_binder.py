@@ -62,7 +62,7 @@ class Cluster:
 
     def pod(self, name: str = "a") -> Mapping[str, Any]:
         pods = self.control_plane.objects("Pod", "default")
-        return next(each for each in pods if each["metadata"]["name"] == name)
+        return next(pod for pod in pods if pod["metadata"]["name"] == name)
 
     def binding(self, name: str = "a", to: str = "n1") -> Binding:
         return Binding("default", name, self.pod(name)["metadata"]["uid"], to, {"k": 'v"é'})
@@ -314,11 +314,11 @@ async def test_many_at_once_are_each_bound_once() -> None:
     async with cluster() as it:
         it.control_plane.add(*(pod(f"p{n}") for n in range(200)))
         bindings = [it.binding(f"p{n}", "n1") for n in range(200)]
-        outcomes = await asyncio.gather(*(it.binder.bind(each) for each in bindings))
+        outcomes = await asyncio.gather(*(it.binder.bind(binding) for binding in bindings))
         # A slow machine may time out a request that was committed; the retry finds it ours.
         assert all(isinstance(outcome, Bound | AlreadyOurs) for outcome in outcomes)
         pods = it.control_plane.objects("Pod", "default")
-        assert sum(each["spec"].get("nodeName") == "n1" for each in pods) == 200
+        assert sum(pod["spec"].get("nodeName") == "n1" for pod in pods) == 200
 
 
 BINDING = Binding("ns", "a", "uid-1", "n1")

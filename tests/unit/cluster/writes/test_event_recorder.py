@@ -40,7 +40,7 @@ class Events:
     clock: ManualClock
 
     def stored(self) -> list[Mapping[str, Any]]:
-        return [to_new(each) for each in self.control_plane.objects("Event")]
+        return [to_new(event) for event in self.control_plane.objects("Event")]
 
     async def settled(self, written: int) -> None:
         await eventually(lambda: self.recorder.statistics().written == written)
@@ -104,7 +104,7 @@ async def test_identical_ones_are_one_event_with_a_count() -> None:
         await it.settled(2)
         await it.clock.advance(80)  # the counts of the last minute are written at the next
         await it.settled(3)
-        assert [each["series"]["count"] for each in it.stored()] == [5]
+        assert [event["series"]["count"] for event in it.stored()] == [5]
 
 
 async def test_another_note_pod_or_profile_is_another_event() -> None:
@@ -114,7 +114,7 @@ async def test_another_note_pod_or_profile_is_another_event() -> None:
         it.recorder.failed_scheduling(POD, MESSAGE, "q")
         it.recorder.failed_scheduling(Reference("default", "a", "uid-b"), MESSAGE, "p")
         await it.settled(4)
-        assert len({each["metadata"]["name"] for each in it.stored()}) == 4
+        assert len({event["metadata"]["name"] for event in it.stored()}) == 4
 
 
 async def test_after_six_minutes_it_is_a_new_event() -> None:
@@ -231,9 +231,9 @@ def test_a_count_not_yet_written_is_due_after_a_minute_and_at_the_end() -> None:
         if memory.worth_writing(series, seconds(second)):
             memory.written(series, seconds(second))
     assert list(memory.due(seconds(30))) == []
-    assert [each.count for each in memory.due(seconds(61))] == [3]
+    assert [series.count for series in memory.due(seconds(61))] == [3]
     assert len(memory) == 1
-    assert [each.count for each in memory.due(seconds(363))] == [3]
+    assert [series.count for series in memory.due(seconds(363))] == [3]
     assert len(memory) == 0
 
 

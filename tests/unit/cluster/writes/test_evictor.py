@@ -52,7 +52,7 @@ class Cluster:
     clock: ImpatientClock
 
     def pods(self) -> dict[str, Mapping[str, Any]]:
-        return {one["metadata"]["name"]: one for one in self.control_plane.objects("Pod")}
+        return {pod["metadata"]["name"]: pod for pod in self.control_plane.objects("Pod")}
 
     def eviction(self, name: str = "a") -> Eviction:
         return Eviction("default", name, self.pods()[name]["metadata"]["uid"], MESSAGE)
@@ -108,7 +108,9 @@ async def test_the_pod_says_why_before_it_ends() -> None:
         left = it.pods()["a"]
         assert left["metadata"]["deletionTimestamp"], "with its own time to end"
         (condition,) = [
-            one for one in left["status"]["conditions"] if one["type"] == "DisruptionTarget"
+            condition
+            for condition in left["status"]["conditions"]
+            if condition["type"] == "DisruptionTarget"
         ]
         assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
         assert condition["message"] == MESSAGE

@@ -39,12 +39,12 @@ class Statuses:
 
     def scheduled(self) -> Mapping[str, Any]:
         conditions = self.pod()["status"]["conditions"]
-        [found] = [each for each in conditions if each["type"] == "PodScheduled"]
+        [found] = [condition for condition in conditions if condition["type"] == "PodScheduled"]
         assert isinstance(found, Mapping)
         return found
 
     def patches(self) -> int:
-        return sum(one.subresource == "status" for one in self.control_plane.audit())
+        return sum(entry.subresource == "status" for entry in self.control_plane.audit())
 
     async def tolerate(self) -> None:
         """A change of the spec."""
@@ -129,7 +129,7 @@ async def test_a_pod_made_anew_under_the_name_is_given_up_at_once() -> None:
         it.control_plane.faults = ScriptedFaults([conflict])
         it.writer.set(it.condition())
         await eventually(lambda: it.writer.statistics().failed == 1)
-        assert [each.subresource for each in it.control_plane.audit()] == ["status"]
+        assert [entry.subresource for entry in it.control_plane.audit()] == ["status"]
 
 
 async def test_what_could_not_be_written_is_written_when_it_comes_again() -> None:

@@ -19,7 +19,9 @@ def create(server: Server, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def condition(object_: dict[str, Any], type_: str) -> dict[str, Any]:
-    return next(each for each in object_["status"]["conditions"] if each["type"] == type_)
+    return next(
+        condition for condition in object_["status"]["conditions"] if condition["type"] == type_
+    )
 
 
 def test_a_pod_gets_the_defaults_a_scheduler_depends_on(server: Server) -> None:
@@ -31,7 +33,9 @@ def test_a_pod_gets_the_defaults_a_scheduler_depends_on(server: Server) -> None:
     assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
     assert (spec["restartPolicy"], spec["terminationGracePeriodSeconds"]) == ("Always", 30)
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1"}
-    keys = [(each["key"], each["tolerationSeconds"]) for each in spec["tolerations"]]
+    keys = [
+        (toleration["key"], toleration["tolerationSeconds"]) for toleration in spec["tolerations"]
+    ]
     assert keys == [
         ("node.kubernetes.io/not-ready", 300),
         ("node.kubernetes.io/unreachable", 300),
@@ -119,26 +123,26 @@ def test_conditions_merge_by_type(server: Server) -> None:
     path = f"{server.pods}/a/status"
 
     def patch(type_: str, reason: str) -> dict[str, Any]:
-        each = {"type": type_, "status": "False", "reason": reason}
-        reply = server.client.patch(path, {"status": {"conditions": [each]}}, STRATEGIC)
+        condition = {"type": type_, "status": "False", "reason": reason}
+        reply = server.client.patch(path, {"status": {"conditions": [condition]}}, STRATEGIC)
         assert reply.code == 200
         return reply.json
 
     patch("PodScheduled", "Unschedulable")
     patch("DisruptionTarget", "Other")
     last = patch("PodScheduled", "SchedulerError")
-    found = [(each["type"], each["reason"]) for each in last["status"]["conditions"]]
+    found = [(condition["type"], condition["reason"]) for condition in last["status"]["conditions"]]
     assert found == [("DisruptionTarget", "Other"), ("PodScheduled", "SchedulerError")]
 
 
 def test_a_new_element_of_a_merged_list_comes_first(server: Server) -> None:
     create(server, pod("a"))
     for type_ in ("first", "second", "third"):
-        each = {"type": type_, "status": "True"}
-        body = {"status": {"conditions": [each]}}
+        condition = {"type": type_, "status": "True"}
+        body = {"status": {"conditions": [condition]}}
         assert server.client.patch(f"{server.pods}/a/status", body, STRATEGIC).code == 200
     conditions = server.client.get(f"{server.pods}/a").json["status"]["conditions"]
-    assert [each["type"] for each in conditions] == ["third", "second", "first"]
+    assert [condition["type"] for condition in conditions] == ["third", "second", "first"]
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def test_both_event_apis_watch_the_same_events(server: Server) -> None:
     for path, words, about in ((new, "note", "regarding"), (core, "message", "involvedObject")):
         query = {"resourceVersion": str(start), "fieldSelector": f"{about}.name=a"}
         with server.client.watch(path, **query) as watch:
-            told = watch.next()
-        assert told is not None
-        assert told["object"][words] == "assigned"
-        assert told["object"][about]["name"] == "a"
-        assert told["object"]["apiVersion"] == ("v1" if path == core else "events.k8s.io/v1")
+            seen = watch.next()
+        assert seen is not None
+        assert seen["object"][words] == "assigned"
+        assert seen["object"][about]["name"] == "a"
+        assert seen["object"]["apiVersion"] == ("v1" if path == core else "events.k8s.io/v1")

@@ -125,7 +125,7 @@ def test_strategic_directives() -> None:
     ordered = merged(
         {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}], "containers": []}
     )
-    assert [each["name"] for each in ordered["containers"]] == ["b", "a"]
+    assert [container["name"] for container in ordered["containers"]] == ["b", "a"]
     retained = merged(
         {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}
     )
