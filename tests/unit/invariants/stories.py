@@ -1,7 +1,4 @@
-"""Small histories for the tests of invariants: a good one, and what is needed to spoil it.
-
-Owns their building. Must not know the invariants.
-"""
+"""Small histories for the tests of invariants: a good one, and functions to spoil it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Policies that somebody wrote to do harm: short texts that could take long, or come to much.
-
-Owns the inputs and the codes that refuse them. Must not know how they are compiled.
+"""Policies with a harmful intent: short texts that could take long or become large, with the codes
+that refuse them.
 """
 
 from __future__ import annotations

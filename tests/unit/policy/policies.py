@@ -1,7 +1,4 @@
-"""Texts of policies for tests, and reading what compiling them gave.
-
-Owns the skeleton of a document. Must not know what a test expects.
-"""
+"""Texts of policies for tests, and functions that read the results of compiling them."""
 
 from __future__ import annotations
 

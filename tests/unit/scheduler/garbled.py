@@ -1,6 +1,5 @@
-"""A proxy that now and then answers itself: with success, and what is no object of the API.
-
-Owns its socket and which calls it keeps to itself. Assumes plain HTTP. Must not know who calls.
+"""A plain HTTP proxy that sometimes answers by itself, with success and a body that is not an API
+object. A test chooses the calls.
 """
 
 from __future__ import annotations

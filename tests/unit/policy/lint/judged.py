@@ -1,7 +1,4 @@
-"""What checks say of one expression in an otherwise sound policy.
-
-Owns the skeletons. Must not know what a test expects.
-"""
+"""Runs the checks of lint on one expression in a policy that is correct otherwise."""
 
 from __future__ import annotations
 

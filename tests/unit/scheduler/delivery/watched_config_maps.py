@@ -1,6 +1,5 @@
-"""Watched ConfigMaps of an embedded control plane, for tests.
-
-Owns the client and the task group that the watches live in.
+"""Watched ConfigMaps of an embedded control plane, for tests: the client, and the task group of the
+watches.
 """
 
 from __future__ import annotations
