@@ -81,7 +81,7 @@ def elect(
     runtime.metrics.watch(
         "leader_election_master_status",
         "gauge",
-        "1 while we lead.",
+        "1 while this replica is the leader.",
         lambda: {(name,): int(elector.fence())},
         ("name",),
     )

@@ -273,7 +273,7 @@ class Scheduler:
         self.metrics.watch(
             "kpolicy_traces_dropped_total",
             "counter",
-            "Traces beyond the allowance a second.",
+            "Traces dropped beyond the limits a second.",
             lambda: {(): self._runtime.traces.dropped},
         )
         environment = self._environment

@@ -199,7 +199,7 @@ def register(registry: Registry) -> None:
         (
             "process_cpu_seconds_total",
             "counter",
-            "CPU time spent.",
+            "CPU time used.",
             lambda: {(): sum(os.times()[:2])},
         ),
         ("process_resident_memory_bytes", "gauge", "Resident memory.", _resident),
@@ -207,17 +207,22 @@ def register(registry: Registry) -> None:
         (
             "process_max_fds",
             "gauge",
-            "File descriptors allowed.",
+            "Maximum number of open file descriptors.",
             lambda: {(): resource.getrlimit(resource.RLIMIT_NOFILE)[0]},
         ),
         (
             "python_allocated_blocks",
             "gauge",
-            "Blocks of memory that Python's objects take; of all sizes, small ones most.",
+            "Blocks of memory that Python has allocated for objects.",
             # Counted by pool, in a fraction of a millisecond; counting objects would take ten.
             lambda: {(): sys.getallocatedblocks()},
         ),
-        ("process_start_time_seconds", "gauge", "Since the epoch.", lambda: {(): start}),
+        (
+            "process_start_time_seconds",
+            "gauge",
+            "Start time of the process since the epoch.",
+            lambda: {(): start},
+        ),
     )
     for name, kind, text, read in reads:
         registry.register(Computed(Description(name, kind, text), read))

@@ -43,7 +43,7 @@ class SchedulerMetrics:
         )
         self.attempt_seconds = Histogram(
             "scheduler_scheduling_attempt_duration_seconds",
-            "Duration of an attempt; with the bind if there was one.",
+            "Duration of an attempt, including the bind if there was one.",
             _ATTEMPT_BOUNDS,
             ("result", "profile"),
         )
@@ -66,26 +66,26 @@ class SchedulerMetrics:
         )
         self.sli_seconds = Histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
-            "From the time a pod could first be tried until it was bound.",
+            "Time from when a pod could first be tried until it was bound.",
             exponential(0.01, 2, 20),
             ("attempts",),
         )
         self.attempts_of_pod = Histogram(
             "scheduler_pod_scheduling_attempts",
-            "Attempts it took to schedule a pod.",
+            "Attempts until a pod was scheduled.",
             exponential(1, 2, 5),
         )
         self.rescued = Counter(
             "scheduler_pod_scheduled_after_flush_total",
-            "Pods scheduled in an attempt owed to the flush of parked pods and to no event.",
+            "Pods scheduled in an attempt that only the flush of parked pods caused, and no event.",
         )
         self.preemption_attempts = Counter(
             "scheduler_preemption_attempts_total",
-            "Attempts for which room was looked for by evicting others.",
+            "Attempts that searched for victims.",
         )
         self.preemption_victims = Histogram(
             "scheduler_preemption_victims",
-            "Pods to evict for one pod.",
+            "Victims of a preemption.",
             exponential(1, 2, 7),
         )
         # named as in kube-scheduler: evicting the victims, not searching for them
@@ -102,27 +102,27 @@ class SchedulerMetrics:
         )
         self.rule_rejections = Counter(
             "kpolicy_rule_rejections_total",
-            "Attempts that found no node, by each rule that rejected one.",
+            "Attempts that found no node, by each rule that rejected a node.",
             ("profile", "rule"),
         )
         self.rule_errors = Counter(
             "kpolicy_rule_errors_total",
-            "Nodes that an expression rule could not judge.",
+            "Nodes for which an expression failed.",
             ("profile", "rule"),
         )
         self.rule_cost_exceeded = Counter(
             "kpolicy_rule_cost_exceeded_total",
-            "Nodes that an expression rule could not judge because of what that may cost (KR110).",
+            "Nodes for which an expression was not evaluated because of its cost (KR110).",
             ("profile", "rule"),
         )
         self.rule_clamped = Counter(
             "kpolicy_score_clamped_total",
-            "Nodes whose score by an expression was not within 0-100, and was held there.",
+            "Nodes whose score by an expression was limited to 0-100.",
             ("profile", "rule"),
         )
         self.rule_audited = Counter(
             "kpolicy_rule_audited_total",
-            "Placements that a rule would have rejected, were it not only auditing.",
+            "Placements that a rule with enforcement audit would have rejected.",
             ("profile", "rule"),
         )
         self.request_seconds = Histogram(
@@ -142,18 +142,18 @@ class SchedulerMetrics:
         )
         self.loop_lag_seconds = Histogram(
             "kpolicy_loop_lag_seconds",
-            "How late the event loop runs what is due.",
+            "Delay of the event loop.",
             exponential(0.0005, 2, 14),
         )
         self.policy_info = Gauge(
-            "kpolicy_policy_info", "1 for the program in force.", ("hash", "generation")
+            "kpolicy_policy_info", "1 for the policy in force.", ("hash", "generation")
         )
         self.reloads = Counter(
-            "kpolicy_policy_reload_total", "Policies read, by what became of them.", ("result",)
+            "kpolicy_policy_reload_total", "Policies read, by result.", ("result",)
         )
         self.last_reload_success = Gauge(
             "kpolicy_policy_last_reload_success_timestamp_seconds",
-            "When a policy was last put in force.",
+            "Time when a policy last came into force.",
         )
         self.last_reload_successful = Gauge(
             "kpolicy_policy_last_reload_successful",
@@ -161,7 +161,7 @@ class SchedulerMetrics:
         )
         self.policy_last_good = Gauge(
             "kpolicy_policy_last_good",
-            "1 while an earlier policy is in force, because the one that is wanted is not good.",
+            "1 while an earlier policy is in force because the newest one is bad.",
         )
         self._after_cycles: dict[str, int] = defaultdict(int)
         self.registry = Registry(

@@ -66,35 +66,35 @@ def _of_queue(queue: Queue) -> tuple[_Metric, ...]:
         (
             "scheduler_pending_pods",
             "gauge",
-            "Pending pods, by where they wait.",
+            "Pending pods, by the queue in which they wait.",
             waiting,
             ("queue",),
         ),
         (
             "scheduler_unschedulable_pods",
             "gauge",
-            "Pods that a rule keeps from being placed; a pod counts for each of its rules.",
+            "Unschedulable pods, by each rule that rejects them.",
             lambda: queue.statistics().rejected,
             ("plugin", "profile"),
         ),
         (
             "scheduler_queue_incoming_pods_total",
             "counter",
-            "Pods that came into a lane of the queue, by what brought them.",
+            "Pods added to a queue, by the event that added them.",
             lambda: queue.statistics().incoming,
             ("queue", "event"),
         ),
         (
             "kpolicy_queue_flushed_pods_total",
             "counter",
-            "Parked pods tried again for their age alone.",
+            "Parked pods tried again only because of their age.",
             lambda: {(): queue.statistics().flushed},
             (),
         ),
         (
             "kpolicy_queue_refused_pods_total",
             "counter",
-            "Pods for which the queue had no room.",
+            "Pods not queued because the queue was full.",
             lambda: {(): queue.statistics().refused},
             (),
         ),
@@ -113,9 +113,18 @@ def _of_informers(parts: Parts) -> tuple[_Metric, ...]:
         return f"kpolicy_watch_{name}", kind, text, values, ("resource",)
 
     return (
-        metric("synced", "gauge", "1 once the first list is whole.", lambda now: int(now.synced)),
-        metric("reachable", "gauge", "1 while it is answered.", lambda now: int(now.reachable)),
-        metric("bytes_total", "counter", "Bytes listed and watched.", lambda now: now.bytes_read),
+        metric(
+            "synced", "gauge", "1 when the first list is complete.", lambda now: int(now.synced)
+        ),
+        metric(
+            "reachable", "gauge", "1 while the API server answers.", lambda now: int(now.reachable)
+        ),
+        metric(
+            "bytes_total",
+            "counter",
+            "Bytes received by lists and watches.",
+            lambda now: now.bytes_read,
+        ),
         metric("reconnects_total", "counter", "Watches after the first.", lambda n: n.reconnects),
         metric("relists_total", "counter", "Lists after the first.", lambda now: now.relists),
         metric(
@@ -124,7 +133,7 @@ def _of_informers(parts: Parts) -> tuple[_Metric, ...]:
         (
             "kpolicy_watch_silent_seconds",
             "gauge",
-            "Since bytes last came.",
+            "Time since the last bytes.",
             informers.silent_s,
             ("resource",),
         ),
@@ -151,14 +160,19 @@ def _of_writes(reporter: Reporter) -> tuple[_Metric, ...]:
         return f"kpolicy_writes_{name}", kind, text, values, ("kind",)
 
     return (
-        metric("waiting", "gauge", "Writes that wait for their turn.", lambda now: now.waiting),
+        metric("waiting", "gauge", "Writes that wait to be sent.", lambda now: now.waiting),
         metric("written_total", "counter", "Writes that succeeded.", lambda now: now.written),
-        metric("dropped_total", "counter", "Writes that found no room.", lambda now: now.dropped),
+        metric(
+            "dropped_total",
+            "counter",
+            "Writes dropped because their queue was full.",
+            lambda now: now.dropped,
+        ),
         metric("failed_total", "counter", "Writes that were given up.", lambda now: now.failed),
         (
             "kpolicy_events_dropped_total",
             "counter",
-            "Events that found no room.",
+            "Events dropped because their queue was full.",
             lambda: {(): reporter.events.statistics().dropped},
             (),
         ),
@@ -171,21 +185,21 @@ def _of_binds(parts: Parts) -> tuple[_Metric, ...]:
         (
             "kpolicy_binds_in_flight",
             "gauge",
-            "Bind requests under way.",
+            "Bind requests without an answer yet.",
             lambda: {(): reservations.in_flight},
             (),
         ),
         (
             "kpolicy_reservations_open",
             "gauge",
-            "Reservations whose bind has not been settled.",
+            "Reservations whose bind has no result yet.",
             lambda: {(): reservations.under_way},
             (),
         ),
         (
             "kpolicy_binds_in_doubt",
             "gauge",
-            "Binds that were sent and may or may not be written.",
+            "Binds that were sent and whose result is not known.",
             lambda: {(): reservations.in_doubt},
             (),
         ),
@@ -199,7 +213,7 @@ def _of_binds(parts: Parts) -> tuple[_Metric, ...]:
         (
             "kpolicy_binds_total",
             "counter",
-            "Binds, by what came of them.",
+            "Binds, by outcome.",
             lambda: {(outcome,): count for outcome, count in binds.outcomes.items()},
             ("outcome",),
         ),
@@ -213,7 +227,7 @@ def _of_binds(parts: Parts) -> tuple[_Metric, ...]:
         (
             "kpolicy_evictions_total",
             "counter",
-            "Evictions of victims, by what came of them.",
+            "Evictions of victims, by outcome.",
             lambda: {(outcome,): count for outcome, count in preemptions.outcomes.items()},
             ("outcome",),
         ),
@@ -251,21 +265,21 @@ def _of_decisions(parts: Parts, statistics: EngineStatistics) -> tuple[_Metric, 
         (
             "kpolicy_engine_size",
             "gauge",
-            "Sizes of what the engine holds.",
+            "Sizes of the engine's tables and caches.",
             statistics.sizes,
             ("what",),
         ),
         (
             "kpolicy_extender_calls_total",
             "counter",
-            "Calls to extenders, by what came of them.",
+            "Calls to extenders, by result.",
             extended.in_force.counts,
             ("extender", "verb", "result"),
         ),
         (
             "kpolicy_pods_at_extenders",
             "gauge",
-            "Pods that extenders are asked about, or will be.",
+            "Pods that extenders are being asked about, or will be.",
             lambda: {(): extended.under_way},
             (),
         ),
@@ -278,21 +292,21 @@ def _of_comparer(parts: Parts) -> tuple[_Metric, ...]:
         (
             "kpolicy_comparer_differences",
             "gauge",
-            "What the last comparison with the API server found, of those asked for.",
+            "Differences found by the last comparison with the API server.",
             comparer.differences,
             ("what", "side"),
         ),
         (
             "kpolicy_comparer_runs_total",
             "counter",
-            "Comparisons, by whether they came to their end.",
+            "Comparisons with the API server, by result.",
             comparer.runs,
             ("result",),
         ),
         (
             "kpolicy_comparer_last_timestamp_seconds",
             "gauge",
-            "When the last comparison ended.",
+            "Time when the last comparison ended.",
             comparer.ended_seconds,
             (),
         ),

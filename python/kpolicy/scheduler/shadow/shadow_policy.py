@@ -93,32 +93,32 @@ class ShadowPolicy:
         metrics.watch(
             "kpolicy_shadow_decisions_total",
             "counter",
-            "Decisions, by what the shadow policy would have decided.",
+            "Decisions, by the result of the shadow policy.",
             results,
             ("result",),
         )
         metrics.watch(
             "kpolicy_shadow_dropped_total",
             "counter",
-            "Decisions that were not compared: the shadow must not hold anything up.",
+            "Decisions not compared because the shadow policy was too slow.",
             lambda: {(): of().dropped},
         )
         metrics.watch(
             "kpolicy_shadow_backlog",
             "gauge",
-            "Calls that wait for the shadow's engine.",
+            "Calls that wait for the engine of the shadow policy.",
             lambda: {(): of().backlog},
         )
         metrics.watch(
             "kpolicy_shadow_resyncs_total",
             "counter",
-            "Times that the shadow began anew because it had fallen behind.",
+            "Restarts of the shadow policy with new lists, because it missed changes.",
             lambda: {(): of().resyncs},
         )
         metrics.watch(
             "kpolicy_shadow_policy_valid",
             "gauge",
-            "Whether the shadow policy that was read last is the one compared with.",
+            "1 if the shadow policy that was read last is used.",
             lambda: {(): int(self._problem is None)},
         )
 
