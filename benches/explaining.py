@@ -23,9 +23,8 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.snapshot import default_program
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
-from kpolicy.scheduler.loop.engine_thread import Answer, EngineThread, Parameters
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import Answer, EngineThread, Parameters, Runtime
 from kpolicy.scheduler.serving.debug_pages import Pages
 from kpolicy.telemetry.health_server import Serve
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics

@@ -27,13 +27,12 @@ from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
 from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFeed, Signals
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import EngineThread, Runtime
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 

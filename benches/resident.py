@@ -28,10 +28,9 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.snapshots.snapshot import Snapshot, default_program
 from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFeed, Signals
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import EngineThread, Runtime
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 

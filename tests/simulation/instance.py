@@ -24,7 +24,8 @@ from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.scheduler.runtime import Machine
-from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
+from kpolicy.scheduler.shadow.second_engine import Shadow
+from kpolicy.scheduler.shadow.shadow_policy import ShadowFeed
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
 from tests.simulation.decision_log import LoggedEngine, Told

@@ -31,12 +31,11 @@ from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.leadership import Leadership, elect
 from kpolicy.scheduler.long_tasks import Stopping, begin_deciding, begin_writing, died, wind_down
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
-from kpolicy.scheduler.runtime import Machine, Runtime, Tasks
+from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.serving.observed import observe, request_timer

@@ -1,27 +1,146 @@
-"""What the parts of a running scheduler share: the `Runtime`, their long tasks, and the `Machine`.
+"""What the parts of a running scheduler share: the `Runtime`, the engine's thread, their tasks.
 
-All three are made once, where the process begins, and handed on. Nobody else makes a clock, a
-registry of metrics or a source of random numbers: a simulation provides them from a seed.
+All is made once, where the process begins, and handed on. Nobody else makes a clock, a registry of
+metrics or a source of random numbers: a simulation provides them from a seed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.lease import Elector, LeaseThread
+from kpolicy.engine import Engine, Refusal, Timings
 from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.engine_thread import EngineThread
+from kpolicy.telemetry.metrics import Buckets, Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
+
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
+
+
+# Sees each call of the engine in its thread: name, arguments, answer.
+Witness: TypeAlias = Callable[[str, tuple[Any, ...], Any], None]
+
+
+class EngineThread:
+    """Runs the engine's calls, and observes how long each takes."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        metrics: SchedulerMetrics,
+        *,
+        witness: Witness | None = None,
+    ) -> None:
+        self.engine = engine
+        self.statistics = EngineStatistics(self, metrics)
+        self._clock = clock
+        self._seconds = metrics.engine_call_seconds
+        self._witness = witness
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="kpolicy-engine")
+        self._busy_since_ns = 0
+
+    async def call(
+        self,
+        function: Callable[Parameters, Answer],
+        *arguments: Parameters.args,
+        **options: Parameters.kwargs,
+    ) -> Answer:
+        name = getattr(function, "__name__", "call")
+
+        def run() -> tuple[Answer, int]:
+            began_ns = self._busy_since_ns = self._clock.monotonic_ns()
+            try:
+                answer = function(*arguments, **options)
+                if self._witness is not None:
+                    self._witness(name, arguments, answer)
+            finally:
+                self._busy_since_ns = 0
+            return answer, self._clock.monotonic_ns() - began_ns
+
+        answer, took_ns = await asyncio.get_running_loop().run_in_executor(self._executor, run)
+        self._seconds.observe(took_ns / NANOSECONDS, (name,))
+        return answer
+
+    def busy_s(self) -> float:
+        """How long the call under way has been running."""
+        since_ns = self._busy_since_ns
+        return (self._clock.monotonic_ns() - since_ns) / NANOSECONDS if since_ns else 0.0
+
+    def stop(self) -> None:
+        """Drops the calls that wait; the one that runs ends by itself."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class EngineStatistics:
+    """Sizes, counts and timings of the engine, as they were at the last `refresh`.
+
+    The engine counts from zero with each program, and our counters only go up: so the counts of a
+    program are taken before the next one is loaded.
+    """
+
+    def __init__(self, thread: EngineThread, metrics: SchedulerMetrics) -> None:
+        self._thread = thread
+        self._metrics = metrics
+        self._answer: Mapping[str, Any] = {}
+        self._timings = Timings([], [])
+        # By rule of the program in force: what of it is in our counters.
+        self._counted: Mapping[str, Mapping[str, int]] = {}
+
+    async def refresh(self) -> None:
+        self._answer = json.loads(await self._thread.call(self._thread.engine.statistics))
+        rules: Mapping[str, Mapping[str, int]] = self._answer.get("rules", {})
+        for key, counts in rules.items():
+            profile, _, rule = key.rpartition("/")
+            before = self._counted.get(key, {})
+            for counter, name in (
+                (self._metrics.rule_errors, "errors"),
+                (self._metrics.rule_cost_exceeded, "costExceeded"),
+                (self._metrics.rule_clamped, "clamped"),
+                (self._metrics.rule_audited, "audited"),
+            ):
+                counter.add((profile, rule), counts[name] - before.get(name, 0))
+        self._counted = rules
+        self._timings = await self._thread.call(self._thread.engine.timings)
+
+    async def load(self, program: bytes) -> list[Refusal]:
+        """Loads a program, between two decisions, and keeps what was counted for the one before."""
+        await self.refresh()
+        refusals = await self._thread.call(self._thread.engine.load, program)
+        if not refusals:
+            self._counted = {}
+        return refusals
+
+    def stages(self) -> dict[Labels, Buckets]:
+        """By extension point, status and profile."""
+        return {(s.point, s.status, s.name): (s.counts, s.seconds) for s in self._timings.stages}
+
+    def plugins(self) -> dict[Labels, Buckets]:
+        """By plugin, extension point and status."""
+        return {(s.name, s.point, s.status): (s.counts, s.seconds) for s in self._timings.rules}
+
+    def cache(self) -> dict[Labels, float]:
+        names = (("nodes", "nodes"), ("pods", "pods"), ("podsAssumed", "assumed_pods"))
+        return {(label,): self._answer.get(name, 0) for name, label in names}
+
+    def sizes(self) -> dict[Labels, float]:
+        return {
+            (name,): value for name, value in self._answer.items() if isinstance(value, int | float)
+        }
+
 
 LongTask: TypeAlias = Callable[[Pulse], Coroutine[Any, Any, None]]
 

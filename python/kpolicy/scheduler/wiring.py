@@ -16,8 +16,7 @@ from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, TwoSteps
-from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
-from kpolicy.scheduler.extenders.in_force import ExtendersInForce
+from kpolicy.scheduler.extenders.in_force import ExtenderBinds, ExtendersInForce
 from kpolicy.scheduler.extenders.whole_objects import FreshPods, WholeNodes
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle

@@ -7,10 +7,9 @@ from random import Random
 
 from kpolicy.clock import Clock
 from kpolicy.engine import Engine
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import QueueFeed, Signals
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import EngineThread, Runtime
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 

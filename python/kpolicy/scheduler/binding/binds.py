@@ -17,9 +17,8 @@ from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations, bind_end
-from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
-from kpolicy.scheduler.loop.decide import Basis, Placement
-from kpolicy.scheduler.loop.pod_try import PodTry, about
+from kpolicy.scheduler.extenders.in_force import ExtenderBinds
+from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, about
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.runtime import Runtime

@@ -33,8 +33,8 @@ from kpolicy.engine import (
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import BindEnd
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.scheduler.runtime import EngineThread
 
 # What the judgement of a waiting pod rests on.
 _READ: Final = frozenset(

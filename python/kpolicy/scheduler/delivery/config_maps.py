@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,15 +19,14 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience, probe
-from kpolicy.cluster.request_failure import Failure, Status
+from kpolicy.cluster.request_failure import Failure
 from kpolicy.cluster.watch.informer import Informer
-from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop.watched_resources import ObjectSink
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
 from kpolicy.scheduler.runtime import Tasks
-
-_log = logging.getLogger(__name__)
 
 _ROLE = "a Role like that of deploy/kustomize/base/role.yaml"
 
@@ -135,9 +133,6 @@ class ConfigMapWatches:
         return False
 
 
-_BROKEN: Final = Status(500, "NotJson", "a line of the watch is no event")
-
-
 @dataclass(frozen=True, slots=True)
 class HeldConfigMap:
     """What it was last seen to be. `digest` is of its texts alone."""
@@ -149,71 +144,39 @@ class HeldConfigMap:
     digest: str
 
 
-class ConfigMapSink:
-    """`on_change` hears when its texts differ, or it comes or goes."""
+class ConfigMapSink(ObjectSink):
+    """Keeps the ConfigMap of this name. `on_change` is called when its texts differ, or it comes
+    or goes."""
 
     def __init__(self, name: ConfigMapName, on_change: Callable[[], None]) -> None:
+        super().__init__()
         self._name = name
         self._on_change = on_change
-        self._listed: dict[str, Any] | None = None
-        self._is_list_whole = True
         self.held: HeldConfigMap | None = None
-        self.last_uid = ""  # also after it is gone: what is told of it is about this one
+        self.last_uid = ""  # also after it is gone: events about it name this one
 
     @property
     def digest(self) -> str:
         return self.held.digest if self.held is not None else ""
 
-    # --- kpolicy.cluster.watch.resource.Sink -----------------------------------------------------
+    def put(self, name: str, item: dict[str, Any]) -> None:
+        if name == self._name.name:
+            held = _held(self._name, item)
+            self.last_uid = held.uid
+            self._hold(held)
 
-    async def list_begin(self, resource: str) -> None:
-        self._listed, self._is_list_whole = None, True
+    def remove(self, name: str) -> None:
+        if name == self._name.name:
+            self._hold(None)
 
-    async def list_page(self, resource: str, body: bytes) -> PageRead:
-        page = _object(body)
-        metadata = page.get("metadata")
-        if not isinstance(metadata, dict) or not isinstance(page.get("items"), list | None):
-            self._is_list_whole = False
-            _log.warning("a list of %s could not be read", self._name.shown)
-            return PageRead("", "")
-        for item in page.get("items") or ():
-            if isinstance(item, dict) and _metadata(item).get("name") == self._name.name:
-                self._listed = item
-        version = str(metadata.get("resourceVersion") or "")
-        return PageRead(str(metadata.get("continue") or ""), version)
-
-    async def list_end(self, resource: str, resource_version: str) -> None:
-        if self._is_list_whole:
-            self._take(self._listed)
-
-    async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        version = ""
-        for line in lines.splitlines():
-            event = _object(line)
-            kind, item = event.get("type"), event.get("object")
-            if not isinstance(item, dict):
-                return LinesRead(version, status=_BROKEN)
-            if kind == "ERROR":
-                return LinesRead(version, status=_status(item))
-            metadata = _metadata(item)
-            version = str(metadata.get("resourceVersion") or version)
-            if kind != "BOOKMARK" and metadata.get("name") == self._name.name:
-                self._take(None if kind == "DELETED" else item)
-        return LinesRead(version)
-
-    # --- what it says ----------------------------------------------------------------------------
-
-    def _take(self, item: dict[str, Any] | None) -> None:
-        before = self.digest
-        self.held = _held(self._name, item) if item is not None else None
-        if self.held is not None:
-            self.last_uid = self.held.uid
+    def _hold(self, held: HeldConfigMap | None) -> None:
+        before, self.held = self.digest, held
         if self.digest != before:
             self._on_change()
 
 
 def _held(name: ConfigMapName, item: dict[str, Any]) -> HeldConfigMap:
-    metadata, data = _metadata(item), item.get("data")
+    metadata, data = item["metadata"], item.get("data")
     texts = {key: value for key, value in (data or {}).items() if isinstance(value, str)}
     canonical = json.dumps(texts, sort_keys=True).encode()
     return HeldConfigMap(
@@ -222,28 +185,6 @@ def _held(name: ConfigMapName, item: dict[str, Any]) -> HeldConfigMap:
         str(metadata.get("resourceVersion") or ""),
         texts,
         sha256(canonical).hexdigest(),
-    )
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _metadata(item: dict[str, Any]) -> dict[str, Any]:
-    metadata = item.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _status(item: dict[str, Any]) -> Status:
-    code = item.get("code")
-    return Status(
-        code if isinstance(code, int) else 500,
-        str(item.get("reason") or ""),
-        str(item.get("message") or ""),
     )
 
 

@@ -13,11 +13,12 @@ import json
 import logging
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Status
@@ -26,7 +27,7 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
 from kpolicy.scheduler.delivery.sources import PolicySource
-from kpolicy.scheduler.loop.reload import InForce, Reloader
+from kpolicy.scheduler.loop.reload import Reloader
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import LAST_GOOD_UNUSABLE, Problem
 
@@ -43,18 +44,6 @@ class LastGood:
     hash: str
     sources: tuple[Source, ...]
     since_ns: int
-
-
-class LastGoodStore(Protocol):
-    async def load(self) -> LastGood | Problem | None:
-        """What was kept, None if nothing was; or why it cannot be read."""
-
-    async def save(self, kept: LastGood) -> Problem | None:
-        """Instead of what was kept before; or why it cannot be written."""
-
-
-def of_policy(in_force: InForce) -> LastGood:
-    return LastGood(in_force.hash, in_force.sources, in_force.since_ns)
 
 
 async def start(
@@ -141,30 +130,51 @@ _KEY: Final = "last-good"
 _NOT_FOUND: Final = 404
 
 
-class FolderStore:
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / _FILE
+class LastGoodStore(ABC):
+    """`where` it is, for messages."""
+
+    where: str
 
     async def load(self) -> LastGood | Problem | None:
-        return await asyncio.to_thread(self._load)
+        """What was kept, None if nothing was; or why it cannot be read."""
+        packed = await self._read()
+        if not isinstance(packed, bytes):
+            return packed
+        return await asyncio.to_thread(decoded, packed, self.where)
 
     async def save(self, kept: LastGood) -> Problem | None:
+        """Instead of what was kept before; or why it cannot be written."""
         packed = await asyncio.to_thread(encoded, kept)
-        if isinstance(packed, Problem):
-            return packed
-        return await asyncio.to_thread(self._save, packed)
+        return packed if isinstance(packed, Problem) else await self._write(packed)
 
-    def _load(self) -> LastGood | Problem | None:
+    @abstractmethod
+    async def _read(self) -> bytes | Problem | None: ...
+
+    @abstractmethod
+    async def _write(self, packed: bytes) -> Problem | None: ...
+
+
+class FolderStore(LastGoodStore):
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+        self.where = str(self._path)
+
+    async def _read(self) -> bytes | Problem | None:
+        return await asyncio.to_thread(self._read_file)
+
+    async def _write(self, packed: bytes) -> Problem | None:
+        return await asyncio.to_thread(self._write_file, packed)
+
+    def _read_file(self) -> bytes | Problem | None:
         try:
             with self._path.open("rb") as file:
-                packed = file.read(limits.LAST_GOOD_BYTES_MAX + 1)
+                return file.read(limits.LAST_GOOD_BYTES_MAX + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _unusable(f"cannot read {self._path}: {error.strerror or error}")
-        return decoded(packed, str(self._path))
+            return _unusable(f"cannot read {self.where}: {error.strerror or error}")
 
-    def _save(self, packed: bytes) -> Problem | None:
+    def _write_file(self, packed: bytes) -> Problem | None:
         """Whole or not at all, also when the machine stops in between."""
         beside = self._path.with_name(f"{_FILE}.new")
         try:
@@ -175,42 +185,36 @@ class FolderStore:
                 os.fsync(file.fileno())
             beside.replace(self._path)
         except OSError as error:
-            return _unusable(f"cannot write {self._path}: {error.strerror or error}")
+            return _unusable(f"cannot write {self.where}: {error.strerror or error}")
         return None
 
 
-class ConfigMapStore:
+class ConfigMapStore(LastGoodStore):
     """In `binaryData` of a ConfigMap of ours; the key has a field manager of its own, so that
     what others write into that ConfigMap stays."""
 
     def __init__(self, name: ConfigMapName, client: ApiClient) -> None:
-        self._name = name
         self._client = client
         self._own = OwnConfigMap(name, client, manager="kpolicy-last-good")
+        self.where = f"the {name.shown}"
 
-    async def load(self) -> LastGood | Problem | None:
-        answer = await self._client.request("GET", self._name.path)
+    async def _read(self) -> bytes | Problem | None:
+        answer = await self._client.request("GET", self._own.name.path)
         if isinstance(answer, Status) and answer.code == _NOT_FOUND:
             return None
         if not isinstance(answer, Response):
-            return _unusable(f"cannot read the {self._name.shown}: {answer}")
+            return _unusable(f"cannot read {self.where}: {answer}")
         try:
             held = (json.loads(answer.body).get("binaryData") or {}).get(_KEY)
-            packed = base64.b64decode(held, validate=True) if held is not None else None
+            return base64.b64decode(held, validate=True) if held is not None else None
         except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
-            packed = b""
-        if packed is None:
-            return None
-        return await asyncio.to_thread(decoded, packed, f"the {self._name.shown}")
+            return b""  # which is found to be damaged
 
-    async def save(self, kept: LastGood) -> Problem | None:
-        packed = await asyncio.to_thread(encoded, kept)
-        if isinstance(packed, Problem):
-            return packed
+    async def _write(self, packed: bytes) -> Problem | None:
         failure = await self._own.apply({"binaryData": {_KEY: base64.b64encode(packed).decode()}})
         if failure is None:
             return None
-        return _unusable(f"cannot write the {self._name.shown}: {failure}", _RIGHTS)
+        return _unusable(f"cannot write {self.where}: {failure}", _RIGHTS)
 
 
 _RIGHTS: Final = "allow `get`, `create` and `patch` on it by name, or see --policy-status"

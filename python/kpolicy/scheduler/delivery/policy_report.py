@@ -22,7 +22,7 @@ from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
-from kpolicy.scheduler.delivery.last_good import LastGoodStore, of_policy
+from kpolicy.scheduler.delivery.last_good import LastGood, LastGoodStore
 from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader, one_line
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class PolicyReport:
         now = self._reloader.in_force
         if now is None or now.is_last_good or now.hash == self._kept or not self._leads():
             return True
-        kept = of_policy(now)
+        kept = LastGood(now.hash, now.sources, now.since_ns)
         problems = [await store.save(kept) for store in self._stores]
         complaints = [str(problem) for problem in problems if problem is not None]
         for text in complaints:

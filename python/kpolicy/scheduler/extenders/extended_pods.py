@@ -19,16 +19,19 @@ from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.asking import Asked, Sources, Subject, Trimming, ask
-from kpolicy.scheduler.extenders.extender_binds import ExtenderBinds
-from kpolicy.scheduler.extenders.in_force import ExtenderClient, Extenders, ExtendersInForce, Failed
+from kpolicy.scheduler.extenders.in_force import (
+    ExtenderBinds,
+    ExtenderClient,
+    Extenders,
+    ExtendersInForce,
+    Failed,
+)
 from kpolicy.scheduler.extenders.whole_objects import FreshPods, WholeNodes
-from kpolicy.scheduler.loop.consequences import Consequences
-from kpolicy.scheduler.loop.decide import Basis, take
-from kpolicy.scheduler.loop.engine_thread import EngineThread
-from kpolicy.scheduler.loop.pod_try import PodTry, about
+from kpolicy.scheduler.loop.consequences import Consequences, take
+from kpolicy.scheduler.loop.pod_try import Basis, PodTry, about
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.runtime import Runtime
+from kpolicy.scheduler.runtime import EngineThread, Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ is read when it is needed.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
@@ -15,82 +16,32 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.request_failure import Status
 from kpolicy.cluster.watch.informer import Informer
-from kpolicy.cluster.watch.resource import LinesRead, PageRead
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.engine import Located
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.in_force import Failed
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.loop.watched_resources import RESOURCES
+from kpolicy.scheduler.loop.watched_resources import RESOURCES, ObjectSink
 from kpolicy.scheduler.runtime import Tasks
 
 # What reading comes to of an answer that is no object of the API, a proxy's page for one.
-NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
-class RawNodes:
-    """A `kpolicy.cluster.watch.resource.Sink`; `by_name` is what it holds now."""
+class RawNodes(ObjectSink):
+    """`by_name` holds the nodes as they are now."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.by_name: dict[str, bytes] = {}
-        self._named: set[str] | None = None
 
-    async def list_begin(self, resource: str) -> None:
-        self._named = set()
-
-    async def list_page(self, resource: str, body: bytes) -> PageRead:
-        try:
-            page = json.loads(body)
-            metadata, items = page["metadata"], list(page.get("items") or ())
-            remaining = int(metadata.get("remainingItemCount") or 0)
-        except NOT_AN_OBJECT:
-            return PageRead("", "", status=Status(0, "", "the answer is no list"))
-        for item in items:
-            self._take(item)
-        return PageRead(
-            str(metadata.get("continue") or ""),
-            str(metadata.get("resourceVersion") or ""),
-            remaining,
-        )
-
-    async def list_end(self, resource: str, resource_version: str) -> None:
-        named, self._named = self._named or set(), None
-        for name in self.by_name.keys() - named:
-            del self.by_name[name]
-
-    async def lines(self, resource: str, lines: bytes) -> LinesRead:
-        version, status = "", None
-        for line in lines.splitlines():
-            try:
-                event = json.loads(line)
-                kind, item = event["type"], event["object"]
-                if kind == "ERROR":
-                    code = int(item.get("code") or 0)
-                    reason, message = item.get("reason") or "", item.get("message") or ""
-                    status = Status(code, str(reason), str(message))
-                    continue
-                metadata = item["metadata"]
-                version = str(metadata.get("resourceVersion") or version)
-                if kind == "BOOKMARK":
-                    continue
-                name = metadata["name"]
-            except NOT_AN_OBJECT:
-                continue  # it costs that event only; the engine's own watch names it
-            if kind == "DELETED":
-                self.by_name.pop(name, None)
-            else:
-                self._take(item)
-        return LinesRead(version, status)
-
-    def _take(self, item: Any) -> None:
-        """One that cannot be read costs that one; the engine's own watch names it."""
-        try:
-            name = str(item["metadata"]["name"])
+    def put(self, name: str, item: dict[str, Any]) -> None:
+        # One with text that is no Unicode costs that one; the engine's own watch names it.
+        with suppress(UnicodeEncodeError, RecursionError):
             self.by_name[name] = bare(item)
-        except NOT_AN_OBJECT:
-            return
-        if self._named is not None:
-            self._named.add(name)
+
+    def remove(self, name: str) -> None:
+        self.by_name.pop(name, None)
 
 
 _TASK: Final = "informer-nodes-for-extenders"
@@ -152,5 +103,5 @@ class FreshPods:
         try:
             document = json.loads(answer.body)
             return bare(document) if document["metadata"]["uid"] == uid else None
-        except NOT_AN_OBJECT:
+        except _NOT_AN_OBJECT:
             return Failed(f"{what} could not be read: the answer is no object of the API")

@@ -1,20 +1,72 @@
-"""Acts on the engine's decisions: starts binds and preemptions, and reports each rejection.
+"""Acts on the engine's decisions: moves pods in the queue, starts binds and preemptions, reports.
 
-It does not wait for what it starts.
+`take` moves the pods of a batch and lists what must follow; `Consequences` begins that, and waits
+for nothing that it starts.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from kpolicy.cluster.writes.pod_status import ConditionReason
+from kpolicy.engine import Decision, Verdict
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.loop.decide import Basis, Taken
-from kpolicy.scheduler.loop.pod_try import PodTry
+from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
+from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.runtime import Runtime
+
+
+@dataclass(slots=True)
+class Taken:
+    placements: list[Placement] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    took_ns: int = 0  # the engine's own time for all of them
+
+
+def take(
+    queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
+) -> Taken:
+    """Put each pod of the batch where its decision says.
+
+    A pod that left the queue while the engine decided is bound all the same if it was placed: only
+    the API server knows which of the two came first, and the reservation must end."""
+    taken = Taken()
+    popped = {pod.uid: pod for pod in batch}
+    for decision in decisions:
+        began_ns = taken.took_ns
+        taken.took_ns += decision.took_ns
+        pod = popped.pop(decision.uid, None)
+        if pod is None:
+            continue
+        match Verdict(decision.verdict):
+            case Verdict.PLACED:
+                taken.placements.append(Placement(pod, decision, began_ns))
+            case Verdict.PARKED:
+                held = bool(decision.victims)
+                queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
+                reason = ConditionReason.UNSCHEDULABLE
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.FAILED:
+                queue.failed(pod.uid, now_ns)
+                reason = ConditionReason.SCHEDULER_ERROR
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.SET_ASIDE:
+                queue.set_aside(pod.uid, now_ns)
+                reason = ConditionReason.UNSCHEDULABLE
+                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+            case Verdict.GONE:
+                queue.gone(pod.uid)
+            case Verdict.GATED:
+                queue.gated(pod.uid, now_ns)
+    for pod in popped.values():  # the engine owes an answer for each; without one, try again
+        queue.failed(pod.uid, now_ns)
+    return taken
 
 
 class Consequences:

@@ -7,22 +7,15 @@ between. The loop pauses while a new program is put in force (B6).
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
-from kpolicy.scheduler.loop.consequences import Consequences
-from kpolicy.scheduler.loop.decide import Basis, Taken, take
+from kpolicy.scheduler.loop.consequences import Consequences, take
+from kpolicy.scheduler.loop.pod_try import Basis
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.runtime import Runtime
-
-
-@dataclass(frozen=True, slots=True)
-class Ticked:
-    popped: int
-    taken: Taken
 
 
 class Cycle:
@@ -47,9 +40,6 @@ class Cycle:
         self._batch_pods = limits.BATCH_PODS_MAX
         self._stopped = False
 
-    def poke(self) -> None:
-        self._work.set()
-
     def stop(self) -> None:
         """Pop nothing more. Decisions under way still become binds."""
         self._stopped = True
@@ -62,8 +52,8 @@ class Cycle:
             pulse.beat()
             self._work.clear()
             async with self._deciding:
-                ticked = await self.tick(group)
-            if not ticked.popped:
+                popped = await self._tick(group)
+            if not popped:
                 pulse.rest(self._has_work)
                 await self._rest()
 
@@ -73,23 +63,24 @@ class Cycle:
             pulse.beat()
             self._work.clear()
             async with self._deciding:
-                ticked = await self.tick(group)
-            if not ticked.popped:
+                popped = await self._tick(group)
+            if not popped:
                 if not (self._consequences.under_way or self._asked_about):
                     return
                 pulse.rest(self._work.is_set)
                 await self._work.wait()
 
-    async def tick(self, group: asyncio.TaskGroup) -> Ticked:
+    async def _tick(self, group: asyncio.TaskGroup) -> int:
+        """Decide the next batch. Returns how many pods were popped."""
         limit = 0 if self._stopped else self._limit()
         batch = self._queue.pop_batch(limit, self._clock.monotonic_ns()) if limit > 0 else []
         if not batch:
-            return Ticked(0, Taken())
+            return 0
         popped = len(batch)
         if self._extended is not None:
             batch = await self._extended.take(batch)
             if not batch:
-                return Ticked(popped, Taken())
+                return popped
         self._metrics.batch_pods.observe(len(batch))
         started_ns, started_monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         scheduled = await self._thread.call(
@@ -101,7 +92,7 @@ class Cycle:
         taken = take(self._queue, batch, scheduled.decisions, self._clock.monotonic_ns())
         self._resize(len(batch), taken.took_ns)
         self._consequences.act(taken, basis, group)
-        return Ticked(popped, taken)
+        return popped
 
     @property
     def _asked_about(self) -> int:

@@ -1,6 +1,6 @@
-"""One attempt to place a pod: its ids, how its time was spent, and the log lines about it.
+"""One attempt to place a pod: what was decided, how its time was spent, the log lines about it.
 
-The same record goes with the attempt through extenders, decision, volumes, bind and evictions.
+The same `PodTry` goes with the attempt through extenders, decision, volumes, bind and evictions.
 Times are wall nanoseconds.
 """
 
@@ -14,12 +14,41 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.clock import Clock
+from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision
-from kpolicy.scheduler.loop.decide import Basis, Placement, Rejection
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.telemetry.attempt import Attempt as AttemptRecord
 from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the decisions of one batch rest on. Wall and monotonic time of the engine call."""
+
+    policy_hash: str
+    snapshot_version: str
+    started_ns: int
+    started_monotonic_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Assumed by the engine: it ends with a bind, or with the reservation forgotten."""
+
+    pod: Attempt
+    decision: Decision
+    offset_ns: int  # since the engine began with the batch
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An attempt without a node, to be told in the pod's status and as an event."""
+
+    pod: Attempt
+    decision: Decision
+    offset_ns: int
+    reason: ConditionReason
 
 
 @dataclass(slots=True)

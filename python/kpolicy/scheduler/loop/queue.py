@@ -251,13 +251,6 @@ class Queue:
             if pod.lane is not Lane.ATTEMPT and not serves(pod.profile)
         ]
 
-    def ready(self, now_ns: int) -> bool:
-        """Whether `pop_batch` would give something."""
-        if self._active or self._backoff:
-            return True
-        ends = self._error_backoff.first_key()
-        return ends is not None and ends[0] <= now_ns
-
     def next_ready_ns(self) -> int | None:
         """When the next failed pod's back-off ends; None when none waits."""
         ends = self._error_backoff.first_key()

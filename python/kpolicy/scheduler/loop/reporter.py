@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
-from kpolicy.scheduler.loop.decide import Basis, Placement, Rejection
-from kpolicy.scheduler.loop.pod_try import PodLog, PodTry
+from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodLog, PodTry, Rejection
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.preemption.room import Plan, Room, was_tried

@@ -1,11 +1,14 @@
-"""The API paths and selectors of the resources that the engine reads, by their plural names."""
+"""The resources that the engine reads, by their plural names, and a sink for objects read here."""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from kpolicy.cluster.watch.resource import Resource
+from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 
 _CORE: Final = "/api/v1"
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
@@ -45,3 +48,100 @@ def watched(names: list[str]) -> list[Resource]:
     """Pods and nodes first: their lists are the longest."""
     named = set(names) | REQUIRED
     return [RESOURCES[name] for name in RESOURCES if name in named]
+
+
+_NO_LIST: Final = Status(0, "", "the answer is no list")
+_NO_EVENT: Final = Status(500, "NotJson", "a line of the watch is no event")
+
+
+class ObjectSink(ABC):
+    """A `kpolicy.cluster.watch.resource.Sink` that parses the objects, for the few that the engine
+    does not read. An answer that is no list removes nothing, and the list begins anew."""
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+        self._listed: set[str] = set()
+        self._is_list_whole = True
+
+    @abstractmethod
+    def put(self, name: str, item: dict[str, Any]) -> None:
+        """The object of this name is there."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """The object of this name is gone."""
+
+    async def list_begin(self, resource: str) -> None:
+        self._listed, self._is_list_whole = set(), True
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead:
+        page = _document(body)
+        metadata, items = page.get("metadata"), page.get("items")
+        if not isinstance(metadata, dict) or not isinstance(items, list | None):
+            self._is_list_whole = False
+            return PageRead("", "", status=_NO_LIST)
+        for item in items or ():
+            self._listed.add(self._put(item))
+        version, remaining = _version(metadata), metadata.get("remainingItemCount")
+        token = str(metadata.get("continue") or "")
+        return PageRead(token, version, remaining if isinstance(remaining, int) else 0)
+
+    async def list_end(self, resource: str, resource_version: str) -> None:
+        for name in self._held - self._listed if self._is_list_whole else ():
+            self._remove(name)
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        version = ""
+        for line in lines.splitlines():
+            event = _document(line)
+            kind, item = event.get("type"), event.get("object")
+            if not isinstance(item, dict):
+                return LinesRead(version, status=_NO_EVENT)
+            if kind == "ERROR":
+                return LinesRead(version, status=_status(item))
+            version = _version(_metadata(item)) or version
+            if kind == "DELETED":
+                self._remove(_name(item))
+            elif kind != "BOOKMARK":
+                self._put(item)
+        return LinesRead(version)
+
+    def _put(self, item: Any) -> str:
+        """Without a name it is passed over."""
+        name = _name(item)
+        if name:
+            self._held.add(name)
+            self.put(name, item)
+        return name
+
+    def _remove(self, name: str) -> None:
+        if name in self._held:
+            self._held.remove(name)
+            self.remove(name)
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _metadata(item: Any) -> dict[str, Any]:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _name(item: Any) -> str:
+    return str(_metadata(item).get("name") or "")
+
+
+def _version(metadata: dict[str, Any]) -> str:
+    return str(metadata.get("resourceVersion") or "")
+
+
+def _status(item: dict[str, Any]) -> Status:
+    code = item.get("code")
+    reason, message = (str(item.get(key) or "") for key in ("reason", "message"))
+    return Status(code if isinstance(code, int) else 500, reason, message)

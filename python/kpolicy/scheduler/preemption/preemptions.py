@@ -13,8 +13,7 @@ from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome, Evictor
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import Reservations
-from kpolicy.scheduler.loop.decide import Rejection
-from kpolicy.scheduler.loop.pod_try import PodTry, about
+from kpolicy.scheduler.loop.pod_try import PodTry, Rejection, about
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.room import Plan, Room, plan

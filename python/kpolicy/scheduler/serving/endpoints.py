@@ -21,7 +21,6 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.reviews import ReviewedUser, ReviewFailure, Reviews
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import (
@@ -30,7 +29,7 @@ from kpolicy.scheduler.problem_codes import (
     TOKEN_FILE_UNUSABLE,
     Problem,
 )
-from kpolicy.scheduler.runtime import Runtime, Tasks
+from kpolicy.scheduler.runtime import EngineThread, Runtime, Tasks
 from kpolicy.scheduler.serving.debug_pages import Pages
 from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.access import (

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.writes.conventions import api_micro_time
-from kpolicy.engine import Engine
+from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler import limits
@@ -22,11 +23,49 @@ from kpolicy.scheduler.delivery.sources import PolicySource, follow
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.problem_codes import PROGRAM_REFUSED, Problem
-from kpolicy.scheduler.shadow.comparing import Result, Unasked
-from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, ShadowFeed
+from kpolicy.scheduler.shadow.second_engine import Loaded, Result, Shadow, Unasked
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 _log = logging.getLogger(__name__)
+
+
+# Calls that change what an engine holds.
+_FED: Final = frozenset({"list_begin", "list_page", "list_end", "watch", "settle"})
+
+
+class ShadowFeed:
+    """The `Witness` of the engine in force: shows the shadow what that one gets and decides.
+
+    It runs in that engine's thread, so that the shadow sees the same in the same order.
+    """
+
+    def __init__(self, shadow: Shadow) -> None:
+        self._shadow = shadow
+        # Of pending pods, by uid: decisions do not name their profile.
+        self._profiles: dict[str, str] = {}
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:
+        if name in _FED:
+            self._shadow.saw(name, *arguments)
+        match answer:
+            case Applied(pods=pods):
+                self._remember(pods)
+            case Scheduled(decisions=decisions):
+                self._decided(decisions)
+            case Decision():
+                self._decided([answer])
+
+    def _decided(self, decisions: Sequence[Decision]) -> None:
+        self._shadow.decided(
+            [(decision, self._profiles.get(decision.uid, "")) for decision in decisions]
+        )
+
+    def _remember(self, pods: Sequence[PodChange]) -> None:
+        for pod in pods:
+            if pod.change == PodState.PENDING:
+                self._profiles[pod.uid] = sys.intern(pod.scheduler_name)
+            else:
+                self._profiles.pop(pod.uid, None)
 
 
 class ShadowPolicy:

@@ -29,7 +29,7 @@ from kpolicy.cluster.writes.binder import (
 from kpolicy.engine import Decision, Engine, Outcome, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
-from kpolicy.scheduler.loop.decide import Basis, Placement
+from kpolicy.scheduler.loop.pod_try import Basis, Placement
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt

@@ -13,10 +13,9 @@ import pytest
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Engine, Scheduled, Verdict
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.consequences import Consequences
+from kpolicy.scheduler.loop.consequences import Consequences, take
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.decide import Basis, Placement, take
-from kpolicy.scheduler.loop.pod_try import PodTry
+from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import Signals
 from kpolicy.scheduler.loop.reporter import Reporter
@@ -51,7 +50,7 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
         ("parked", ConditionReason.UNSCHEDULABLE, 15),
         ("failed", ConditionReason.SCHEDULER_ERROR, 22),
     ]
-    assert (taken.dropped, taken.gated) == (1, 1)
+    assert (queue.get("gone"), queue.statistics().gated) == (None, 1)
     now = queue.statistics()
     assert (now.active, now.backoff, now.parked, now.gated, now.attempts_under_way) == (
         0,
@@ -136,7 +135,7 @@ class Rig:
     def add(self, *uids: str) -> None:
         for uid in uids:
             self.queue.changed(pending(uid, name=uid), self.clock.monotonic_ns())
-        self.cycle.poke()
+        self.signals.work_came()
 
     async def rest(self) -> None:
         for _ in range(20):
@@ -202,12 +201,12 @@ async def test_nothing_is_assumed_beyond_the_room_for_binds() -> None:
         await one.rest()
         assert one.binds.started == [], "a few at a time is not worth the call"
         one.binds.room = 25
-        one.cycle.poke()
+        one.signals.work_came()
         await one.rest()
         assert one.binds.started == []
         for number in range(20, 30):
             one.queue.gone(f"p{number}")
-        one.cycle.poke()
+        one.signals.work_came()
         await one.rest()
         assert len(one.binds.started) == 20
         assert (one.binds.room, one.queue.statistics().active) == (5, 0)
@@ -219,7 +218,7 @@ async def test_room_that_trickles_back_is_gathered_for_a_batch() -> None:
         one.add(*(f"p{number:04}" for number in range(1000)))
         for _ in range(30):
             one.binds.room += 10
-            one.cycle.poke()
+            one.signals.work_came()
             await one.rest()
         assert len(one.binds.started) == 300
         assert one.engine.batches == [100, 100, 100]

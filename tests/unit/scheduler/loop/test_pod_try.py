@@ -21,8 +21,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from kpolicy.engine import Verdict
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
-from kpolicy.scheduler.loop.decide import Basis, Placement
-from kpolicy.scheduler.loop.pod_try import PodTry
+from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry
 from kpolicy.scheduler.loop.queued_pod import QueuedPod
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.process import Environment, Policies, Scheduler

@@ -24,8 +24,8 @@ from kpolicy.engine import Engine
 from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.engine_thread import EngineThread
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.runtime import EngineThread
 from kpolicy.scheduler.serving.endpoints import Liveness
 from kpolicy.telemetry.health_server import judge
 from kpolicy.testing import node, pod
@@ -180,7 +180,7 @@ async def test_a_cycle_that_waits_for_its_turn_for_ever_is_dead() -> None:
             await clock.advance(HOUR_S)
             assert said(heartbeats, clock)[0] == 200, "there is nothing to do"
             async with feed.signals.deciding:
-                cycle.poke()
+                feed.signals.work_came()
                 await clock.advance(limits.TASK_SILENT_S_MAX - 1)
                 assert said(heartbeats, clock)[0] == 200
                 await clock.advance(2)

@@ -17,8 +17,14 @@ from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import FixedSource
-from kpolicy.scheduler.shadow.comparing import Result, Unasked, compared, without_extenders
-from kpolicy.scheduler.shadow.second_engine import Shadow, ShadowFeed
+from kpolicy.scheduler.shadow.second_engine import (
+    Result,
+    Shadow,
+    Unasked,
+    compared,
+    without_extenders,
+)
+from kpolicy.scheduler.shadow.shadow_policy import ShadowFeed
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.faulty_engine import applied, decided
