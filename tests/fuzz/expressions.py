@@ -1,7 +1,4 @@
-"""Random expressions, most of them of the right types, some not.
-
-Owns the grammar. Must not know what is done with an expression.
-"""
+"""Random expressions, most of them of the right types, some not."""
 
 from __future__ import annotations
 

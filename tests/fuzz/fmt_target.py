@@ -1,8 +1,7 @@
 """What must hold of laying out any input.
 
-Owns the promises: no exception; what is written is read again, is laid out already, has the same
-comments, and compiles to the same program or the same findings; nothing outside of our documents
-moves. Must not know where inputs come from.
+No exception. The output can be read, is laid out already, has the same comments, and compiles to
+the same program or the same findings. Nothing outside of kpolicy's documents moves.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def check(data: bytes) -> frozenset[str]:
     """Raises where a promise is broken; gives what became of it, to tell inputs apart."""
     found = _laid_out(data)
     if b"\r" not in data and b"kind: ConfigMap" not in data:
-        found |= {f"carried {one}" for one in _laid_out(_in_manifest(data))}
+        found |= {f"carried {change}" for change in _laid_out(_in_manifest(data))}
     return frozenset(found)
 
 
@@ -40,7 +39,7 @@ def _laid_out(data: bytes) -> set[str]:
     made = reformat(source)
     if made.text is None:
         assert made.diagnostics
-        return {one.code for one in made.diagnostics}
+        return {finding.code for finding in made.diagnostics}
     old = data.decode("utf-8")
     if made.text == old:
         return {"same"}
@@ -66,5 +65,5 @@ def _each_comment(text: str) -> Iterator[str]:
 def _meaning(text: str) -> object:
     compiled = compile_policy(Source("input.yaml", text))
     if compiled.program is None:
-        return sorted(one.code for one in compiled.diagnostics)
+        return sorted(finding.code for finding in compiled.diagnostics)
     return compiled.program.hash

@@ -1,6 +1,6 @@
 """Inputs from inputs: damaged bytes, swapped lines, pieces of the languages, whole expressions.
 
-Owns the mutations, all by the given source of chance. Must not know what is tested.
+The same source of chance gives the same inputs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What must hold of any input that is meant to be a policy.
 
-Owns the promises: no exception, every place is in the text, every format can be written, a program
-exactly where there is no error, the engine loads it, mending keeps the meaning and ends. Must not
-know where inputs come from.
+No exception; every place is in the text; every output format can be written; there is a program
+exactly if there is no error; the engine loads it; fixes keep the meaning and come to an end.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ def check(data: bytes) -> frozenset[str]:
         refusals = Engine(0).load(compiled.program.bytes)
         assert not refusals, refusals
     findings = Findings.of(compiled.diagnostics, [source])
-    for one in compiled.diagnostics:
-        _placed(one, findings)
+    for finding in compiled.diagnostics:
+        _placed(finding, findings)
     for name in FORMATS:
         _readable(name, render(name, findings, is_color=False))
-    if len(data) <= MENDED_BYTES_MAX and any(one.fix for one in compiled.diagnostics):
+    if len(data) <= MENDED_BYTES_MAX and any(finding.fix for finding in compiled.diagnostics):
         _mends(source, compiled)
-    return frozenset(one.code for one in compiled.diagnostics)
+    return frozenset(finding.code for finding in compiled.diagnostics)
 
 
-def _placed(one: Diagnostic, findings: Findings) -> None:
-    place = one.place
-    assert place is not None or one.code in ("KP101", "KP117"), one
+def _placed(finding: Diagnostic, findings: Findings) -> None:
+    place = finding.place
+    assert place is not None or finding.code in ("KP101", "KP117"), finding
     if place is None:
         return
     text = findings.texts[place.file]
-    assert 1 <= place.line <= place.end_line <= len(text.line_starts), one
-    assert 1 <= place.column <= len(text.line(place.line)) + 2, one
-    assert (place.line, place.column) <= (place.end_line, place.end_column), one
-    for edit in one.fix.edits if one.fix is not None else ():
-        assert 0 <= edit.span.start <= edit.span.end <= len(text.text), one
+    assert 1 <= place.line <= place.end_line <= len(text.line_starts), finding
+    assert 1 <= place.column <= len(text.line(place.line)) + 2, finding
+    assert (place.line, place.column) <= (place.end_line, place.end_column), finding
+    for edit in finding.fix.edits if finding.fix is not None else ():
+        assert 0 <= edit.span.start <= edit.span.end <= len(text.text), finding
 
 
 def _readable(name: str, text: str) -> None:

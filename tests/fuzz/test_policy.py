@@ -39,8 +39,8 @@ def test_mutated_policies_keep_every_promise(seed: int) -> None:
 def test_what_was_found_is_laid_out_as_promised() -> None:
     found = [fmt_target.check(data) for data in SEEDS]
     assert len(found) >= 75
-    assert sum("changed" in one for one in found) >= 20
-    assert sum("carried changed" in one for one in found) >= 15
+    assert sum("changed" in finding for finding in found) >= 20
+    assert sum("carried changed" in finding for finding in found) >= 15
 
 
 @settings(max_examples=120)
@@ -97,9 +97,9 @@ def is_in(value: Any, path: list[str]) -> bool:
     if not path:
         return True
     if isinstance(value, list):
-        return any(is_in(one, path) for one in value)
+        return any(is_in(item, path) for item in value)
     if not isinstance(value, dict):
         return False
     if path[0] in value:
         return is_in(value[path[0]], path[1:])
-    return any(is_in(one, path) for one in value.values() if isinstance(one, dict))
+    return any(is_in(item, path) for item in value.values() if isinstance(item, dict))

@@ -50,10 +50,10 @@ def findings(file: str) -> list[list[Any]]:
     source = Source(file, (CORPUS / file).read_bytes())
     against = snapshot() if file.startswith("snapshot/") else None
     found = []
-    for one in lint([source], against).diagnostics:
-        place = one.place
-        assert place is not None, one
-        found.append([one.code, place.line, place.column, place.end_line, place.end_column])
+    for finding in lint([source], against).diagnostics:
+        place = finding.place
+        assert place is not None, finding
+        found.append([finding.code, place.line, place.column, place.end_line, place.end_column])
     return found
 
 
@@ -69,7 +69,7 @@ def test_the_corpus_is_whole() -> None:
 
 
 def test_every_code_has_a_file_or_a_reason() -> None:
-    found = {one[0] for listed in EXPECTED.values() for one in listed}
+    found = {finding[0] for listed in EXPECTED.values() for finding in listed}
     assert len(found) >= 50
     assert found | set(WITHOUT_FILE) == set(pages())
     assert not found & set(WITHOUT_FILE)

@@ -42,11 +42,11 @@ SCENARIOS = scenarios()
 
 def findings_of(text: str) -> tuple[str, ...]:
     shown = []
-    for one in compile_policy([Source("policy.yaml", text)]).diagnostics:
-        place = one.place
+    for finding in compile_policy([Source("policy.yaml", text)]).diagnostics:
+        place = finding.place
         assert place is not None
         where = f"{place.line}:{place.column}-{place.end_line}:{place.end_column}"
-        shown.append(f"{where} {one.severity} {one.code} {one.message}")
+        shown.append(f"{where} {finding.severity} {finding.code} {finding.message}")
     return tuple(shown)
 
 
@@ -56,7 +56,11 @@ def test_findings_are_as_written(scenario: Scenario) -> None:
 
 
 def test_every_code_of_the_document_has_a_scenario() -> None:
-    written = {code for one in SCENARIOS for code in re.findall(r"KP\d{3}", "".join(one.findings))}
+    written = {
+        code
+        for scenario in SCENARIOS
+        for code in re.findall(r"KP\d{3}", "".join(scenario.findings))
+    }
     wanted = {code for code in pages() if code.startswith("KP1")} - ELSEWHERE
     assert len(wanted) >= 18
     assert wanted <= written
@@ -66,9 +70,9 @@ def test_the_broken_file_has_its_findings_where_they_belong() -> None:
     """The file that shows what lint is for: every layer of it recovers by itself."""
     text = (FOLDER / "corpus" / "snapshot" / "broken.yaml").read_text("utf-8")
     found = {
-        (one.code, f"{one.place.line}:{one.place.column}")
-        for one in compile_policy([Source("broken.yaml", text)]).diagnostics
-        if one.place is not None
+        (finding.code, f"{finding.place.line}:{finding.place.column}")
+        for finding in compile_policy([Source("broken.yaml", text)]).diagnostics
+        if finding.place is not None
     }
     document = {("KP103", "8:16"), ("KP102", "21:7"), ("KP104", "26:13")}
     expressions = {("KP204", "12:38"), ("KP401", "15:26"), ("KP402", "18:37"), ("KP110", "28:38")}

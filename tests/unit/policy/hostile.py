@@ -13,10 +13,10 @@ from tests.unit.policy.policies import HEAD, policy
 Case = tuple[str, frozenset[str]]
 
 
-def _predicate(expression: str, message: str = "", told: str = "") -> str:
+def _predicate(expression: str, message: str = "", message_expression: str = "") -> str:
     rule: dict[str, str] = {"name": "a", "expression": expression}
     rule |= {"message": message} if message else {}
-    rule |= {"messageExpression": told} if told else {}
+    rule |= {"messageExpression": message_expression} if message_expression else {}
     return policy(f"predicates: [{json.dumps(rule, ensure_ascii=False)}]")
 
 

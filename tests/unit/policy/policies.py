@@ -33,13 +33,13 @@ def names(entries: list[dict[str, Any]]) -> list[str]:
     return [entry["name"] for entry in entries]
 
 
-def said(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, str]]:
+def codes_and_places(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, str]]:
     """(code, `line:column`) of each finding."""
     return [
-        (one.code, f"{one.place.line}:{one.place.column}" if one.place else "")
-        for one in diagnostics
+        (finding.code, f"{finding.place.line}:{finding.place.column}" if finding.place else "")
+        for finding in diagnostics
     ]
 
 
 def errors(compiled: Compiled) -> list[Diagnostic]:
-    return [one for one in compiled.diagnostics if one.severity is Severity.ERROR]
+    return [finding for finding in compiled.diagnostics if finding.severity is Severity.ERROR]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kpolicy.policy.compile import EVERY_POD, compile_policy, shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX
 from kpolicy.policy.yaml.source import Source
-from tests.unit.policy.policies import document, names, policy, profile, said
+from tests.unit.policy.policies import codes_and_places, document, names, policy, profile
 
 DEMO = shipped_source("demo")
 
@@ -72,7 +72,7 @@ def test_no_source_means_the_default_policy() -> None:
 
 def test_offline_a_single_profile_can_serve_every_pod() -> None:
     served = document(compile_policy([], every_pod=True))["profiles"]
-    assert [one["schedulerName"] for one in served] == [EVERY_POD]
+    assert [of_profile["schedulerName"] for of_profile in served] == [EVERY_POD]
 
 
 def test_text_alone_is_a_source() -> None:
@@ -97,7 +97,7 @@ predicates:
     )
     compiled = compile_policy(text)
     assert compiled.program is None
-    assert [code for code, _ in said(compiled.diagnostics)] == [
+    assert [code for code, _ in codes_and_places(compiled.diagnostics)] == [
         "KP103",
         "KP110",
         "KP102",
@@ -123,7 +123,7 @@ predicates:
       && node.nope4
 """
     )
-    places = dict.fromkeys(said(compile_policy(text).diagnostics))
+    places = dict.fromkeys(codes_and_places(compile_policy(text).diagnostics))
     lines = text.splitlines()
     found = [lines[int(at.split(":")[0]) - 1][int(at.split(":")[1]) - 1 :] for _, at in places]
     assert [rest[:5] for rest in found] == ["nope1", "nope2", "nope3", "nope4"]
@@ -136,7 +136,7 @@ def test_a_config_map_carries_policies_and_places_are_in_the_manifest() -> None:
         f"  README: not a policy\n  policy.yaml: |\n    {inner}\n"
     )
     compiled = compile_policy([Source("cm.yaml", text)])
-    ((code, at),) = said(compiled.diagnostics)
+    ((code, at),) = codes_and_places(compiled.diagnostics)
     line, column = map(int, at.split(":"))
     assert code == "KP201"
     assert text.splitlines()[line - 1][column - 1 :].startswith("nope")
@@ -153,7 +153,7 @@ def test_a_sound_config_map_compiles_with_its_places() -> None:
 
 def test_a_config_map_without_a_policy_says_so() -> None:
     compiled = compile_policy("apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n")
-    assert said(compiled.diagnostics) == [("KP101", "3:7")]
+    assert codes_and_places(compiled.diagnostics) == [("KP101", "3:7")]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_config_map_without_a_policy_says_so() -> None:
 def test_what_is_no_policy_is_a_finding(text: str) -> None:
     compiled = compile_policy(text)
     assert compiled.program is None
-    assert [code for code, _ in said(compiled.diagnostics)] == ["KP101"]
+    assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP101"]
 
 
 def test_other_kinds_found_in_a_folder_are_passed_over() -> None:
@@ -180,16 +180,16 @@ def test_other_kinds_found_in_a_folder_are_passed_over() -> None:
 def test_policies_with_one_name_are_a_finding_at_the_second() -> None:
     text = policy("predicates: []")
     compiled = compile_policy([Source("a.yaml", text), Source("b.yaml", text)])
-    assert [(one.code, one.place.file) for one in compiled.diagnostics if one.place] == [
-        ("KP104", "b.yaml")
-    ]
+    assert [
+        (finding.code, finding.place.file) for finding in compiled.diagnostics if finding.place
+    ] == [("KP104", "b.yaml")]
 
 
 def test_ties_are_broken_in_one_way() -> None:
     first = policy("tieBreak: name", "a")
     assert document(compile_policy([first, policy("", "b")]))["tieBreak"] == "name"
     compiled = compile_policy([first, policy("tieBreak: random", "b")])
-    assert [code for code, _ in said(compiled.diagnostics)] == ["KP116"]
+    assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP116"]
 
 
 def test_findings_are_cut_off_and_still_there_is_no_program() -> None:
@@ -237,7 +237,7 @@ def _seconds(text: str) -> float:
 def test_arbitrary_input_never_raises(text: str | bytes) -> None:
     compiled = compile_policy([Source("f", text)])
     assert (compiled.program is None) == any(
-        one.severity.value == "error" for one in compiled.diagnostics
+        finding.severity.value == "error" for finding in compiled.diagnostics
     )
 
 
@@ -293,5 +293,5 @@ def test_damaged_policies_never_raise(seed: str, edits: list[tuple[int, int, str
         cut = at % (len(text) + 1)
         text = text[:cut] + piece + text[cut + length :]
     compiled = compile_policy([Source("f", text)])
-    for one in compiled.diagnostics:
-        assert one.place is not None
+    for finding in compiled.diagnostics:
+        assert finding.place is not None

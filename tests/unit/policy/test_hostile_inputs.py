@@ -52,8 +52,8 @@ def test_how_many_there_are() -> None:
 )
 def test_it_is_refused_with_a_code_and_a_place(text: str, codes: frozenset[str]) -> None:
     compiled = compile_policy([Source("hostile.yaml", text)])
-    assert {one.code for one in compiled.diagnostics} == codes
-    assert all(one.place is not None for one in compiled.diagnostics)
+    assert {finding.code for finding in compiled.diagnostics} == codes
+    assert all(finding.place is not None for finding in compiled.diagnostics)
     if codes != {"KP303"}:
         assert compiled.program is None
 
@@ -105,7 +105,7 @@ def test_a_param_of_any_depth_is_a_finding(depth: int) -> None:
     )
     compiled = compile_policy(text, params={"p": value})
     assert compiled.program is None
-    assert {one.code for one in compiled.diagnostics} & {"KP103", "KP122", "KP123", "KP124"}
+    assert {finding.code for finding in compiled.diagnostics} & {"KP103", "KP122", "KP123", "KP124"}
 
 
 @pytest.mark.parametrize("depth", [60, 5_000, 200_000])

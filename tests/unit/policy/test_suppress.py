@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kpolicy.policy.compile import compile_policy
-from tests.unit.policy.policies import policy, said
+from tests.unit.policy.policies import codes_and_places, policy
 
 LABELS = "metadata:\n  name: a\n  labels:\n    country: no"
 
 
 def codes(text: str) -> list[str]:
-    return [code for code, _ in said(compile_policy(text).diagnostics)]
+    return [code for code, _ in codes_and_places(compile_policy(text).diagnostics)]
 
 
 def text(labels: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpolicy.policy.compile import compile_policy
-from tests.unit.policy.policies import names, policy, profile, said
+from tests.unit.policy.policies import codes_and_places, names, policy, profile
 
 
 def test_built_ins_come_in_kube_schedulers_order_then_expressions() -> None:
@@ -69,7 +69,7 @@ def test_a_range_that_does_not_rise_is_one_finding(written: str) -> None:
     normalize = f"{{method: linear, from: {written}, to: [100, 0]}}"
     rule = f"{{name: a, expression: node.podCount, normalize: {normalize}}}"
     found = compile_policy(policy(f"priorities: [{rule}]")).diagnostics
-    assert [(one.code, one.message) for one in found] == [
+    assert [(finding.code, finding.message) for finding in found] == [
         ("KP115", "`from` must rise; `to` may fall")
     ]
 
@@ -105,7 +105,7 @@ priorities: [{name: b, expression: '1'}]
 """
     )
     entry = profile(compile_policy(text))
-    assert [one["enforcement"] for one in entry["filters"]] == ["audit"]
+    assert [rule["enforcement"] for rule in entry["filters"]] == ["audit"]
     assert entry["scores"] == []
 
 
@@ -118,14 +118,14 @@ def test_implicit_built_ins_are_asked_unless_they_are_listed() -> None:
         "TaintToleration",
     ]
     unknown = compile_policy(text.replace("NodeUnschedulable", "NodeUnschedulabel"))
-    assert [code for code, _ in said(unknown.diagnostics)] == ["KP103"]
+    assert [code for code, _ in codes_and_places(unknown.diagnostics)] == ["KP103"]
 
 
 def test_weights_that_the_engine_would_refuse_are_findings() -> None:
     rules = "".join(f"  - {{name: a{i}, weight: 1000000, expression: '{i}'}}\n" for i in range(21))
     compiled = compile_policy(policy(f"priorities:\n{rules}"))
     assert compiled.program is None
-    assert {code for code, _ in said(compiled.diagnostics)} == {"KP113", "KP323"}
+    assert {code for code, _ in codes_and_places(compiled.diagnostics)} == {"KP113", "KP323"}
 
 
 def test_victims_are_chosen_by_an_expression_that_sees_them() -> None:
@@ -141,4 +141,4 @@ preemption:
     assert preemption["victims"]["policy"] == 0
     assert preemption["order"] == ["fewestPdbViolations", "latestStart"]
     outside = compile_policy(policy("predicates: [{name: a, expression: victim.priority > 0}]"))
-    assert [code for code, _ in said(outside.diagnostics)] == ["KP201"]
+    assert [code for code, _ in codes_and_places(outside.diagnostics)] == ["KP201"]

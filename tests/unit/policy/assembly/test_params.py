@@ -9,7 +9,7 @@ import pytest
 from kpolicy.policy.assembly.params import parse_param_type, quantity, seen_type, wanted_config_maps
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
-from tests.unit.policy.policies import names, policy, profile, said
+from tests.unit.policy.policies import codes_and_places, names, policy, profile
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ predicates:
 
 
 def test_a_value_given_comes_before_the_default() -> None:
-    default, given = compile_policy(TEXT), compile_policy(TEXT, params={"most": 7})
-    assert default.diagnostics == given.diagnostics == ()
-    assert profile(default)["filters"][0] != profile(given)["filters"][0]
-    assert profile(default)["filters"][1] == profile(given)["filters"][1]
+    default, overridden = compile_policy(TEXT), compile_policy(TEXT, params={"most": 7})
+    assert default.diagnostics == overridden.diagnostics == ()
+    assert profile(default)["filters"][0] != profile(overridden)["filters"][0]
+    assert profile(default)["filters"][1] == profile(overridden)["filters"][1]
 
 
 @pytest.mark.parametrize("value", [10, 0, "4", 4.5, True, [4]])
 def test_a_value_out_of_range_or_of_another_type_is_a_finding(value: Any) -> None:
     compiled = compile_policy(TEXT, params={"most": value})
-    assert [code for code, _ in said(compiled.diagnostics)] == ["KP113"]
+    assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP113"]
 
 
 def test_a_param_without_any_value_is_a_finding() -> None:
     text = TEXT.replace("default: 4, ", "")
-    assert [code for code, _ in said(compile_policy(text).diagnostics)] == ["KP113"]
+    assert [code for code, _ in codes_and_places(compile_policy(text).diagnostics)] == ["KP113"]
     assert compile_policy(text, params={"most": 2}).diagnostics == ()
 
 
@@ -110,9 +110,9 @@ def child(spec: str) -> str:
     return policy(spec, "child", profile="other")
 
 
-def limit_of(*texts: str, name: str = "other", **given: Any) -> dict[str, Any]:
+def limit_of(*texts: str, name: str = "other", **params: Any) -> dict[str, Any]:
     """The rule `a` of the profile, without where it stands."""
-    rule: dict[str, Any] = profile(compile_policy(texts, params=given), name)["filters"][0]
+    rule: dict[str, Any] = profile(compile_policy(texts, params=params), name)["filters"][0]
     assert rule["name"] == "a"
     constants: dict[str, Any] = rule["expression"]["constants"]
     return constants
@@ -149,7 +149,7 @@ def test_a_base_without_profiles_may_leave_a_value_to_those_who_extend_it() -> N
     base = BASE.replace("default: 4, ", "").replace("  profiles: [{schedulerName: kpolicy}]\n", "")
     assert limit_of(base, child(f"extends: base\n{CHILD}")) == literal(6)
     left = compile_policy([base, child("extends: base")])
-    assert [code for code, _ in said(left.diagnostics)] == ["KP113"]
+    assert [code for code, _ in codes_and_places(left.diagnostics)] == ["KP113"]
 
 
 def test_a_child_cannot_give_a_param_of_its_base_another_type() -> None:
@@ -175,7 +175,7 @@ def test_what_is_wrong_in_a_config_map_is_told_with_its_place(
     data: str, code: str, place: str
 ) -> None:
     compiled = compile_policy([BASE, child(FROM), MAP + data])
-    assert said(compiled.diagnostics) == [(code, place)]
+    assert codes_and_places(compiled.diagnostics) == [(code, place)]
     assert compiled.diagnostics[0].place is not None
     assert compiled.diagnostics[0].place.file == "policy-3.yaml"
 
@@ -187,9 +187,12 @@ def test_a_config_map_that_a_base_names_may_hold_params_of_those_who_extend_it()
         for name in ("lower", "upper")
     ]
     numbers = f"{MAP}  most: '7'\n  lower: '3'\n"
-    assert said(compile_policy([base, heirs[0], numbers]).diagnostics) == []
-    assert said(compile_policy([base, *heirs, f"{numbers}  upper: '5'\n"]).diagnostics) == []
-    # A key that nobody declares is still told, once, with what may be meant.
+    assert codes_and_places(compile_policy([base, heirs[0], numbers]).diagnostics) == []
+    assert (
+        codes_and_places(compile_policy([base, *heirs, f"{numbers}  upper: '5'\n"]).diagnostics)
+        == []
+    )
+    # A key that nobody declares is still reported, once, with the name that may be meant.
     (found,) = compile_policy([base, *heirs, f"{numbers}  uper: '5'\n"]).diagnostics
     assert (found.code, found.hint) == ("KP125", "did you mean `upper`?")
     # What a stranger declares is no param of these.
@@ -200,7 +203,7 @@ def test_a_config_map_that_a_base_names_may_hold_params_of_those_who_extend_it()
 
 def test_a_config_map_that_is_missing_is_an_error_unless_it_is_optional() -> None:
     compiled = compile_policy([BASE, child(FROM)])
-    assert said(compiled.diagnostics) == [("KP123", "7:59")]
+    assert codes_and_places(compiled.diagnostics) == [("KP123", "7:59")]
     assert compiled.diagnostics[0].hint
     optional = FROM.replace("numbers}", "numbers, optional: true}")
     assert limit_of(BASE, child(optional)) == literal(4)
@@ -222,20 +225,20 @@ predicates:
 """
     more = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: more}\ndata:\n"
     more += "  pools: |\n    ml: [a100]\n  scratch: 2Gi\n  word: '12'\n  is_on: 'true'\n"
-    given = {"pools": {"ml": ["a100"]}, "scratch": "2Gi", "word": "12", "is_on": True}
+    values = {"pools": {"ml": ["a100"]}, "scratch": "2Gi", "word": "12", "is_on": True}
     optional = spec.replace("more}", "more, optional: true}")
     held = profile(compile_policy([policy(optional), more]))["filters"][0]
-    assert held == profile(compile_policy(policy(optional), params=given))["filters"][0]
+    assert held == profile(compile_policy(policy(optional), params=values))["filters"][0]
 
 
 def test_a_value_for_a_param_that_no_policy_declares_is_an_error() -> None:
-    [told] = compile_policy(TEXT, params={"moost": 3}).diagnostics
-    assert (told.code, told.hint) == ("KP124", "did you mean `most`?")
+    [finding] = compile_policy(TEXT, params={"moost": 3}).diagnostics
+    assert (finding.code, finding.hint) == ("KP124", "did you mean `most`?")
 
 
 def test_a_config_map_that_nobody_names_is_no_policy() -> None:
     sources = [Source("policy.yaml", TEXT), Source("numbers.yaml", f"{MAP}  most: '7'\n")]
-    assert said(compile_policy(sources).diagnostics) == [("KP101", "5:3")]
+    assert codes_and_places(compile_policy(sources).diagnostics) == [("KP101", "5:3")]
 
 
 def test_the_config_maps_that_are_still_wanted_are_told() -> None:

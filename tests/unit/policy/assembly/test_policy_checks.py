@@ -36,15 +36,15 @@ def test_limits_are_honoured_so_no_finding_says_that_they_are_not() -> None:
 @pytest.mark.parametrize("units", ["0", "-1", "500000001", "1.5", "'7'"])
 def test_limits_outside_what_the_engine_takes_are_refused(units: str) -> None:
     found = errors(compile_policy(ruled(f"{{costPerCycle: {units}}}", "node.ready")))
-    assert {one.code for one in found} <= {"KP103", "KP113"}
+    assert {finding.code for finding in found} <= {"KP103", "KP113"}
     assert len(found) == 1
 
 
 def test_the_first_rule_that_is_never_evaluated_is_told() -> None:
-    [one] = errors(compile_policy(ruled("{costPerCycle: 100}", "node.ready", TAINTS, TAINTS)))
-    assert (one.code, one.field) == ("KP401", "spec.predicates[1].expression")
-    assert "the limit of a cycle is 100" in one.message
-    assert "limits.costPerCycle" in one.hint
+    [finding] = errors(compile_policy(ruled("{costPerCycle: 100}", "node.ready", TAINTS, TAINTS)))
+    assert (finding.code, finding.field) == ("KP401", "spec.predicates[1].expression")
+    assert "the limit of a cycle is 100" in finding.message
+    assert "limits.costPerCycle" in finding.hint
 
 
 def test_what_only_audits_draws_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
-from tests.unit.policy.policies import document, errors, names, policy, profile, said
+from tests.unit.policy.policies import codes_and_places, document, errors, names, policy, profile
 
 BASE = policy(
     """
@@ -36,7 +36,7 @@ priorities:
     entry = profile(compile_policy([BASE, child]))
     assert names(entry["filters"]) == ["NodeName", "ready", "extra"]
     assert entry["filters"][1]["message"] == "cordoned"
-    assert [(one["name"], one["weight"]) for one in entry["scores"]] == [("ImageLocality", 7)]
+    assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [("ImageLocality", 7)]
 
 
 def test_what_comes_with_kpolicy_can_be_extended() -> None:
@@ -54,21 +54,21 @@ def test_a_library_is_extended_and_not_served() -> None:
     child = policy("extends: base", "child", profile="other")
     entry = profile(compile_policy([child], library=[Source("base.yaml", BASE)]), "other")
     assert names(entry["filters"]) == ["NodeName", "ready"]
-    assert "KP120" in dict(said(compile_policy([child]).diagnostics))
+    assert "KP120" in dict(codes_and_places(compile_policy([child]).diagnostics))
 
 
 def test_extends_runs_neither_in_circles_nor_too_deep() -> None:
     circle = [policy("extends: b", "a"), policy("extends: a", "b")]
-    assert {code for code, _ in said(compile_policy(circle).diagnostics)} == {"KP120"}
+    assert {code for code, _ in codes_and_places(compile_policy(circle).diagnostics)} == {"KP120"}
     chain = [policy(f"extends: n{i + 1}" if i < 6 else "", f"n{i}") for i in range(7)]
-    assert "KP120" in {code for code, _ in said(compile_policy(chain).diagnostics)}
+    assert "KP120" in {code for code, _ in codes_and_places(compile_policy(chain).diagnostics)}
     short = [policy(f"extends: n{i + 1}" if i < 4 else "", f"n{i}") for i in range(5)]
     assert compile_policy(short).diagnostics == ()
 
 
 def test_an_unknown_base_names_the_nearest() -> None:
-    (one,) = errors(compile_policy([BASE, policy("extends: bsae", "child")]))
-    assert (one.code, one.hint) == ("KP120", "did you mean `base`?")
+    (finding,) = errors(compile_policy([BASE, policy("extends: bsae", "child")]))
+    assert (finding.code, finding.hint) == ("KP120", "did you mean `base`?")
 
 
 def test_profiles_override_weights_and_switch_rules_off() -> None:
@@ -89,11 +89,11 @@ priorities:
         profile="",
     )
     compiled = compile_policy(text)
-    one, two = profile(compiled, "one"), profile(compiled, "two")
-    assert (names(one["filters"]), names(one["scores"])) == (["NodeName", "ready"], ["least"])
-    assert (names(two["filters"]), names(two["scores"])) == (["NodeName"], ["flat"])
-    assert two["scores"][0]["weight"] == 9
-    assert (one["percentageOfNodesToScore"], two["percentageOfNodesToScore"]) == (100, 30)
+    first, second = profile(compiled, "one"), profile(compiled, "two")
+    assert (names(first["filters"]), names(first["scores"])) == (["NodeName", "ready"], ["least"])
+    assert (names(second["filters"]), names(second["scores"])) == (["NodeName"], ["flat"])
+    assert second["scores"][0]["weight"] == 9
+    assert (first["percentageOfNodesToScore"], second["percentageOfNodesToScore"]) == (100, 30)
 
 
 def test_an_override_of_nothing_is_a_finding() -> None:
@@ -104,8 +104,8 @@ priorities: [{name: flat, expression: '50'}]
 """,
         profile="",
     )
-    (one,) = errors(compile_policy(text))
-    assert (one.code, one.hint) == ("KP122", "did you mean `flat`?")
+    (finding,) = errors(compile_policy(text))
+    assert (finding.code, finding.hint) == ("KP122", "did you mean `flat`?")
 
 
 def test_several_policies_of_a_profile_add_up_in_their_order() -> None:
@@ -113,7 +113,7 @@ def test_several_policies_of_a_profile_add_up_in_their_order() -> None:
     early = policy("predicates: [{name: y, expression: '!node.unschedulable'}]", "b")
     entry = profile(compile_policy([late, early]))
     assert names(entry["filters"]) == ["y", "x"]
-    assert [one["policy"] for one in entry["filters"]] == [1, 0]
+    assert [rule["policy"] for rule in entry["filters"]] == [1, 0]
 
 
 def test_what_two_policies_inherit_from_one_base_counts_once() -> None:
@@ -121,26 +121,26 @@ def test_what_two_policies_inherit_from_one_base_counts_once() -> None:
     overlay = policy("extends: base\npredicates: [{name: x, expression: node.ready}]", "overlay")
     entry = profile(compile_policy([base, overlay]))
     assert names(entry["filters"]) == ["NodeName", "ready", "x"]
-    assert [(one["name"], one["weight"]) for one in entry["scores"]] == [
+    assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [
         ("flat", 3),
         ("ImageLocality", 2),
     ]
 
 
 def test_equal_built_ins_of_two_policies_filter_once_and_add_their_weights() -> None:
-    one = policy("predicates: [{builtin: NodeName}]\npriorities: [{builtin: ImageLocality}]", "a")
-    two = one.replace("name: a", "name: b")
-    entry = profile(compile_policy([one, two]))
+    first = policy("predicates: [{builtin: NodeName}]\npriorities: [{builtin: ImageLocality}]", "a")
+    second = first.replace("name: a", "name: b")
+    entry = profile(compile_policy([first, second]))
     assert names(entry["filters"]) == ["NodeName"]
     assert [(s["name"], s["weight"]) for s in entry["scores"]] == [("ImageLocality", 2)]
 
 
 def test_rules_of_one_name_in_two_policies_are_told_apart() -> None:
-    one = policy("predicates: [{name: x, expression: node.ready}]", "a")
-    two = policy("predicates: [{name: x, expression: '!node.unschedulable'}]", "b")
-    assert names(profile(compile_policy([one, two]))["filters"]) == ["x", "b/x"]
-    three = one.replace("name: a", "name: c").replace("node.ready", "node.podCount > 1")
-    entries = profile(compile_policy([one, two, three]))["filters"]
+    first = policy("predicates: [{name: x, expression: node.ready}]", "a")
+    second = policy("predicates: [{name: x, expression: '!node.unschedulable'}]", "b")
+    assert names(profile(compile_policy([first, second]))["filters"]) == ["x", "b/x"]
+    third = first.replace("name: a", "name: c").replace("node.ready", "node.podCount > 1")
+    entries = profile(compile_policy([first, second, third]))["filters"]
     assert names(entries) == ["x", "b/x", "c/x"]
 
 
@@ -154,7 +154,7 @@ def test_a_built_in_that_a_policy_weighs_for_some_pods_is_named_by_the_policy() 
         ),
     ]
     scores = profile(compile_policy(both))["scores"]
-    assert [(one["name"], one["weight"]) for one in scores] == [
+    assert [(entry["name"], entry["weight"]) for entry in scores] == [
         ("ImageLocality", 1),
         ("high/ImageLocality", 5),
     ]
@@ -172,7 +172,7 @@ priorities: [{builtin: TaintToleration, weight: 3}]
         "overlay",
     )
     entry = profile(compile_policy([BASE, overlay]))
-    conditions = {one["name"]: len(one.get("match", ())) for one in entry["filters"]}
+    conditions = {rule["name"]: len(rule.get("match", ())) for rule in entry["filters"]}
     assert conditions == {"NodeName": 0, "ready": 0, "x": 2}
     assert entry["filters"][-1]["failurePolicy"] == "Ignore"
     taints = entry["scores"][-1]
@@ -189,9 +189,9 @@ predicates: [{name: ready, expression: '!node.unschedulable'}]
         "overlay",
     )
     compiled = compile_policy([BASE, overlay])
-    rules = [one for one in profile(compiled)["filters"] if one["name"].endswith("ready")]
+    rules = [rule for rule in profile(compiled)["filters"] if rule["name"].endswith("ready")]
     assert names(rules) == ["ready", "overlay/ready"]
-    assert [len(one["match"]) for one in rules] == [1, 1]
+    assert [len(rule["match"]) for rule in rules] == [1, 1]
     assert rules[0]["match"] != rules[1]["match"]
     assert rules[0]["policy"] != rules[1]["policy"]
 
@@ -202,4 +202,4 @@ def test_preemption_is_inherited_and_must_agree() -> None:
     assert entry["preemption"]["policy"] == "Never"
     other = policy("preemption: {policy: LowerPriority}", "other")
     compiled = compile_policy([never, policy("extends: never", "child"), other])
-    assert [code for code, _ in said(compiled.diagnostics)] == ["KP116"]
+    assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP116"]

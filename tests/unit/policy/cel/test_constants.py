@@ -172,7 +172,7 @@ def test_the_estimate_is_never_below_what_it_takes(atom: str) -> None:
 def test_what_is_refused_says_why_and_where(pattern: str, why: str) -> None:
     assert why in refusal(pattern)
     found = _compiled(pattern).diagnostics
-    assert [one.code for one in found] == ["KP207"]
+    assert [finding.code for finding in found] == ["KP207"]
     assert found[0].place is not None
     assert why in found[0].message
 

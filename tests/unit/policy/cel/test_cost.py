@@ -19,11 +19,11 @@ def test_a_loop_multiplies_and_a_second_one_multiplies_again() -> None:
 def test_a_variable_counts_once() -> None:
     loop = compile_expression("node.pods.exists(p, p.priority > 1)")
     environment = Environment(variables={"v": loop})
-    one = compile_expression("variables.v", environment=environment).cost
+    single = compile_expression("variables.v", environment=environment).cost
     three = compile_expression(
         "variables.v && variables.v && variables.v", environment=environment
     ).cost
-    assert three < one + 10
+    assert three < single + 10
 
 
 def test_only_one_branch_counts() -> None:
@@ -60,7 +60,9 @@ NESTED = "node.pods.all(p, node.pods.exists(q, q.priority > p.priority))"
 
 
 def codes(text: str, environment: Environment) -> list[str]:
-    return [one.code for one in compile_expression(text, environment=environment).diagnostics]
+    return [
+        finding.code for finding in compile_expression(text, environment=environment).diagnostics
+    ]
 
 
 def test_a_loop_inside_a_loop_is_allowed_to_who_asks_for_it_also_in_a_variable() -> None:

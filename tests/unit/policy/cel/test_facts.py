@@ -49,7 +49,7 @@ def arguments(member: Member) -> str:
     if member.of_root:
         return member.of_root
     needed = member.params[: len(member.params) - member.optional]
-    return ", ".join(ARGUMENTS[one.name] for one in needed)
+    return ", ".join(ARGUMENTS[param.name] for param in needed)
 
 
 @cache
@@ -75,7 +75,7 @@ def compiled(expression: str, variable: str = "") -> Compiled:
 
 
 def codes(found: Compiled) -> set[str]:
-    return {one.code for one in found.diagnostics}
+    return {finding.code for finding in found.diagnostics}
 
 
 def test_every_path_that_compiles_is_taken_by_the_engine() -> None:
@@ -136,8 +136,8 @@ def test_a_variable_may_hold_one_for_who_goes_on(variable: str, expression: str)
 def test_where_a_value_is_wanted_it_is_refused(variable: str, expression: str, cited: str) -> None:
     found = compiled(expression, variable)
     assert found.program is None
-    (said, *_) = [one for one in found.diagnostics if one.code == "KP209"]
-    assert said.hint.startswith("ask for what it holds: `")
-    assert said.place is not None
+    (reported, *_) = [finding for finding in found.diagnostics if finding.code == "KP209"]
+    assert reported.hint.startswith("ask for what it holds: `")
+    assert reported.place is not None
     text = policy(expression, variable)
-    assert text[said.place.column - 1 : said.place.end_column - 1] == cited
+    assert text[reported.place.column - 1 : reported.place.end_column - 1] == cited

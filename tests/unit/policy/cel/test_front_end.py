@@ -114,7 +114,7 @@ def test_policy_variables_that_build_on_each_other_are_bounded() -> None:
         text = f"variables.v{at - 1} + 1" if at else "pod.priority"
         environment = Environment(variables=dict(variables))
         variables[f"v{at}"] = compile_expression(text, environment=environment)
-    codes = [[d.code for d in one.diagnostics] for one in variables.values()]
+    codes = [[d.code for d in variable.diagnostics] for variable in variables.values()]
     assert codes.count(["KP112"]) == 1
     assert codes[:65] == [[]] * 65
     assert variables["v299"].ir is None

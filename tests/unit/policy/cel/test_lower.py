@@ -118,7 +118,7 @@ def test_a_path_does_not_go_on_from_a_variable_with_a_loop_inside() -> None:
     text = "node.domain(['a', 'b'].filter(k, k != 'b')[0])"
     environment = Environment(variables={"v": compile_expression(text, is_variable=True)})
     used = compile_expression("variables.v.nodeCount > 1", environment=environment)
-    assert [one.code for one in used.diagnostics] == ["KP209"]
+    assert [finding.code for finding in used.diagnostics] == ["KP209"]
     assert used.ir is None
 
 

@@ -41,7 +41,7 @@ def meant(root: Node) -> Any:
         for step in path[:-1]:
             inside = inside[step]
         texts = read_documents(Source("carried", scalar.text))
-        inside[path[-1]] = [plain(one) for one in texts.roots]
+        inside[path[-1]] = [plain(node) for node in texts.roots]
     return value
 
 
@@ -101,7 +101,7 @@ def test_twice_is_once_and_nothing_is_lost(seed: int) -> None:
         made = reformat(text)
         if made.text is None:
             # It cannot be read; what can be read can be laid out.
-            assert {one.code for one in made.diagnostics} & {"KP119"} == set()
+            assert {finding.code for finding in made.diagnostics} & {"KP119"} == set()
             continue
         done += 1
         changed += made.text != text
@@ -109,8 +109,8 @@ def test_twice_is_once_and_nothing_is_lost(seed: int) -> None:
         before, after = read_documents(Source("a", text)), read_documents(Source("b", made.text))
         assert sorted(comments_of(before)) == sorted(comments_of(after))
         pairs = zip(before.roots, after.roots, strict=False)
-        assert all(meant(one) == meant(other) for one, other in pairs)
-        programs = [compile_policy(one).program for one in (text, made.text)]
+        assert all(meant(before) == meant(after) for before, after in pairs)
+        programs = [compile_policy(text).program for text in (text, made.text)]
         if programs[0] is not None:
             assert programs[1] is not None
             assert programs[0].hash == programs[1].hash
@@ -160,7 +160,7 @@ TIDY = (HERE / "tidy.yaml").read_text()
 
 
 def manifest(policy: str, header: str, indent: int, after: str = "") -> str:
-    lines = "".join(f"{' ' * indent}{one}\n" if one else "\n" for one in policy.splitlines())
+    lines = "".join(f"{' ' * indent}{line}\n" if line else "\n" for line in policy.splitlines())
     return (
         "# ours\napiVersion:   v1\nkind: ConfigMap\nmetadata: {name:  x,\n  labels: {}}\ndata:\n"
         f"      other:   'a: 1'\n      p.yaml:   {header}\n{lines}{after}"
@@ -201,11 +201,14 @@ def test_a_list_of_config_maps_beside_a_policy() -> None:
 def test_json_and_quoted_texts_are_left_as_they_are_and_told() -> None:
     policy = '{"kind":  "SchedulingPolicy", "apiVersion": "kpolicy.dev/v1alpha1"}'
     made = reformat(policy)
-    assert (made.text, [one.severity for one in made.diagnostics]) == (policy + "\n", ["info"])
+    assert (made.text, [finding.severity for finding in made.diagnostics]) == (
+        policy + "\n",
+        ["info"],
+    )
     text = f"kind: ConfigMap\ndata:\n    p.json: '{policy}'\n    q.yaml: >-\n        {policy}\n"
     made = reformat(text)
     assert made.text == text
-    places = [one.place.line for one in made.diagnostics if one.place is not None]
+    places = [finding.place.line for finding in made.diagnostics if finding.place is not None]
     assert sorted(places) == [3, 4]
 
 

@@ -10,7 +10,7 @@ import pytest
 from kpolicy.diagnostics import Severity
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
-from tests.unit.policy.policies import names, profile, said
+from tests.unit.policy.policies import codes_and_places, names, profile
 
 CONFIGS = Path(__file__).parents[3] / "conformance" / "kube-scheduler-1.36" / "configs"
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -60,9 +60,9 @@ def weights(entry: dict[str, Any]) -> dict[str, int]:
 
 def args(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """The arguments of a plugin, which are the same in both its entries."""
-    both = [one["args"] for one in entry["filters"] + entry["scores"] if one["name"] == name]
+    both = [rule["args"] for rule in entry["filters"] + entry["scores"] if rule["name"] == name]
     assert both
-    assert all(one == both[0] for one in both)
+    assert all(args == both[0] for args in both)
     found: dict[str, Any] = both[0]
     return found
 
@@ -99,7 +99,7 @@ def test_added_affinity_and_default_spreading() -> None:
     assert preferred[0]["weight"] == 40
     spread = args(entry, "PodTopologySpread")
     assert spread["defaultingType"] == "List"
-    assert [one["maxSkew"] for one in spread["defaultConstraints"]] == [1, 2]
+    assert [constraint["maxSkew"] for constraint in spread["defaultConstraints"]] == [1, 2]
 
 
 def test_arguments_of_affinity_and_resources() -> None:
@@ -110,19 +110,21 @@ def test_arguments_of_affinity_and_resources() -> None:
     }
     fit = args(entry, "NodeResourcesFit")
     assert fit["ignoredResources"] == ["example.com/gpu"]
-    assert [(one["name"], one["weight"]) for one in fit["scoringStrategy"]["resources"]] == [
+    assert [
+        (source["name"], source["weight"]) for source in fit["scoringStrategy"]["resources"]
+    ] == [
         ("cpu", 1),
         ("memory", 1),
         ("ephemeral-storage", 2),
     ]
     balanced = args(entry, "NodeResourcesBalancedAllocation")["resources"]
-    assert [one["name"] for one in balanced] == ["cpu", "memory", "ephemeral-storage"]
+    assert [resource["name"] for resource in balanced] == ["cpu", "memory", "ephemeral-storage"]
 
 
 def test_most_allocated() -> None:
     strategy = args(compiled("most-allocated.yaml"), "NodeResourcesFit")["scoringStrategy"]
     assert strategy["type"] == "MostAllocated"
-    assert [one["weight"] for one in strategy["resources"]] == [3, 1, 5]
+    assert [source["weight"] for source in strategy["resources"]] == [3, 1, 5]
 
 
 def test_requested_to_capacity_ratio() -> None:
@@ -190,8 +192,8 @@ def test_profiles_are_told_apart_and_share_extenders() -> None:
     assert (a["percentageOfNodesToScore"], b["percentageOfNodesToScore"]) == (40, 0)
     assert b["preemption"]["minCandidateNodesAbsolute"] == 5
     assert args(a, "NodeResourcesFit")["ignoredResources"] == ["example.com/foo"]
-    for one in result.program.profiles:
-        (extender,) = one.extenders
+    for of_profile in result.program.profiles:
+        (extender,) = of_profile.extenders
         assert (extender.url_prefix, extender.enable_https) == ("http://x/s", True)
         assert extender.http_timeout == "100ms"
 
@@ -234,7 +236,7 @@ def test_what_kube_scheduler_refuses_is_a_finding_where_it_stands(
 ) -> None:
     result = compile_policy(HEAD + text)
     assert result.program is None
-    assert (code, at) in said(result.diagnostics)
+    assert (code, at) in codes_and_places(result.diagnostics)
 
 
 def in_version(version: str, text: str = "") -> Compiled:
@@ -243,16 +245,16 @@ def in_version(version: str, text: str = "") -> Compiled:
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1alpha2", "v1beta1"])
 def test_a_version_that_is_not_read_is_refused_with_what_to_do(version: str) -> None:
-    (one,) = in_version(version, "algorithmSource: {provider: DefaultProvider}\n").diagnostics
-    assert said((one,)) == [("KP606", "1:13")]
-    assert version in one.message
-    assert one.hint
+    (finding,) = in_version(version, "algorithmSource: {provider: DefaultProvider}\n").diagnostics
+    assert codes_and_places((finding,)) == [("KP606", "1:13")]
+    assert version in finding.message
+    assert finding.hint
 
 
 @pytest.mark.parametrize("version", ["v1beta4", "v2", "", "v1beta22"])
 def test_a_version_that_never_was_is_an_unknown_value(version: str) -> None:
     result = in_version(version)
-    assert [one.code for one in result.diagnostics] == ["KP103"]
+    assert [finding.code for finding in result.diagnostics] == ["KP103"]
     assert "v1beta3" in result.diagnostics[0].message + result.diagnostics[0].hint
 
 
@@ -269,8 +271,8 @@ def test_v1beta2_has_the_weights_it_had_and_says_so() -> None:
     assert names(entry["filters"]) == FILTERS
     ones = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1}
     assert weights(entry) == {**WEIGHTS, **ones}
-    (one,) = result.diagnostics
-    assert (one.code, one.severity) == ("KP602", Severity.INFO)
+    (finding,) = result.diagnostics
+    assert (finding.code, finding.severity) == ("KP602", Severity.INFO)
 
 
 def test_a_plugin_that_v1beta2_names_again_keeps_its_place() -> None:
@@ -297,11 +299,11 @@ def test_a_plugin_that_v1beta2_names_again_keeps_its_place() -> None:
     ],
 )
 def test_a_field_of_another_version_is_unknown(version: str, text: str) -> None:
-    assert "KP102" in dict(said(in_version(version, text).diagnostics))
+    assert "KP102" in dict(codes_and_places(in_version(version, text).diagnostics))
 
 
 @pytest.mark.parametrize("point", ["queueSort", "preFilter", "preScore", "preEnqueue", "reserve"])
 def test_settings_without_effect_are_told(point: str) -> None:
     result = compile_policy(HEAD + f"profiles: [{{plugins: {{{point}: {{enabled: []}}}}}}]")
-    assert "KP604" in dict(said(result.diagnostics))
+    assert "KP604" in dict(codes_and_places(result.diagnostics))
     assert result.program is not None

@@ -14,7 +14,7 @@ from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.legacy.meanings import ORDER, ORDER_GENERAL, PREDICATES, PRIORITIES
 from kpolicy.policy.models.builtins import BUILTINS
 from kpolicy.policy.yaml.source import Source
-from tests.unit.policy.policies import names, profile, said
+from tests.unit.policy.policies import codes_and_places, names, profile
 
 FOLDER = Path(__file__).parents[3] / "conformance" / "policy-1.20"
 DOCUMENTS = {
@@ -141,14 +141,16 @@ def test_a_file_may_say_which_release_it_was_written_for() -> None:
     assert profile(of(listed, "1.18"), "default-scheduler")["scores"] == []
     unreadable = of({**listed, "compatibility": {"release": "new"}})
     assert unreadable.program is None
-    assert {code for code, _ in said(unreadable.diagnostics)} == {"KP113"}
+    assert {code for code, _ in codes_and_places(unreadable.diagnostics)} == {"KP113"}
 
 
 def test_weights_that_rank_on_the_old_scale_are_told() -> None:
-    told = [one for one in compiled("F23").diagnostics if "0 to 10" in one.message]
-    assert len(told) == 1
-    assert "compatibility" in told[0].hint
-    assert not [one for one in compiled("F23", "1.16").diagnostics if "0 to 10" in one.message]
+    reported = [finding for finding in compiled("F23").diagnostics if "0 to 10" in finding.message]
+    assert len(reported) == 1
+    assert "compatibility" in reported[0].hint
+    assert not [
+        finding for finding in compiled("F23", "1.16").diagnostics if "0 to 10" in finding.message
+    ]
     others = set(DOCUMENTS) - REFUSED - {"F23"}
     assert not [n for n in others for d in compiled(n).diagnostics if "0 to 10" in d.message]
 
@@ -189,7 +191,7 @@ def test_custom_predicates_run_unless_a_release_is_pinned_that_never_asked_them(
     assert "ServiceAffinity" in names(entry("F16")["filters"])
     pinned = compiled("F16", "1.11")
     assert "ServiceAffinity" not in names(profile(pinned, "default-scheduler")["filters"])
-    assert "KP602" in dict(said(pinned.diagnostics))
+    assert "KP602" in dict(codes_and_places(pinned.diagnostics))
 
 
 def test_an_argument_of_a_built_in_name_counts_until_1_17() -> None:
@@ -230,21 +232,21 @@ def test_extenders_are_read_in_any_case_with_nanoseconds() -> None:
 
 def test_the_singular_extender_is_told_and_not_called() -> None:
     result = compiled("F11")
-    (one,) = result.diagnostics
-    assert (one.code, one.hint) == ("KP102", "did you mean `extenders`?")
+    (finding,) = result.diagnostics
+    assert (finding.code, finding.hint) == ("KP102", "did you mean `extenders`?")
     assert result.program is not None
     assert result.program.profiles[0].extenders == ()
 
 
 def test_packing_without_a_check_of_resources_is_warned() -> None:
-    assert [code for code, _ in said(compiled("F25").diagnostics)] == ["KP325"]
+    assert [code for code, _ in codes_and_places(compiled("F25").diagnostics)] == ["KP325"]
 
 
 def test_json_with_a_trailing_comma_is_refused_where_it_stands() -> None:
     text = '{"kind":"Policy","apiVersion":"v1",\n "predicates":[{"name":"HostName"},]}\n'
     result = compile_policy([Source("policy.cfg", text)])
-    assert [code for code, _ in said(result.diagnostics)] == ["KP101"]
-    assert said(result.diagnostics)[0][1].startswith("2:")
+    assert [code for code, _ in codes_and_places(result.diagnostics)] == ["KP101"]
+    assert codes_and_places(result.diagnostics)[0][1].startswith("2:")
 
 
 def test_yaml_and_a_file_without_kind_are_read() -> None:
@@ -270,7 +272,7 @@ def test_yaml_and_a_file_without_kind_are_read() -> None:
 def test_what_no_release_took_is_refused(policy: dict[str, Any], code: str) -> None:
     result = of(policy)
     assert result.program is None
-    assert code in dict(said(result.diagnostics))
+    assert code in dict(codes_and_places(result.diagnostics))
 
 
 def test_a_config_map_with_policy_cfg_is_read() -> None:

@@ -14,12 +14,12 @@ def findings(spec: str) -> list[tuple[str, str]]:
     text = policy(spec)
     lines = text.splitlines()
     found = []
-    for one in compile_policy([Source("p.yaml", text)]).diagnostics:
-        assert one.code not in ("KP110", "KP201", "KP204"), one
-        place = one.place
+    for finding in compile_policy([Source("p.yaml", text)]).diagnostics:
+        assert finding.code not in ("KP110", "KP201", "KP204"), finding
+        place = finding.place
         assert place is not None
         end = place.end_column if place.end_line == place.line else len(lines[place.line - 1]) + 1
-        found.append((one.code, lines[place.line - 1][place.column - 1 : end - 1]))
+        found.append((finding.code, lines[place.line - 1][place.column - 1 : end - 1]))
     return found
 
 

@@ -56,7 +56,7 @@ def codes(example: str) -> set[str]:
     elif not is_spec:
         text = f"predicates:\n  - name: a\n    expression: |\n      {example}"
     found = compile_policy([Source("p.yaml", policy(text))]).diagnostics
-    return {one.code for one in found}
+    return {finding.code for finding in found}
 
 
 def test_what_is_not_tried_has_a_reason() -> None:

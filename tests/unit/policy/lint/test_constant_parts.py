@@ -53,7 +53,7 @@ def test_a_condition_that_never_changes_is_told(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", OPEN)
 def test_a_condition_that_may_change_is_not(expression: str) -> None:
-    assert [one for one in of_predicate(expression) if one[0] == "KP303"] == []
+    assert [finding for finding in of_predicate(expression) if finding[0] == "KP303"] == []
 
 
 @pytest.mark.parametrize("expression", FAILING)

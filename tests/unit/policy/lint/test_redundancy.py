@@ -39,7 +39,7 @@ def test_a_rule_that_adds_nothing_is_told(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), sorted(DIFFERENT))
 def test_a_rule_that_adds_something_is_not(first: str, second: str) -> None:
-    assert [one for one in of_two(first, second) if one[0] in ("KP306", "KP307")] == []
+    assert [finding for finding in of_two(first, second) if finding[0] in ("KP306", "KP307")] == []
 
 
 @pytest.mark.parametrize(("first", "second"), sorted(CONTRARY))

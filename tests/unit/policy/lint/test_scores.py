@@ -37,7 +37,7 @@ def test_a_score_without_a_bound_is_told(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", BOUNDED)
 def test_a_score_that_may_have_one_is_not(expression: str) -> None:
-    assert [one for one in of_priority(expression) if one[0] != "KP403"] == []
+    assert [finding for finding in of_priority(expression) if finding[0] != "KP403"] == []
 
 
 @pytest.mark.parametrize("expression", ["node.ready ? 500 : 200", "node.ready ? -5 : 0"])

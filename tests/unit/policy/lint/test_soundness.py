@@ -1,7 +1,7 @@
 """What the checks prove holds: random expressions, evaluated by the engine on random values.
 
-A condition that is said never to be true is never true, a lookup that is said to be guarded never
-errs, a part that is said always to fail always fails, and rules said to exclude each other do.
+A condition that lint calls never true is never true, a lookup that it takes for guarded never errs,
+a part that it calls always an error always fails, and rules that it finds exclusive are so.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def test_rules_that_are_said_to_exclude_each_other_do() -> None:
         implied += follows
         drawn = chance.sample(worlds, 25)
         pairs = zip(_outcomes(first, drawn), _outcomes(second, drawn), strict=True)
-        for one, other in pairs:
-            both = _is(one, True), _is(other, True), _is(other, False)
+        for outcome, other in pairs:
+            both = _is(outcome, True), _is(other, True), _is(other, False)
             assert not (exclude and both[0] and both[1]), (first.text, second.text)
             assert not (follows and both[0] and both[2]), (first.text, second.text)
     assert excluded >= 30

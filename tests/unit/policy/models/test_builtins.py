@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION, filled
-from tests.unit.policy.policies import names, policy, profile, said
+from tests.unit.policy.policies import codes_and_places, names, policy, profile
 
 
 def test_the_shipped_default_is_the_default_profile_of_the_registry() -> None:
     entry = profile(compile_policy([shipped_source("kube-scheduler-default")]))
-    defaults = [one for one in BUILTINS.values() if one.is_default]
-    assert names(entry["filters"]) == [one.name for one in defaults if one.filters]
+    defaults = [builtin for builtin in BUILTINS.values() if builtin.is_default]
+    assert names(entry["filters"]) == [builtin.name for builtin in defaults if builtin.filters]
     assert {score["name"]: score["weight"] for score in entry["scores"]} == {
-        one.name: one.weight for one in defaults if one.scores
+        builtin.name: builtin.weight for builtin in defaults if builtin.scores
     }
 
 
@@ -82,4 +82,4 @@ def test_one_label_to_spread_services_over_has_a_short_form() -> None:
 
 def test_the_short_form_does_not_go_with_the_long_one() -> None:
     both = affinity("antiAffinityLabel: rack, antiAffinityLabelsPreference: [zone]")
-    assert [code for code, _ in said(compile_policy(both).diagnostics)] == ["KP115"]
+    assert [code for code, _ in codes_and_places(compile_policy(both).diagnostics)] == ["KP115"]

@@ -38,7 +38,7 @@ def test_paths_are_written_as_users_write_them() -> None:
 
 
 def test_values_come_in_the_order_of_the_file() -> None:
-    assert [one.text for one in scalars(tree("a: 1\nb: [2, {c: 3}]\nd: 4\n"))] == list("1234")
+    assert [node.text for node in scalars(tree("a: 1\nb: [2, {c: 3}]\nd: 4\n"))] == list("1234")
 
 
 def test_made_trees_read_back_as_their_data() -> None:

@@ -17,7 +17,7 @@ from kpolicy.policy.yaml.tree_reader import read_documents
 def mapped(text: str) -> list[tuple[Scalar, ScalarMap, str]]:
     read = read_documents(Source("f", text))
     file = read.text.text
-    return [(one, ScalarMap(file, one), file) for root in read.roots for one in scalars(root)]
+    return [(node, ScalarMap(file, node), file) for root in read.roots for node in scalars(root)]
 
 
 def check(text: str) -> int:

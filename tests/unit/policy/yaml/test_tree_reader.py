@@ -16,9 +16,9 @@ def codes(text: str | bytes) -> list[tuple[str, int, int]]:
     """(code, line, column) of every finding."""
     read = read_documents(Source("f", text))
     found = []
-    for one in read.diagnostics:
-        assert one.span is not None
-        found.append((one.code, *read.text.line_and_column(one.span.start)))
+    for finding in read.diagnostics:
+        assert finding.span is not None
+        found.append((finding.code, *read.text.line_and_column(finding.span.start)))
     return found
 
 
@@ -27,7 +27,7 @@ def test_every_key_and_scalar_has_its_exact_span() -> None:
     root = read_documents(Source("f", text)).roots[0]
     assert isinstance(root, Mapping)
     keys = [text[entry.key.span.start : entry.key.span.end] for entry in root.entries]
-    values = [text[one.span.start : one.span.end] for one in scalars(root)]
+    values = [text[node.span.start : node.span.end] for node in scalars(root)]
     assert keys == ["first", "'second'", "third"]
     assert values == ["one", '"two"', "a", "'b'"]
 
@@ -51,7 +51,7 @@ def test_a_collection_ends_where_its_text_ends() -> None:
 def test_several_documents_are_read_and_those_before_an_error_are_kept() -> None:
     read = read_documents(Source("f", "a: 1\n---\nb: 2\n---\nc: [\n"))
     assert [plain(root) for root in read.roots] == [{"a": 1}, {"b": 2}]
-    assert [one.code for one in read.diagnostics] == ["KP101"]
+    assert [finding.code for finding in read.diagnostics] == ["KP101"]
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ HOSTILE = st.text(alphabet="[]{}:,-&*!%@`\"'|>?<#= \n\r\tab1\0\ufeff\u2028\x85\u
 @given(st.binary(max_size=80) | st.text(max_size=80) | HOSTILE)
 def test_any_input_gives_documents_or_findings_with_places(text: str | bytes) -> None:
     read = read_documents(Source("f", text))
-    for one in read.diagnostics:
-        assert one.span is not None
-        place = read.text.place(one.span)
+    for finding in read.diagnostics:
+        assert finding.span is not None
+        place = read.text.place(finding.span)
         assert 1 <= place.line <= len(read.text.line_starts)
         assert (place.line, place.column) <= (place.end_line, place.end_column)
     for root in read.roots:
