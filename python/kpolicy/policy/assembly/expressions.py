@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.params import ParamValues
-from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.cel import (
     CompiledExpression,
     Environment,
@@ -23,6 +23,7 @@ from kpolicy.policy.cel import (
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.cel.types import ERROR
 from kpolicy.policy.limits import CHARACTERS_A_NODE, COST_PER_NODE_MAX, EXPRESSION_NODES_MAX
+from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.nodes import Path, Scalar, dotted, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import placed
@@ -112,12 +113,11 @@ class Expressions:
             return None
         text = " && ".join(f"({condition.expression})" for condition in conditions)
         compiled = self._compiled_in(f"!({text})", BOOL, POD_ROOTS)
-        at: Path = ("spec", "matchConditions")
-        paths = [(*at, index, "expression") for index in range(len(conditions))]
+        paths = condition_paths(("spec",), self._policy.model.spec)
         if compiled.ir is None and all(self.ir(path) is not None for path in paths):
             first = compiled.diagnostics[0]
             message = f"as one expression, which others of this profile need: {first.message}"
-            self._report(first.code, message, at, first.hint)
+            self._report(first.code, message, ("spec", "matchConditions"), first.hint)
         return compiled.ir
 
     def _report(self, code: str, message: str, path: Path, hint: str = "") -> None:
@@ -262,19 +262,14 @@ def _fix_in_file(fix: Fix | None, to_file: ScalarMap, node: Scalar) -> Fix | Non
 
 def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, ...]]]:
     """Every expression except variables: its path, its type, and the names it may see."""
-    spec = policy.model.spec
-    for index in range(len(spec.match_conditions)):
-        yield ("spec", "matchConditions", index, "expression"), BOOL, POD_ROOTS
-    for side, rules, expects in (
-        ("predicates", spec.predicates, BOOL),
-        ("priorities", spec.priorities, NUMBER),
-    ):
-        for index in range(len(rules)):
-            path: Path = ("spec", side, index)
-            for number in range(len(rules[index].match_conditions)):
-                yield (*path, "matchConditions", number, "expression"), BOOL, POD_ROOTS
-            yield (*path, "expression"), expects, NODE_ROOTS
-            yield (*path, "messageExpression"), STRING, NODE_ROOTS
+    for condition in condition_paths(("spec",), policy.model.spec):
+        yield condition, BOOL, POD_ROOTS
+    for path, rule in policy.rules():
+        for condition in condition_paths(path, rule):
+            yield condition, BOOL, POD_ROOTS
+        expects = BOOL if isinstance(rule, Predicate) else NUMBER
+        yield (*path, "expression"), expects, NODE_ROOTS
+        yield (*path, "messageExpression"), STRING, NODE_ROOTS
     yield ("spec", "preemption", "victims", "expression"), BOOL, VICTIM_ROOTS
 
 

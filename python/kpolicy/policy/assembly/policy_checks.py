@@ -173,19 +173,15 @@ def drawn_costs(policy: Policy, expressions: Expressions) -> Iterator[DrawnCost]
     spec = policy.model.spec
     per_node = min(spec.limits.cost_per_node or COST_PER_NODE_MAX, COST_PER_NODE_MAX)
     together = 0
-    for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
-        for index, rule in enumerate(rules):
-            if spec.shadow or getattr(rule, "enforcement", "") == "audit":
-                continue
-            path: Path = ("spec", side, index)
-            costs = [
-                min(compiled.cost, per_node)
-                for name in ("expression", "messageExpression")
-                if (compiled := expressions.compiled((*path, name))) is not None
-            ]
-            if costs:
-                together += sum(costs)
-                yield DrawnCost((*path, "expression"), together)
+    for path, rule in policy.rules():
+        costs = [
+            min(compiled.cost, per_node)
+            for name in ("expression", "messageExpression")
+            if (compiled := expressions.compiled((*path, name))) is not None
+        ]
+        if costs and not spec.shadow and getattr(rule, "enforcement", "") != "audit":
+            together += sum(costs)
+            yield DrawnCost((*path, "expression"), together)
 
 
 def never_evaluated(

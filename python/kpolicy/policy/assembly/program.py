@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Place
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
-from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.models.scheduling_policy import (
     Extender,
@@ -200,17 +200,10 @@ class Entries:
     def _match(self, applied: AppliedRule) -> list[Any]:
         written = applied.written
         own = self._of(applied)
-        conditions = [
-            own.ir((*at, "matchConditions", index, "expression"))
-            for at, listed in (
-                (("spec",), written.policy.model.spec.match_conditions),
-                (written.path, written.rule.match_conditions),
-            )
-            for index in range(len(listed))
-        ]
-        return conditions + [
-            self._expressions.of(applied.heir, policy.name).unmatched for policy in applied.unless
-        ]
+        of_policy = condition_paths(("spec",), written.policy.model.spec)
+        of_rule = condition_paths(written.path, written.rule)
+        replaced = (self._expressions.of(applied.heir, policy.name) for policy in applied.unless)
+        return [*map(own.ir, of_policy + of_rule), *(policy.unmatched for policy in replaced)]
 
 
 def cited(place: Place) -> str:

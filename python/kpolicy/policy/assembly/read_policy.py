@@ -16,7 +16,13 @@ from kpolicy.policy.document_kinds import Document
 from kpolicy.policy.legacy.meanings import PREDICATES as LEGACY_PREDICATES
 from kpolicy.policy.legacy.meanings import PRIORITIES as LEGACY_PRIORITIES
 from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
-from kpolicy.policy.models.scheduling_policy import Predicate, Priority, SchedulingPolicy
+from kpolicy.policy.models.scheduling_policy import (
+    Predicate,
+    Priority,
+    Rule,
+    SchedulingPolicy,
+    Spec,
+)
 from kpolicy.policy.models.validation import fix_of, slip_of, validated
 from kpolicy.policy.nearest import did_you_mean, suggestion
 from kpolicy.policy.yaml.nodes import (
@@ -49,6 +55,14 @@ class Policy:
     kind: str
     # By the span of a map: the keys that were left out because they were wrong.
     left_out: dict[Span, frozenset[str]] = field(default_factory=dict)
+
+    def rules(self) -> Iterator[tuple[Path, Predicate | Priority]]:
+        """Predicates and priorities as they are written, each with its path."""
+        spec = self.model.spec
+        for index, predicate in enumerate(spec.predicates):
+            yield (*PREDICATES, index), predicate
+        for index, priority in enumerate(spec.priorities):
+            yield (*PRIORITIES, index), priority
 
     def lost(self, path: Path) -> frozenset[str]:
         """The keys that the map at `path` had and that were left out because they were wrong."""
@@ -88,6 +102,12 @@ class Policy:
                 fix=fix,
             ),
         )
+
+
+def condition_paths(at: Path, holder: Spec | Rule) -> list[Path]:
+    """The paths of the expressions of `matchConditions` at `at`."""
+    count = len(holder.match_conditions)
+    return [(*at, "matchConditions", index, "expression") for index in range(count)]
 
 
 @dataclass(frozen=True, slots=True)

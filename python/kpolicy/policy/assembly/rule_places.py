@@ -7,13 +7,13 @@ or match condition. The program must be compiled from the same sources.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
 from kpolicy.policy.assembly.program import Program, cited
-from kpolicy.policy.assembly.read_policy import Policy, read_policies
+from kpolicy.policy.assembly.read_policy import Policy, condition_paths, read_policies
 from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.yaml.nodes import Path, Scalar, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
@@ -82,14 +82,11 @@ def _cited_rules(policies: Iterable[Policy]) -> dict[object, tuple[Policy, Path]
     """The rules of the sources, by what a program cites; the first one of a name counts."""
     found: dict[object, tuple[Policy, Path]] = {}
     for policy in policies:
-        spec = policy.model.spec
-        for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
-            for index, rule in enumerate(rules):
-                path: Path = ("spec", side, index)
-                name = rule.name or rule.builtin or ""
-                found.setdefault((policy.name, side, name), (policy, path))
-                if rule.expression is not None:
-                    found.setdefault(cited(policy.place((*path, "expression"))), (policy, path))
+        for path, rule in policy.rules():
+            name = rule.name or rule.builtin or ""
+            found.setdefault((policy.name, path[1], name), (policy, path))
+            if rule.expression is not None:
+                found.setdefault(cited(policy.place((*path, "expression"))), (policy, path))
     return found
 
 
@@ -102,9 +99,12 @@ def _parts(
     if "expression" in entry:
         at = (*path, "expression")
         expression = _expression(entry["expression"], policy, at, policies, is_bool=is_predicate)
+    # The order of the program; conditions of other documents follow there.
+    rule_model = dict(policy.rules())[path]
+    paths = (*condition_paths(("spec",), policy.model.spec), *condition_paths(path, rule_model))
     conditions = (
         _expression(ir, policy, at, policies, is_bool=True)
-        for ir, at in zip(entry.get("match", ()), _conditions(policy, path), strict=False)
+        for ir, at in zip(entry.get("match", ()), paths, strict=False)
     )
     named = find(policy.tree, (*path, "name"))
     return RuleParts(
@@ -116,16 +116,6 @@ def _parts(
         expression,
         tuple(filter(None, conditions)),
     )
-
-
-def _conditions(policy: Policy, path: Path) -> Iterator[Path]:
-    """Match conditions in the order of the program; those of other documents follow there."""
-    spec = policy.model.spec
-    rules = spec.predicates if path[1] == "predicates" else spec.priorities
-    own = rules[int(path[2])].match_conditions
-    for at, conditions in ((("spec",), spec.match_conditions), (path, own)):
-        for index in range(len(conditions)):
-            yield (*at, "matchConditions", index, "expression")
 
 
 def _expression(

@@ -209,14 +209,12 @@ _BUILTINS: Final = {
 def deprecated(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     if policy.policy.kind != "SchedulingPolicy":
         return
-    spec = policy.policy.model.spec
-    for side, rules in (("predicates", spec.predicates), ("priorities", spec.priorities)):
-        for index, rule in enumerate(rules):
-            instead = _BUILTINS.get(rule.builtin or "")
-            if instead is not None:
-                at = ("spec", side, index, "builtin")
-                message = f"kube-scheduler has given up `{rule.builtin}`"
-                yield policy.policy.remark("KP130", message, at, hint=f"use {instead}")
+    for path, rule in policy.policy.rules():
+        instead = _BUILTINS.get(rule.builtin or "")
+        if instead is not None:
+            message = f"kube-scheduler has given up `{rule.builtin}`"
+            at = (*path, "builtin")
+            yield policy.policy.remark("KP130", message, at, hint=f"use {instead}")
     for expression in policy.all():
         first = {key.value: key.span for key in reversed(list(_keys(expression.tree)))}
         for label, span in reversed(first.items()):

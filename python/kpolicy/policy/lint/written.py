@@ -5,18 +5,18 @@ Expressions with errors have no checked tree and are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span
 from kpolicy.policy.assembly.expressions import Expressions
-from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.lint.formulas import Formulas
 from kpolicy.policy.lint.lookups import Guards, Terms
-from kpolicy.policy.models.scheduling_policy import Predicate, Priority
+from kpolicy.policy.models.scheduling_policy import Predicate, Priority, Rule, Spec
 from kpolicy.policy.yaml.nodes import Path
 
 
@@ -62,7 +62,7 @@ class WrittenPolicy:
     @cached_property
     def conditions(self) -> tuple[WrittenExpression, ...]:
         """Of the whole policy."""
-        return self._conditions(("spec",), len(self.policy.model.spec.match_conditions))
+        return self._conditions(("spec",), self.policy.model.spec)
 
     @cached_property
     def variables(self) -> dict[str, WrittenExpression]:
@@ -116,24 +116,14 @@ class WrittenPolicy:
             return None
         return WrittenExpression(path, tree, compiled.text)
 
-    def _conditions(self, at: Path, count: int) -> tuple[WrittenExpression, ...]:
-        paths = ((*at, "matchConditions", index, "expression") for index in range(count))
-        return tuple(filter(None, map(self._at, paths)))
+    def _conditions(self, at: Path, holder: Spec | Rule) -> tuple[WrittenExpression, ...]:
+        return tuple(filter(None, map(self._at, condition_paths(at, holder))))
 
     def _rules(self) -> Iterator[RuleExpression]:
-        spec = self.policy.model.spec
-        sides: tuple[tuple[str, Sequence[Predicate | Priority]], ...] = (
-            ("predicates", spec.predicates),
-            ("priorities", spec.priorities),
-        )
-        for side, rules in sides:
-            for index, rule in enumerate(rules):
-                path: Path = ("spec", side, index)
-                expression = self._at((*path, "expression"))
-                if expression is None or rule.builtin is not None:
-                    continue
-                own = self._conditions(path, len(rule.match_conditions))
+        for path, rule in self.policy.rules():
+            expression = self._at((*path, "expression"))
+            if expression is not None and rule.builtin is None:
+                conditions = (*self.conditions, *self._conditions(path, rule))
                 message = self._at((*path, "messageExpression"))
-                yield RuleExpression(
-                    rule, rule.name or "", path, expression, (*self.conditions, *own), message
-                )
+                name = rule.name or ""
+                yield RuleExpression(rule, name, path, expression, conditions, message)
