@@ -1,4 +1,7 @@
-"""Diagnostics: findings about the text of a user, as values with a code, a place and a hint."""
+"""Failures that a user can cause, as values with a code and a hint.
+
+`Diagnostic` is a finding about a text, with its place; `Coded` is any other failure.
+"""
 
 from __future__ import annotations
 
@@ -109,3 +112,15 @@ class Diagnostic:
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(diagnostic.is_error for diagnostic in diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A failure as one line: a code, what is wrong, and what to do about it."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.limits import MESSAGE_CHARACTERS_MAX
-from kpolicy.coded import Coded
+from kpolicy.diagnostics import Coded
 
 FILE_MISSING: Final = "KPC101"
 FILE_UNREADABLE: Final = "KPC102"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.connection_problem import ConnectionProblem
-from kpolicy.coded import Coded
+from kpolicy.diagnostics import Coded
 
 POLICY_UNREADABLE: Final = "KPS101"
 POLICY_INVALID: Final = "KPS102"
