@@ -70,8 +70,8 @@ def _printed(command: str, folder: Path, environment: dict[str, str]) -> str:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode in (0, 1), (command, done.returncode, done.stdout)
-    told = _DURATION.sub("  - ms", done.stdout)
-    lines = [line.rstrip() for line in told.rstrip().splitlines()]
+    shown = _DURATION.sub("  - ms", done.stdout)
+    lines = [line.rstrip() for line in shown.rstrip().splitlines()]
     return "".join(f"{line}\n" for line in lines)
 
 
