@@ -1,6 +1,7 @@
 """kpolicy: a policy-driven scheduler for Kubernetes.
 
-The public names are imported when they are first used, so that the command line starts quickly.
+Owns the public names, which are loaded when they are first used, so that the command line starts
+quickly. Assumes nothing. Computes nothing.
 """
 
 from __future__ import annotations
