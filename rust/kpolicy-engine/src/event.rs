@@ -58,9 +58,21 @@ impl Events {
         Self(events.iter().fold(0, |bits, event| bits | event.bit()))
     }
 
+    /// Every event of objects of some kinds.
+    pub fn of_objects(kinds: &[Kind]) -> Self {
+        kinds
+            .iter()
+            .fold(Self::NONE, |events, kind| events.with(Self::of(&Event::of_object(*kind))))
+    }
+
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     pub fn contains(self, event: Event) -> bool {

@@ -1,14 +1,27 @@
 //! Parts of the world that an answer may rest on, and the events that change each of them.
 //!
-//! Owns the one table from parts to events: a part without an event does not compile. What wakes the
-//! pods that a rule rejected follows from the parts that the rule reads.
+//! A part without an event does not compile. What wakes the pods that a rule rejected follows from the
+//! parts that the rule reads.
 
 use crate::event::{Event, Events};
 use crate::model::Kind;
 use crate::snapshot::NodeParts;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+/// The parts, and the list of all of them.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $part:ident,)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Part {
+            $($(#[$doc])* $part,)+
+        }
+
+        impl Part {
+            pub const ALL: &[Self] = &[$(Self::$part),+];
+        }
+    };
+}
+
+parts! {
     /// Of the pending pod: namespace and labels.
     PodIdentity,
     PodRequests,
@@ -41,6 +54,8 @@ pub enum Part {
     LoadInDetail,
     /// Pods on other nodes: which, their labels and requests.
     OtherPods,
+    /// Which pods, on any node, are being deleted.
+    Terminations,
     /// Other nodes: which, their labels and resources.
     OtherNodes,
     /// The pod's namespace as an object.
@@ -57,48 +72,7 @@ pub enum Part {
     Holds,
 }
 
-use Part::{
-    Claims, Group, Holds, Load, LoadInDetail, Namespace, NodeAllocatable, NodeAnnotations,
-    NodeApiValues, NodeCapacity, NodeConditions, NodeExistence, NodeFeatures, NodeImages,
-    NodeLabels, NodeTaints, NodeUnschedulable, OtherNodes, OtherPods, PodAnnotations, PodApiValues,
-    PodIdentity, PodName, PodNodeAffinity, PodPriority, PodRequests, PodTemplate, PodTolerations,
-    Time, Usage,
-};
-
 impl Part {
-    pub const ALL: [Self; 30] = [
-        PodIdentity,
-        PodRequests,
-        PodTolerations,
-        PodPriority,
-        PodNodeAffinity,
-        PodTemplate,
-        PodAnnotations,
-        PodName,
-        PodApiValues,
-        NodeExistence,
-        NodeLabels,
-        NodeTaints,
-        NodeUnschedulable,
-        NodeAllocatable,
-        NodeCapacity,
-        NodeConditions,
-        NodeAnnotations,
-        NodeImages,
-        NodeFeatures,
-        NodeApiValues,
-        Load,
-        LoadInDetail,
-        OtherPods,
-        OtherNodes,
-        Namespace,
-        Time,
-        Usage,
-        Claims,
-        Group,
-        Holds,
-    ];
-
     /// What changes it. Without a wildcard, so that a new part is given its events.
     fn events(self) -> Events {
         const PODS: [Event; 4] =
@@ -107,56 +81,79 @@ impl Part {
         const OWN: [Event; 4] =
             [Event::PodLabel, Event::PodScaleDown, Event::PodToleration, Event::PodUpdate];
         match self {
-            PodIdentity | PodRequests | PodTolerations | PodPriority | PodNodeAffinity
-            | PodTemplate | PodAnnotations | PodName | PodApiValues => Events::of(&OWN),
-            NodeExistence => Events::of(&[Event::NodeAdd]),
-            NodeLabels => Events::of(&[Event::NodeLabel]),
-            NodeTaints => Events::of(&[Event::NodeTaint]),
-            NodeUnschedulable => Events::of(&[Event::NodeTaint, Event::NodeCordon]),
-            NodeAllocatable => Events::of(&[Event::NodeAllocatable]),
-            NodeCapacity => Events::of(&[Event::NodeCapacity]),
-            NodeConditions => Events::of(&[Event::NodeCondition]),
-            NodeAnnotations => Events::of(&[Event::NodeAnnotation]),
-            NodeImages => Events::of(&[Event::NodeImages]),
-            NodeFeatures => Events::of(&[Event::NodeFeature]),
-            NodeApiValues => Events::of(&[Event::NodeUpdate]),
-            Load | OtherPods | Usage => Events::of(&PODS),
-            LoadInDetail => {
+            Self::PodIdentity
+            | Self::PodRequests
+            | Self::PodTolerations
+            | Self::PodPriority
+            | Self::PodNodeAffinity
+            | Self::PodTemplate
+            | Self::PodAnnotations
+            | Self::PodName
+            | Self::PodApiValues => Events::of(&OWN),
+            Self::NodeExistence => Events::of(&[Event::NodeAdd]),
+            Self::NodeLabels => Events::of(&[Event::NodeLabel]),
+            Self::NodeTaints => Events::of(&[Event::NodeTaint]),
+            Self::NodeUnschedulable => Events::of(&[Event::NodeTaint, Event::NodeCordon]),
+            Self::NodeAllocatable => Events::of(&[Event::NodeAllocatable]),
+            Self::NodeCapacity => Events::of(&[Event::NodeCapacity]),
+            Self::NodeConditions => Events::of(&[Event::NodeCondition]),
+            Self::NodeAnnotations => Events::of(&[Event::NodeAnnotation]),
+            Self::NodeImages => Events::of(&[Event::NodeImages]),
+            Self::NodeFeatures => Events::of(&[Event::NodeFeature]),
+            Self::NodeApiValues => Events::of(&[Event::NodeUpdate]),
+            Self::Load | Self::OtherPods | Self::Usage => Events::of(&PODS),
+            Self::LoadInDetail => {
                 Events::of(&PODS).with(Events::of(&[Event::PodToleration, Event::PodUpdate]))
             }
-            OtherNodes => Events::of(&[
+            Self::OtherNodes => Events::of(&[
                 Event::NodeAdd,
                 Event::NodeDelete,
                 Event::NodeLabel,
                 Event::NodeAllocatable,
             ]),
-            Namespace => Events::of(&Event::of_object(Kind::Namespace)),
-            Time => Events::of(&[Event::TimePasses]),
-            Claims => Events::of(&[Event::NodeAdd, Event::PodDelete, Event::PodUpdate]),
-            Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
-            Holds => Events::of(&[Event::PodDelete]),
+            Self::Namespace => Events::of(&Event::of_object(Kind::Namespace)),
+            Self::Time => Events::of(&[Event::TimePasses]),
+            Self::Claims => Events::of(&[Event::NodeAdd, Event::PodDelete, Event::PodUpdate]),
+            Self::Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
+            Self::Holds => Events::of(&[Event::PodDelete]),
+            Self::Terminations => Events::of(&[Event::PodTermination]),
         }
     }
 
     /// The parts of the node that it is made of.
     fn of_node(self) -> NodeParts {
         match self {
-            NodeExistence => NodeParts::EXISTENCE,
-            NodeLabels => NodeParts::LABELS,
-            NodeTaints => NodeParts::TAINTS,
-            NodeUnschedulable => NodeParts::UNSCHEDULABLE,
-            NodeAllocatable => NodeParts::ALLOCATABLE,
-            NodeCapacity => NodeParts::CAPACITY,
-            NodeConditions => NodeParts::CONDITIONS,
-            NodeAnnotations => NodeParts::ANNOTATIONS,
-            NodeImages => NodeParts::IMAGES,
-            NodeFeatures => NodeParts::FEATURES,
-            NodeApiValues => NodeParts::API_VALUES,
-            PodIdentity | PodRequests | PodTolerations | PodPriority | PodNodeAffinity
-            | PodTemplate | PodAnnotations | PodName | PodApiValues | Load | LoadInDetail
-            | OtherPods | OtherNodes | Namespace | Time | Usage | Claims | Group | Holds => {
-                NodeParts::NONE
-            }
+            Self::NodeExistence => NodeParts::EXISTENCE,
+            Self::NodeLabels => NodeParts::LABELS,
+            Self::NodeTaints => NodeParts::TAINTS,
+            Self::NodeUnschedulable => NodeParts::UNSCHEDULABLE,
+            Self::NodeAllocatable => NodeParts::ALLOCATABLE,
+            Self::NodeCapacity => NodeParts::CAPACITY,
+            Self::NodeConditions => NodeParts::CONDITIONS,
+            Self::NodeAnnotations => NodeParts::ANNOTATIONS,
+            Self::NodeImages => NodeParts::IMAGES,
+            Self::NodeFeatures => NodeParts::FEATURES,
+            Self::NodeApiValues => NodeParts::API_VALUES,
+            Self::PodIdentity
+            | Self::PodRequests
+            | Self::PodTolerations
+            | Self::PodPriority
+            | Self::PodNodeAffinity
+            | Self::PodTemplate
+            | Self::PodAnnotations
+            | Self::PodName
+            | Self::PodApiValues
+            | Self::Load
+            | Self::LoadInDetail
+            | Self::OtherPods
+            | Self::OtherNodes
+            | Self::Terminations
+            | Self::Namespace
+            | Self::Time
+            | Self::Usage
+            | Self::Claims
+            | Self::Group
+            | Self::Holds => NodeParts::NONE,
         }
     }
 }
@@ -192,7 +189,7 @@ impl Parts {
     }
 
     pub fn iter(self) -> impl Iterator<Item = Part> {
-        Part::ALL.into_iter().filter(move |part| self.has(*part))
+        Part::ALL.iter().copied().filter(move |part| self.has(*part))
     }
 
     /// Whatever changes any of them.
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn every_part_is_listed_and_has_events() {
-        for (position, part) in Part::ALL.into_iter().enumerate() {
+        for (position, part) in Part::ALL.iter().copied().enumerate() {
             assert_eq!(part as usize, position, "{part:?}");
             assert_ne!(part.events(), Events::NONE, "{part:?}");
             assert_eq!(Parts::of(&[part]).iter().collect::<Vec<_>>(), [part]);
@@ -222,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_node_is_a_part() {
-        let all = Parts::of(&Part::ALL);
+        let all = Parts::of(Part::ALL);
         assert_eq!(all.of_node(), NodeParts::ALL);
         assert!(all.events().contains(Event::NodeImages));
     }

@@ -5,6 +5,7 @@
 //! kube-scheduler does.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::{
@@ -39,6 +40,10 @@ impl Filter for DynamicResources {
 
     fn events(&self) -> Events {
         Events::of(&[Event::PodUpdate])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::NONE
     }
 
     fn wakes(&self, _: &Pod, _: Event, _: &Occurrence, _: &Cluster) -> bool {

@@ -4,6 +4,7 @@
 //! says so, in every profile, and is left to a scheduler that can.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::part::Parts;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, Key, PreparedFilter, Reads, Stage, Status};
@@ -33,6 +34,10 @@ impl Filter for GangScheduling {
 
     fn events(&self) -> Events {
         Events::of(&[Event::PodUpdate])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::NONE
     }
 
     fn wakes(&self, _: &Pod, _: Event, _: &Occurrence, _: &Cluster) -> bool {

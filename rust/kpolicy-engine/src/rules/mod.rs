@@ -66,6 +66,7 @@ use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
+use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 pub use normalization::{Fitted, IGNORED, Normalization};
@@ -168,12 +169,21 @@ pub trait Filter: Debug + Send + Sync {
     /// snapshot already has the change.
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool;
 
-    /// Events that may let the pod through too, although kube-scheduler has no hint for them.
-    fn more_events(&self) -> Events {
+    /// The parts of the world that a verdict rests on, besides the pod's own (`key`) and objects
+    /// (`kinds`). Whatever changes one of them may wake the pod: see [`more_events`].
+    fn parts(&self) -> Parts;
+
+    /// Events of these parts and objects that never let through a pod that this rule rejected.
+    fn unhelpful_events(&self) -> Events {
         Events::NONE
     }
 
-    /// Whether one of `more_events` is worth another try: by default, whether any node passes now.
+    /// Those of `events` whose hint says no to some pods that may pass now.
+    fn narrow_events(&self) -> Events {
+        Events::NONE
+    }
+
+    /// Whether one of [`more_events`] is worth another try: by default, whether any node passes now.
     fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
         let _ = occurrence;
         self.passes_somewhere(pod, cluster)
@@ -195,6 +205,13 @@ pub trait Filter: Debug + Send + Sync {
         let _ = (pod, cluster, node);
         None
     }
+}
+
+/// Events that may let a pod through too, although kube-scheduler has no hint for them: whatever else
+/// changes what the rule reads.
+pub fn more_events(rule: &dyn Filter) -> Events {
+    let read = rule.parts().events().with(Events::of_objects(rule.kinds()));
+    read.without(rule.events()).with(rule.narrow_events()).without(rule.unhelpful_events())
 }
 
 /// A filter made ready for all pods of one key.

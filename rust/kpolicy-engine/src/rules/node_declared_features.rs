@@ -4,6 +4,7 @@
 //! Reads: `node.status.declaredFeatures`; the pod's restart rules, host network and user namespace.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::part::{Part, Parts};
 use crate::snapshot::pod::NeededFeatures;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
@@ -39,6 +40,10 @@ impl Filter for NodeDeclaredFeatures {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd, Event::NodeFeature, Event::PodUpdate])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeFeatures])
     }
 
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals};
 use crate::model::Labels;
+use crate::part::{Part, Parts};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
@@ -95,6 +96,10 @@ impl Filter for NodeLabel {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd, Event::NodeLabel])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels])
     }
 
     fn wakes(&self, _: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

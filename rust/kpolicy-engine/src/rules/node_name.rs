@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
@@ -32,6 +33,10 @@ impl Filter for NodeName {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence])
     }
 
     fn wakes(&self, _: &Pod, _: Event, _: &Occurrence, _: &Cluster) -> bool {

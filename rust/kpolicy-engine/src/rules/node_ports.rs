@@ -7,6 +7,7 @@
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::HostPort;
+use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
@@ -37,6 +38,15 @@ impl Filter for NodePorts {
 
     fn events(&self) -> Events {
         Events::of(&[Event::PodDelete, Event::NodeAdd])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::Load])
+    }
+
+    /// Only a pod that leaves gives a port back.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodAdd, Event::PodLabel, Event::PodScaleDown])
     }
 
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

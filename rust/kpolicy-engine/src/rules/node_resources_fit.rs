@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::intern::{Name, Shared};
+use crate::part::{Part, Parts};
 use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::columns::{self, Columns};
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
@@ -64,6 +65,15 @@ impl Filter for NodeResourcesFit {
 
     fn events(&self) -> Events {
         Events::of(&[Event::PodDelete, Event::PodScaleDown, Event::NodeAdd, Event::NodeAllocatable])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeAllocatable, Part::Load])
+    }
+
+    /// Another pod on a node frees nothing, and labels request nothing.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodAdd, Event::PodLabel])
     }
 
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

@@ -3,6 +3,7 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{Effect, Taint, Toleration};
+use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::tolerations::tolerates;
@@ -38,6 +39,15 @@ impl Filter for NodeUnschedulable {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd, Event::NodeTaint, Event::PodToleration])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeUnschedulable])
+    }
+
+    /// A node that takes no more pods helps nobody.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::NodeCordon])
     }
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
+use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::expression::{Conditions, Holds};
 use super::{
     Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation, Scale, Score,
-    Stage, Status, passes_somewhere,
+    Stage, Status, more_events, passes_somewhere,
 };
 
 /// A filter in its place in a profile.
@@ -23,11 +24,16 @@ pub struct FilterRule {
     /// `None`: it holds for every pod.
     conditions: Option<Arc<Conditions>>,
     rule: Box<dyn Filter>,
+    events: Events,
+    more_events: Events,
 }
 
 impl FilterRule {
     pub fn new(name: Arc<str>, conditions: Option<Arc<Conditions>>, rule: Box<dyn Filter>) -> Self {
-        Self { name, conditions, rule }
+        let of_conditions = conditions.as_ref().map(|conditions| conditions.needs.events());
+        let events = rule.events().with(of_conditions.unwrap_or(Events::NONE));
+        let more_events = more_events(&*rule);
+        Self { name, conditions, rule, events, more_events }
     }
 
     /// As [`Filter::key`], with all that its conditions read.
@@ -75,8 +81,7 @@ impl FilterRule {
 
     /// What may let a pod that this rule rejected through.
     pub fn events(&self) -> Events {
-        let of_conditions = self.conditions.as_ref().map(|conditions| conditions.needs.events());
-        self.rule.events().with(of_conditions.unwrap_or(Events::NONE))
+        self.events
     }
 
     /// As [`Filter::wakes`]: a rule that does not hold any more lets the pod through.
@@ -94,9 +99,19 @@ impl FilterRule {
                 && self.rule.wakes(pod, event, occurrence, cluster))
     }
 
-    /// As [`Filter::more_events`].
+    /// As [`more_events`] of the rule.
     pub fn more_events(&self) -> Events {
-        self.rule.more_events()
+        self.more_events
+    }
+
+    /// As [`Filter::unhelpful_events`].
+    pub fn unhelpful_events(&self) -> Events {
+        self.rule.unhelpful_events()
+    }
+
+    /// As [`Filter::parts`].
+    pub fn parts(&self) -> Parts {
+        self.rule.parts()
     }
 
     /// As [`Filter::wakes_more`].

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{Effect, Taint, Toleration};
+use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 use super::tolerations::{first_untolerated_hard, tolerates};
@@ -79,6 +80,10 @@ impl Filter for TaintToleration {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd, Event::NodeTaint, Event::PodToleration])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeTaints])
     }
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

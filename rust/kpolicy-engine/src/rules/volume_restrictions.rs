@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::{Name, Shared};
 use crate::model::{Kind, Volume, VolumeSource};
+use crate::part::{Part, Parts};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::volume_claims as claims;
@@ -87,6 +88,25 @@ impl Filter for VolumeRestrictions {
         ])
     }
 
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::Load, Part::OtherPods])
+    }
+
+    /// A disk is in use until a pod leaves, and a claim that is gone cannot be used.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[
+            Event::PodAdd,
+            Event::PodLabel,
+            Event::PodScaleDown,
+            Event::ObjectDelete(Kind::PersistentVolumeClaim),
+        ])
+    }
+
+    /// The hint looks only at pods of the pod's own namespace.
+    fn narrow_events(&self) -> Events {
+        Events::of(&[Event::PodDelete])
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         match occurrence {
             Occurrence::Node { .. } => true,
@@ -100,11 +120,6 @@ impl Filter for VolumeRestrictions {
                 .is_some_and(|claim| claims::names_directly(pod, claim)),
             Occurrence::Pod { old: None, .. } => false,
         }
-    }
-
-    /// Hints look only at pods of the pod's own namespace, and not at claims that change.
-    fn more_events(&self) -> Events {
-        Events::of(&[Event::PodDelete, Event::ObjectUpdate(Kind::PersistentVolumeClaim)])
     }
 
     fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {

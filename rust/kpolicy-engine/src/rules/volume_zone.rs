@@ -6,6 +6,7 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{Kind, Labels, PersistentVolume};
+use crate::part::{Part, Parts};
 use crate::snapshot::objects::{Kept, Replaced};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
@@ -72,18 +73,21 @@ impl Filter for VolumeZone {
         ])
     }
 
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels])
+    }
+
+    /// Hints look at some changes of the objects that are read only.
+    fn narrow_events(&self) -> Events {
+        Events::of_objects(self.kinds())
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         match occurrence {
             Occurrence::Node { .. } => true,
             Occurrence::Object(replaced) => object_wakes(pod, replaced),
             Occurrence::Pod { .. } => false,
         }
-    }
-
-    /// Hints look at some changes of the objects that are read only.
-    fn more_events(&self) -> Events {
-        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
-        Events::of(&of_kinds.collect::<Vec<_>>())
     }
 
     fn kinds(&self) -> &'static [Kind] {

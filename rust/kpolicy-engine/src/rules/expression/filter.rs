@@ -6,6 +6,7 @@ use kpolicy_cel::{Budget, Expression, Value};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
+use crate::part::Parts;
 use crate::rules::{Code, Fault, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
@@ -56,6 +57,10 @@ impl Filter for ExpressionFilter {
 
     fn events(&self) -> Events {
         self.0.written.events()
+    }
+
+    fn parts(&self) -> Parts {
+        self.0.written.needs.parts()
     }
 
     /// Where only one node's answer can have changed, that node is asked.

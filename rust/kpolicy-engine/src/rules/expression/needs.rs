@@ -60,6 +60,10 @@ impl Needs {
         Self(self.0.with(other.0))
     }
 
+    pub fn parts(self) -> Parts {
+        self.0
+    }
+
     /// Of the node itself.
     pub fn node(self) -> NodeParts {
         self.0.of_node()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{Kind, Labels};
+use crate::part::{Part, Parts};
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
@@ -69,19 +70,29 @@ impl Filter for InterPodAffinity {
         ])
     }
 
-    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
-        hints::wakes(pod, occurrence)
+    fn parts(&self) -> Parts {
+        Parts::of(&[
+            Part::NodeExistence,
+            Part::NodeLabels,
+            Part::Load,
+            Part::OtherPods,
+            Part::OtherNodes,
+        ])
     }
 
-    /// Hints know no labels of namespaces, take a pod for unwanted only if all terms mean it, look at new
-    /// nodes for the pod's own terms only, and not at what becomes of pods that matched when they or their
-    /// nodes go.
-    fn more_events(&self) -> Events {
-        let own = [Event::PodAdd, Event::PodLabel, Event::PodDelete];
-        let of_nodes = [Event::NodeAdd, Event::NodeDelete, Event::NodeLabel];
-        Events::of(&own)
-            .with(Events::of(&of_nodes))
-            .with(Events::of(&Event::of_object(Kind::Namespace)))
+    /// Terms name labels of pods, nodes and namespaces, and no resources.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodScaleDown, Event::NodeAllocatable])
+    }
+
+    /// Hints take a pod for unwanted only if all terms mean it, look at new nodes for the pod's own terms
+    /// only, and not at what becomes of pods that matched when they or their nodes go.
+    fn narrow_events(&self) -> Events {
+        self.events()
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+        hints::wakes(pod, occurrence)
     }
 
     fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{NodeSelector, NodeSelectorTerm, SelectorOperator};
+use crate::part::{Part, Parts};
 use crate::snapshot::pod::NodeAffinity as Wanted;
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
@@ -78,6 +79,10 @@ impl Filter for NodeAffinity {
 
     fn events(&self) -> Events {
         Events::of(&[Event::NodeAdd, Event::NodeLabel])
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels])
     }
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {

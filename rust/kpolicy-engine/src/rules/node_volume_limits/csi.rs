@@ -7,6 +7,7 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{CsiNode, Kind, VolumeSource};
+use crate::part::{Part, Parts};
 use crate::rules::volume_claims as claims;
 use crate::rules::volume_migration as migration;
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
@@ -64,6 +65,20 @@ impl Filter for NodeVolumeLimits {
         ])
     }
 
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::Load])
+    }
+
+    /// Only a pod that leaves gives an attachment back.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodAdd, Event::PodLabel, Event::PodScaleDown])
+    }
+
+    /// Hints look at some changes of the objects that are read only.
+    fn narrow_events(&self) -> Events {
+        Events::of_objects(self.kinds())
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         match occurrence {
             Occurrence::Pod { old: Some(gone), is_assigned: true, .. } => {
@@ -72,12 +87,6 @@ impl Filter for NodeVolumeLimits {
             Occurrence::Object(replaced) => object_wakes(pod, replaced),
             Occurrence::Pod { .. } | Occurrence::Node { .. } => false,
         }
-    }
-
-    /// Hints look at some changes of the objects that are read only.
-    fn more_events(&self) -> Events {
-        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
-        Events::of(&of_kinds.collect::<Vec<_>>())
     }
 
     fn kinds(&self) -> &'static [Kind] {

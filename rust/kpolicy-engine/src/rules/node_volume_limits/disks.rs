@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{Kind, PersistentVolumeClaim, VolumeSource};
+use crate::part::{Part, Parts};
 use crate::rules::volume_claims::{self as claims, NamedClaim};
 use crate::rules::volume_migration as migration;
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
@@ -188,6 +189,20 @@ impl Filter for &'static DiskLimits {
         ])
     }
 
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels, Part::NodeAllocatable, Part::Load])
+    }
+
+    /// Only a pod that leaves gives an attachment back.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodAdd, Event::PodLabel, Event::PodScaleDown])
+    }
+
+    /// Hints look at some changes of the objects that are read only.
+    fn narrow_events(&self) -> Events {
+        Events::of_objects(self.kinds())
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         match occurrence {
             Occurrence::Node { .. } => true,
@@ -198,12 +213,6 @@ impl Filter for &'static DiskLimits {
                 claims::changed_claim(replaced).is_some_and(|claim| claims::names(pod, claim))
             }
         }
-    }
-
-    /// Hints look at some changes of the objects that are read only.
-    fn more_events(&self) -> Events {
-        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
-        Events::of(&of_kinds.collect::<Vec<_>>()).with(Events::of(&[Event::NodeLabel]))
     }
 
     fn kinds(&self) -> &'static [Kind] {

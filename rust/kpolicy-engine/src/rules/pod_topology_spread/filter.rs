@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Name;
 use crate::model::Kind;
+use crate::part::{Part, Parts};
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, NodeView, Pod};
@@ -68,16 +69,30 @@ impl Filter for PodTopologySpread {
         ])
     }
 
-    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
-        hints::wakes(self, pod, occurrence, cluster)
+    fn parts(&self) -> Parts {
+        Parts::of(&[
+            Part::NodeExistence,
+            Part::NodeLabels,
+            Part::NodeTaints,
+            Part::Load,
+            Part::OtherPods,
+            Part::Terminations,
+            Part::OtherNodes,
+        ])
     }
 
-    /// Hints do not look at pods that begin to terminate and count no more, at nodes that take part for
-    /// other labels than their topology, nor at the objects behind default constraints.
-    fn more_events(&self) -> Events {
-        let of_kinds = self.kinds().iter().flat_map(|kind| Event::of_object(*kind));
-        Events::of(&of_kinds.collect::<Vec<_>>())
-            .with(Events::of(&[Event::PodTermination, Event::NodeLabel]))
+    /// Constraints name labels of pods and nodes, and no resources.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodScaleDown, Event::NodeAllocatable])
+    }
+
+    /// The hint does not look at nodes that take part for other labels than their topology.
+    fn narrow_events(&self) -> Events {
+        Events::of(&[Event::NodeLabel])
+    }
+
+    fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        hints::wakes(self, pod, occurrence, cluster)
     }
 
     fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {

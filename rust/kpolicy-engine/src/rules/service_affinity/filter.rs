@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{Kind, Labels};
+use crate::part::{Part, Parts};
 use crate::rules::default_selector::services;
 use crate::rules::selected_pods::moves_nodes;
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
@@ -74,6 +75,15 @@ impl Filter for ServiceAffinity {
         .with(Events::of(&Event::of_object(Kind::Service)))
     }
 
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels, Part::OtherPods, Part::OtherNodes])
+    }
+
+    /// It compares labels of nodes that pods of a service are on, and no resources.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::PodScaleDown, Event::NodeAllocatable])
+    }
+
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         match occurrence {
             Occurrence::Pod { old, new, .. } => {
@@ -82,11 +92,6 @@ impl Filter for ServiceAffinity {
             }
             Occurrence::Node { .. } | Occurrence::Object(_) => true,
         }
-    }
-
-    /// Pods of a node that is gone count no more.
-    fn more_events(&self) -> Events {
-        Events::of(&[Event::NodeDelete])
     }
 
     fn kinds(&self) -> &'static [Kind] {

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
+use crate::part::{Part, Parts};
 use crate::rules::volume_claims as claims;
 use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
@@ -32,19 +33,21 @@ impl Filter for VolumeBinding {
         hints::events()
     }
 
-    /// Hints look at some changes of the objects that are read only. That storage has less room or is gone
-    /// helps nobody.
-    fn more_events(&self) -> Events {
+    fn parts(&self) -> Parts {
+        Parts::of(&[Part::NodeExistence, Part::NodeLabels])
+    }
+
+    /// That storage has less room or is gone helps nobody.
+    fn unhelpful_events(&self) -> Events {
+        Events::of(&[Event::ObjectDelete(Kind::CsiStorageCapacity)])
+    }
+
+    /// Hints look at some changes of the objects that are read only.
+    fn narrow_events(&self) -> Events {
         Events::of(&[
             Event::ObjectUpdate(Kind::StorageClass),
-            Event::ObjectDelete(Kind::StorageClass),
-            Event::ObjectDelete(Kind::PersistentVolume),
-            Event::ObjectDelete(Kind::PersistentVolumeClaim),
             Event::ObjectUpdate(Kind::CsiNode),
-            Event::ObjectDelete(Kind::CsiNode),
-            Event::ObjectAdd(Kind::CsiDriver),
             Event::ObjectUpdate(Kind::CsiDriver),
-            Event::ObjectDelete(Kind::CsiDriver),
             Event::ObjectUpdate(Kind::CsiStorageCapacity),
         ])
     }
