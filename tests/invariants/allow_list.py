@@ -53,6 +53,7 @@ def allow_list(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def _is_own_map(write: Write, kept_in: str) -> bool:
-    """Of all ConfigMaps the one beside the policy; not the policy's own."""
+    """Whether it is the ConfigMap with the status, beside the policy's; the policy's own is not
+    allowed."""
     is_patch = (write.verb, write.what) == ("patch", CONFIG_MAP)
     return is_patch and f"{write.namespace}/{write.name}" == kept_in

@@ -33,7 +33,8 @@ def capacity(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def accountable(timeline: Timeline, bind: Write, placed: Placed) -> list[Object]:
-    """Who is on the node right after the bind, but for those of others that came unseen."""
+    """The pods on the node right after the bind, except pods of others that the scheduler had not
+    seen."""
     seen = timeline.decision(bind).pods.low
     there = []
     for pod in timeline.on_node(placed.node, placed.version):

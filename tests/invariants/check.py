@@ -48,7 +48,7 @@ OF_TIMELINE: Final[dict[str, tuple[OfTimeline, ...]]] = {
 
 
 def violations(history: History) -> list[Violation]:
-    """In the order of time; empty is good."""
+    """All violations in the order of time; none means that the run is good."""
     timeline = Timeline(history)
     found = [one for check in OF_HISTORY.values() for one in check(history)]
     found += [

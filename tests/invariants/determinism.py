@@ -14,7 +14,7 @@ NAME = "I9"
 
 
 def told(history: History) -> bytes:
-    """A line for each change, write and decision: all that could differ."""
+    """A line for each change, write and decision: everything that could differ."""
     parts = (history.changes, history.writes, history.decisions, history.policies)
     lines = [json.dumps(asdict(one), sort_keys=True) for part in parts for one in part]
     lines.append(json.dumps(asdict(history.at_rest) if history.at_rest else None, sort_keys=True))

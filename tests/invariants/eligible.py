@@ -19,7 +19,7 @@ NAME = "I10"
 def eligible(history: History, timeline: Timeline) -> Iterator[Violation]:
     for bind in history.binds():
         if bind.request is None and not bind.succeeded:
-            continue  # refused or broken off before its body was read: there is nothing to judge
+            continue  # refused or broken off before its body was read, so there is nothing to check
         uid = bind.in_request("metadata", "uid")
         who = f"{bind.namespace}/{bind.name} {uid}"
         if not uid:

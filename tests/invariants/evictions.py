@@ -26,8 +26,8 @@ from tests.invariants.reference import Forbids, fits
 from tests.invariants.timeline import Timeline
 
 NAME = "I12"
-# The pod for which room is made may be gone since: a silent watch is found out after 75 s, and the
-# deletion is tried again for a while.
+# The preemptor may have been deleted meanwhile: a silent watch is noticed after 75 s, and the
+# deletion of the victim is tried again for a while.
 STALE_S: Final = 120.0
 
 
@@ -109,8 +109,8 @@ def _covers(budget: Object, pod: Object) -> bool:
 
 
 def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> bool:
-    """Whether the node may hold what the API server does not tell: placements under way, and room
-    that is kept for others."""
+    """Whether the node may hold pods that the API server does not show: placements under way, and
+    nominated pods."""
     meant: list[Decision | RoomDecided] = [
         *(decision for decision in history.decisions if decision.instance == room.instance),
         *history.rooms,
@@ -128,7 +128,7 @@ def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> boo
 
 
 def _forbids(room: RoomDecided, history: History) -> Forbids:
-    """Of every policy that was offered by then: whichever was in force."""
+    """Labels that an offered policy forbids: any policy offered by then may be in force."""
     return tuple(
         label
         for offer in history.policies

@@ -33,10 +33,10 @@ DECISION_ID: Final = "kpolicy.dev/decision-id"
 class Change:
     """One event of a watch; `object` of a DELETED one is its last state."""
 
-    resource: str  # pods, nodes, configmaps, and what else was recorded
+    resource: str  # pods, nodes, configmaps, and others that were recorded
     type: str
     version: int
-    at_ns: int  # when the recorder heard of it
+    at_ns: int  # when the recorder received it
     object: Object
 
     @property
@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write that was asked of the API server, and its answer."""
+    """One write request to the API server, and its answer."""
 
     received_ns: int
     answered_ns: int
@@ -71,7 +71,7 @@ class Write:
 
     @property
     def instance(self) -> str:
-        """Which process decided a bind: decision ids are `<instance>-<number>`."""
+        """The process that decided about a bind: decision ids are `<instance>-<number>`."""
         return self.in_request("metadata", "annotations", DECISION_ID).rpartition("-")[0]
 
 
@@ -85,7 +85,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A placement as the engine decided it, and what it had been told of by then."""
+    """A placement that the engine decided, with the versions that it had received by then."""
 
     at_ns: int
     instance: str
@@ -94,12 +94,12 @@ class Decision:
     policy_hash: str
     pods: Span
     nodes: Span
-    volumes_low: int = 0  # of claims and volumes: at least so new
+    volumes_low: int = 0  # of claims and volumes: at least this new
 
 
 @dataclass(frozen=True, slots=True)
 class RoomDecided:
-    """Whom the engine would evict for a pod, and what it had been told of by then."""
+    """The victims that the engine chose for a pod, with the versions it had received by then."""
 
     at_ns: int
     instance: str
@@ -113,8 +113,8 @@ class RoomDecided:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """The API server was stopped: what was sent to it meanwhile, or shortly before, it received
-    when it went on."""
+    """The API server was stopped. It received requests of this time, or of shortly before, when it
+    continued."""
 
     began_ns: int
     ended_ns: int
@@ -122,7 +122,7 @@ class Standstill:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A process of ours began."""
+    """A process of the scheduler started."""
 
     instance: str
     user: str
@@ -143,7 +143,7 @@ class PolicyOffer:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A map, queue or set of ours: how much is in it, and how much may be at rest."""
+    """A map, queue or set of the scheduler: its size, and its limit at rest."""
 
     name: str
     count: int
@@ -152,7 +152,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class AtRest:
-    """The leader's own view when nothing was left to do. `queued` names the lane of every pod by
+    """The leader's own view at rest. `queued` names the lane of every pod by
     uid, `compared` what the comparer found; None: not asked."""
 
     at_ns: int
@@ -162,49 +162,52 @@ class AtRest:
     attempts_under_way: int = 0
     queued: Mapping[str, str] | None = None
     compared: tuple[str, ...] | None = None  # differences between our cache and the API
-    policy_hash: str = ""  # in force; empty: not asked
-    held: tuple[Held, ...] = ()  # what our maps and queues hold
+    policy_hash: str = ""  # hash in force; empty if not asked
+    held: tuple[Held, ...] = ()  # sizes of the scheduler's maps and queues
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the run was configured with, as far as checks depend on it."""
+    """The part of the run's configuration that checks depend on."""
 
     renew_deadline_s: float = 10.0
-    # How long after its deadline a bind may still arrive: it was sent in time and was under way.
+    # How long after its deadline a bind may still arrive, because it was sent in time.
     bind_timeout_s: float = 5.0
     # Where there is no decision log: a bind names the newest version of all that its snapshot held.
     # Of the resource that has this version everything up to it was seen, and of the others what
     # their watches had told by then. So far they may be behind each other:
     skew_s: float = 2.0
-    # So old may all of it be, where watches are broken on purpose and objects are listed anew.
+    # How old all of it may be, where watches are broken on purpose and objects are listed again.
     lag_s: float = 0.0
-    # What a feasible pod waits for at most while nothing is wrong: back-off, and two cycles.
+    # How long a feasible pod may wait without faults: back-off, and two cycles.
     wait_s_max: float = 12.0
-    # After faults stop: within so long everything is bound, and then nothing changes for so long.
+    # After faults stop: the time until everything is bound, and the time in which then nothing
+    # changes.
     converge_s: float = 400.0
     rest_s: float = 60.0
-    # At rest a pod that is tried again after minutes may be told another reason, once.
+    # At rest, a pod that is tried again after minutes may get another reason, once.
     retells: bool = True
-    # Profiles of which the reference does not know all rules: it cannot say that a pod would fit.
+    # Profiles with rules that the reference does not know: it cannot say that a pod would fit.
     unjudged: frozenset[str] = frozenset()
-    # What nodes need not have of resources whose names begin so: extenders count them.
+    # Prefixes of resources that extenders count, so that nodes need not have them.
     ignored: tuple[str, ...] = ()
     evicts: bool = False  # preemption is live: pods may be deleted
     binds_volumes: bool = False  # claims and volumes may be patched before a bind
-    # A list may be of a server that lags by so many versions.
+    # The number of versions that a lagging server may be behind in a list.
     stale_versions: int = 0
-    kept_in: str = ""  # NAMESPACE/NAME of the ConfigMap that is ours: last good policy, status
+    kept_in: str = (
+        ""  # NAMESPACE/NAME of the ConfigMap that the scheduler writes: last good policy, status
+    )
     # What stayed broken for good, by the names of `Write.what`: not judged by whether it rests,
     # nor by what only it could tell.
     broken: frozenset[str] = frozenset()
-    shuns: bool = True  # extenders that may be left out do answer in the end
+    shuns: bool = True  # ignorable extenders answer in the end
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    users: frozenset[str]  # those of our instances
-    profiles: frozenset[str]  # schedulerNames we serve
+    users: frozenset[str]  # users of the scheduler's instances
+    profiles: frozenset[str]  # schedulerNames that are served
     changes: tuple[Change, ...]
     writes: tuple[Write, ...]
     decisions: tuple[Decision, ...] = ()
@@ -213,8 +216,8 @@ class History:
     standstills: tuple[Standstill, ...] = ()
     policies: tuple[PolicyOffer, ...] = ()
     at_rest: AtRest | None = None
-    calm_since_ns: int | None = None  # from when neither faults nor changes were made
-    trouble_free: bool = False  # nothing was broken on purpose, from beginning to end
+    calm_since_ns: int | None = None  # since when there were neither faults nor changes
+    trouble_free: bool = False  # without faults, from beginning to end
     ended_ns: int = 0
     terms: Terms = field(default_factory=Terms)
 
@@ -222,7 +225,7 @@ class History:
         return tuple(write for write in self.writes if write.user in self.users)
 
     def binds(self) -> tuple[Write, ...]:
-        """What we asked to bind, whatever the answer."""
+        """All bind requests of the scheduler, whatever the answer."""
         return tuple(
             write for write in self.ours() if write.what == BINDING and write.verb == "create"
         )

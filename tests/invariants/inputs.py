@@ -15,7 +15,7 @@ from tests.invariants.timeline import Timeline
 
 
 def inputs(history: History) -> dict[str, int]:
-    """By invariant: binds, pods, writes or answers that it judged."""
+    """For each invariant, the number of binds, pods, writes or answers that it checks."""
     timeline = Timeline(history)
     placed = len(timeline.bound_by.keys() & timeline.placed.keys())
     asked = len(history.binds())
@@ -30,7 +30,7 @@ def inputs(history: History) -> dict[str, int]:
         "I4": 1 + len(pending(history, timeline)) if knows_lanes else 0,
         "I5": placed if history.trouble_free else 0,
         "I6": 1 if rest is not None and rest.compared is not None else 0,
-        # Attempts under way are counted in the lanes.
+        # Attempts under way are counted in the queues.
         "I7": 3 if knows_lanes else 0,
         "I8": asked if led else 0,
         "I10": asked,
@@ -41,7 +41,7 @@ def inputs(history: History) -> dict[str, int]:
 
 
 def without_input(history: History, expected: Iterable[str]) -> list[str]:
-    """Those that should have had something to look at, and had not."""
+    """The invariants that should have had something to check, and had nothing."""
     had = inputs(history)
     return [name for name in expected if not had[name]]
 

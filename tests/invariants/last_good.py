@@ -47,7 +47,7 @@ def last_good(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def _wanted(history: History, since_ns: int, until_ns: int) -> set[str]:
-    """What could be read at some time between."""
+    """The policies that could be read at some time in between."""
     found = set()
     ends = [offer.at_ns for offer in history.policies[1:]] + [until_ns + 1]
     for offer, ended_ns in zip(history.policies, ends, strict=True):
@@ -76,7 +76,8 @@ def _keepings(history: History) -> Iterator[tuple[int, str]]:
 
 
 def kept_in(config_map: Object) -> str:
-    """The hash in what was kept: after a checksum, compressed, a line of JSON and the texts."""
+    """The hash of the kept policy. The format is a checksum, then compressed a line of JSON and the
+    texts."""
     packed = (config_map.get("binaryData") or {}).get(_KEY)
     if packed is None:
         return ""

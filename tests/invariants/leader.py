@@ -22,7 +22,7 @@ def leader(history: History) -> Iterator[Violation]:
     renewed_ns: dict[str, int] = {}
     holder = ""
     leases = [write for write in history.ours() if write.what == LEASE and write.succeeded]
-    if not leases:  # without leader election everybody leads
+    if not leases:  # without leader election every instance is a leader
         return
     writes = sorted(
         (write for write in history.ours() if write.what in (BINDING, LEASE)),
@@ -46,7 +46,7 @@ def leader(history: History) -> Iterator[Violation]:
 
 
 def _ran_ns(history: History, since_ns: int, until_ns: int) -> int:
-    """For how long the API server ran."""
+    """How long the API server was running."""
     stood_ns = sum(
         max(0, min(standstill.ended_ns, until_ns) - max(standstill.began_ns, since_ns))
         for standstill in history.standstills

@@ -16,7 +16,7 @@ NAME = "I4"
 
 
 def pending(history: History, timeline: Timeline) -> list[Object]:
-    """Ours to place, at the end."""
+    """The pending pods of the scheduler at the end."""
     return [
         pod
         for pod in timeline.pods(timeline.last)

@@ -28,7 +28,8 @@ def memory(history: History, timeline: Timeline) -> Iterator[Violation]:
         if held.count > held.count_max:
             text = f"{held.count} {held.name} are left, where {held.count_max} may be"
             yield Violation(NAME, rest.at_ns, text)
-    # Who looks so closely has waited until victims are gone; what is void must be written, though.
+    # A run with this view has waited until victims are gone, but cleared nominations must be
+    # written too.
     if rest.held and STATUS not in history.terms.broken:
         yield from _nominations(history, timeline, rest.at_ns)
 

@@ -48,8 +48,8 @@ def name_of(pod: Object) -> str:
 
 
 def requests(pod: Object) -> dict[str, Fraction]:
-    """What a node must have for it, `pods` included; as the scheduler counts: containers and
-    sidecars together, or the largest moment of initialisation."""
+    """The resources that a pod takes of a node, `pods` included. As in kube-scheduler: containers
+    and sidecars together, or the largest step of initialisation."""
     running: Counter[str] = Counter()
     for container in spec(pod).get("containers") or ():
         running.update(_asked(container))
@@ -89,7 +89,7 @@ def allocatable(node: Object) -> dict[str, Fraction]:
 
 
 def host_ports(pod: Object) -> set[tuple[str, str, int]]:
-    """Address, protocol and port that it wants of its node."""
+    """Address, protocol and port of each host port of the pod."""
     return {
         (port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
         for group in ("containers", "initContainers")

@@ -22,9 +22,9 @@ def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
     offers = [offer for offer in history.policies if offer.hash]
     if not offers:
         return
-    # By instance: of the offers that it was at, the number of the first decision by each.
+    # For each instance: the offers that it used, each with the number of its first decision.
     first: dict[str, dict[int, int]] = defaultdict(dict)
-    # One that was refused before it was read (403) is not in the log with what it said.
+    # The log has no body of a request that was refused before it was read (403).
     read = (bind for bind in history.binds() if bind.request is not None)
     binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in read]
     for decided_ns, number, bind in sorted(binds, key=lambda one: one[:2]):

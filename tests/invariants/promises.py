@@ -48,7 +48,7 @@ def _beyond(what: str, request: Any) -> str:
 
 
 def _over(write: Write, request: Any, timeline: Timeline) -> str:
-    """Who had it before."""
+    """The holder before this write."""
     version = write.in_response("metadata", "resourceVersion")
     if not write.succeeded or not version:
         return ""

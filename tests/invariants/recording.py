@@ -46,7 +46,7 @@ PATHS: Final = {
     VOLUME: "/api/v1/persistentvolumes",
 }
 RETRY_S: Final = 0.1
-READ_TIMEOUT_S: Final = 90.0  # bookmarks come each minute
+READ_TIMEOUT_S: Final = 90.0  # the API server sends bookmarks every minute
 GONE: Final = 410
 
 
@@ -100,7 +100,7 @@ class Recording:
 
     @contextmanager
     def standstill(self) -> Iterator[None]:
-        """Around a stop of the API server."""
+        """Use it around a stop of the API server."""
         began_ns = time.time_ns()
         yield
         self._standstills.append(Standstill(began_ns, time.time_ns()))
@@ -110,12 +110,12 @@ class Recording:
         return sum(watch.gaps for watch in self._watches.values())
 
     def offer(self, policy_hash: str, *, was_there: bool = False) -> None:
-        """A policy can be read from now on, or was there all the time; an empty hash: one that does
-        not compile."""
+        """A policy that can be read from now on, or from the beginning. An empty hash means that it
+        does not compile."""
         self._offers.append(PolicyOffer(0 if was_there else time.time_ns(), policy_hash))
 
     def calm(self) -> None:
-        """From now on the test changes nothing and breaks nothing."""
+        """The test makes no changes and no faults from now on."""
         self._calm_since_ns = time.time_ns()
 
     def history(
@@ -142,8 +142,8 @@ class Recording:
 
 
 def writes_of(events: Iterable[AuditEvent], since_ns: int = 0) -> list[Write]:
-    """The writes among audit events, in the order of their answers; of leases those before, too:
-    who leads may have led for long."""
+    """The writes among audit events, in the order of their answers. For leases also earlier writes,
+    because the leader may have had the lease for long."""
     found = []
     for event in events:
         received_ns = round(event.received_at.timestamp() * 1e6) * 1000
@@ -167,7 +167,7 @@ def writes_of(events: Iterable[AuditEvent], since_ns: int = 0) -> list[Write]:
 
 
 class _Watch:
-    """One resource, from its list on, in a thread of its own."""
+    """Lists and watches one resource in its own thread."""
 
     def __init__(self, control_plane: ControlPlane, name: str) -> None:
         self._control_plane = control_plane
@@ -176,7 +176,7 @@ class _Watch:
         self._held: dict[str, dict[str, Any]] = {}  # by uid
         self._version = ""
         self._stopped = threading.Event()
-        self._socket: socket.socket | None = None  # what is read at the moment
+        self._socket: socket.socket | None = None  # the response that is being read
         self._thread = threading.Thread(target=self._run, name=f"recording {name}", daemon=True)
         self.gaps = 0
 
@@ -185,7 +185,7 @@ class _Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """The stream ends at once, not at its next line, which may be a minute away."""
+        """Ends the stream at once. Its next line may be a minute away."""
         self._stopped.set()
         if (stream := self._socket) is not None:
             with suppress(OSError):  # it has ended
@@ -211,7 +211,7 @@ class _Watch:
                 self._stopped.wait(RETRY_S)
 
     def _list(self) -> None:
-        """What is there counts as told now; after a gap, also what is gone."""
+        """Listed objects count as received now; after a gap, deleted objects too."""
         page = self._control_plane.admin.get(PATHS[self._name])
         self._version = page["metadata"]["resourceVersion"]
         kind = page["kind"].removesuffix("List")
@@ -227,7 +227,7 @@ class _Watch:
             self._take(DELETED, item, version=int(self._version))
 
     def _follow(self) -> None:
-        """One watch until it ends."""
+        """Reads one watch until it ends."""
         query = {"watch": "1", "allowWatchBookmarks": "true", "resourceVersion": self._version}
         connection = _connect(self._control_plane)
         try:

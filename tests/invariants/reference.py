@@ -43,13 +43,13 @@ def covers(pod: Object) -> bool:
 
 
 def repels(pod: Object) -> bool:
-    """Whether it may keep others off, which is more than the reference knows of."""
+    """Whether the pod may keep other pods off a node, which the reference does not check."""
     anti_affinity = (spec(pod).get("affinity") or {}).get("podAntiAffinity") or {}
     return bool(anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
 
 
 def why_not(pod: Object, node: Object, forbids: Forbids = ()) -> str:
-    """Of what does not depend on other pods; empty when it may be there."""
+    """Why the pod may not be on the node, apart from other pods; empty if it may."""
     tolerations = spec(pod).get("tolerations") or []
     node_spec = node.get("spec") or {}
     if node_spec.get("unschedulable") and not _tolerated(_UNSCHEDULABLE, tolerations):
@@ -89,7 +89,7 @@ def too_much(there: Iterable[Object], node: Object, ignored: tuple[str, ...] = (
 
 
 def fits(pod: Object, node: Object, there: Iterable[Object], forbids: Forbids = ()) -> bool:
-    """All of it: may the pod go to the node now, beside those who are there?"""
+    """Whether the pod may go to the node now, with the pods that are on it."""
     others = list(there)
     if why_not(pod, node, forbids) or too_much([*others, pod], node):
         return False

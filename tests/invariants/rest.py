@@ -40,7 +40,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
             yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
     told: set[tuple[str, str]] = set()
     for write in history.ours():
-        # The lease is renewed for ever, and an event told again is counted on.
+        # The lease is renewed for ever, and the count of a repeated event rises.
         lively = write.what == LEASE or (write.what == EVENT and write.verb == "patch")
         lively = lively or write.what in history.terms.broken
         if write.received_ns <= converged_ns or lively:
@@ -52,7 +52,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def _forbids(history: History) -> Forbids:
-    """Of the policy that is in force, which need not be the newest that was good."""
+    """Labels that the policy in force forbids. It need not be the newest good policy."""
     in_force = history.at_rest.policy_hash if history.at_rest is not None else ""
     offers = [
         policy for policy in history.policies if policy.hash and in_force in ("", policy.hash)
@@ -63,8 +63,8 @@ def _forbids(history: History) -> Forbids:
 
 
 def _first_again(write: Write, told: set[tuple[str, str]]) -> bool:
-    """Parked pods are tried again every five minutes, and may then have another reason to wait
-    than they had: told once each, in the status and as an event."""
+    """Parked pods are tried again every five minutes, and may then get another reason. It is
+    written once, to the status and as an event."""
     if write.what not in (STATUS, EVENT):
         return False
     about = write.in_request("regarding", "uid") or f"{write.namespace}/{write.name}"

@@ -28,7 +28,7 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
             continue
         policy = forbids.get(timeline.decision(bind).policy_hash, ())
         since_ns = placed.at_ns
-        # Back in time, change by change, as long as it was feasible.
+        # Goes back in time, change by change, while the pod was feasible.
         for version in reversed(timeline.versions_between(0, placed.version - 1)):
             if not feasible(timeline, timeline.pod(uid, version), version, policy):
                 break
@@ -39,7 +39,8 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:
-    """As far as the reference knows; of what it does not, no."""
+    """Whether the pod was feasible by the reference; false for pods that the reference does not
+    cover."""
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
         return False
     if profile_of(pod) in timeline.terms.unjudged:
@@ -58,7 +59,7 @@ def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forb
 
 
 def claims_before(pod: Object, others: Iterable[Object]) -> dict[str, list[Object]]:
-    """Clause: room that preemption makes is held for its pod, against equals and lesser."""
+    """Nominated pods keep their resources against pods of equal or lower priority."""
     claims: dict[str, list[Object]] = {}
     for other in others:
         node = (other.get("status") or {}).get("nominatedNodeName")

@@ -26,7 +26,7 @@ from tests.invariants.pods_and_nodes import is_terminal, node_of
 
 @dataclass(slots=True)
 class _Life:
-    """One object: its states, None from when it is gone."""
+    """The states of one object; None after its deletion."""
 
     versions: list[int]
     states: list[Object | None]
@@ -36,7 +36,7 @@ class _Life:
         return self.states[place - 1] if place else None
 
     def within(self, span: Span) -> list[Object | None]:
-        """At the low end, and every change up to the high end."""
+        """The state at the low end, and every change up to the high end."""
         low, high = bisect_right(self.versions, span.low), bisect_right(self.versions, span.high)
         before = self.states[low - 1] if low else None
         return [before, *self.states[low:high]]
@@ -44,7 +44,7 @@ class _Life:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A pod came on a node."""
+    """A pod that was placed on a node."""
 
     uid: str
     node: str
@@ -86,7 +86,7 @@ class Timeline:
         self._decisions: dict[tuple[str, str], list[Decision]] = defaultdict(list)
         for decision in history.decisions:
             self._decisions[decision.instance, decision.uid].append(decision)
-        # What put a pod where it is, by uid.
+        # The bind that placed each pod, by uid.
         self.bound_by: dict[str, Write] = {
             write.in_request("metadata", "uid"): write
             for write in history.binds()
@@ -94,8 +94,8 @@ class Timeline:
         }
 
     def _has_landed(self, bind: Write) -> bool:
-        """Whether the pod carries that decision. The API server logs 504 for a client that has
-        gone, also when etcd has taken the bind."""
+        """Whether the pod carries this decision. For a client that has gone, the API server logs
+        504, even if etcd has stored the bind."""
         placed = self.placed.get(bind.in_request("metadata", "uid"))
         pod = self.pod(placed.uid, placed.version) if placed is not None else None
         if pod is None:
@@ -131,7 +131,7 @@ class Timeline:
         return [state for state in states if state is not None]
 
     def other(self, resource: str, name: str, version: int) -> Object | None:
-        """What is neither a pod nor a node: by its name, behind its namespace."""
+        """Objects that are neither pods nor nodes, by namespace and name."""
         life = self._others[resource].get(name)
         return life.at(version) if life is not None else None
 
@@ -149,7 +149,7 @@ class Timeline:
         return [state for state in life.states if state is not None] if life is not None else []
 
     def version_at(self, at_ns: int) -> int:
-        """The newest before that moment."""
+        """The newest version before that time."""
         place = bisect_left(self._times, at_ns)
         return self._versions[place - 1] if place else 0
 
@@ -158,7 +158,7 @@ class Timeline:
         return [state for state in states if state is not None]
 
     def pods_within(self, span: Span) -> list[Object]:
-        """Every state of every pod in that time."""
+        """Every state of every pod in that range."""
         return [pod for uid in self._pod_uids for pod in self.pod_within(uid, span)]
 
     def nodes(self, version: int) -> list[Object]:
@@ -166,7 +166,7 @@ class Timeline:
         return [state for state in states if state is not None]
 
     def on_node(self, name: str, version: int) -> list[Object]:
-        """Those that hold resources of it."""
+        """The pods that hold resources of the node."""
         states = (self.pod(uid, version) for uid in self._ever_on[name])
         return [
             state
@@ -183,7 +183,7 @@ class Timeline:
         return self._versions[first:last]
 
     def decision(self, bind: Write) -> Decision:
-        """What a bind rests on: by our decision log, or by what the bind itself says."""
+        """The decision behind a bind, from the decision log or from the bind's annotations."""
         uid, node = bind.in_request("metadata", "uid"), bind.in_request("target", "name")
         for decision in reversed(self._decisions.get((bind.instance, uid), ())):
             if decision.at_ns <= bind.received_ns and decision.node == node:

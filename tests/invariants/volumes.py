@@ -14,8 +14,8 @@ from tests.invariants.timeline import Timeline
 
 NAME = "I3"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-# Claims of this class are made on demand; others need a volume that is there, and which of them
-# fit is more than is known here.
+# Volumes of this class are provisioned on demand. Other claims need an existing volume; this module
+# does not know which volumes fit.
 MADE_ON_DEMAND: Final = "made"
 
 
@@ -49,7 +49,7 @@ def volumes(history: History, timeline: Timeline) -> Iterator[Violation]:
 
 
 def _why_not(timeline: Timeline, claim: str, span: Span, nodes: list[Object]) -> str:
-    """Each object is looked at by itself: watches of several resources have no common time."""
+    """Each object is checked by itself: watches of several resources have no common time."""
     why = f"there is no claim {claim}"
     for state in timeline.other_within(CLAIM, claim, span):
         name = state["spec"].get("volumeName")
@@ -75,7 +75,7 @@ def reaches(volume: Object, node: Object) -> bool:
 
 
 def leave(timeline: Timeline, pod: Object, node: Object, version: int) -> bool:
-    """Whether the pod's claims leave it this node, as far as that is known: where it is not, no."""
+    """Whether the pod's claims allow this node; false if that is unknown."""
     return all(_leaves(timeline, claim, node, version) for claim in claims_of(pod))
 
 

@@ -45,12 +45,12 @@ _RECORDED: Final = (
     ("v1", "PersistentVolume"),
     ("policy/v1", "PodDisruptionBudget"),
 )
-# How far back a lagging server's list goes, in versions.
+# How many versions a lagging server's list is behind.
 STALE_VERSIONS_MAX: Final = 30
 
 
 class SimulatedApi:
-    """`kill` is told the host whose write is its last act."""
+    """`kill` is called with the host that dies with this write."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SimulatedApi:
     def do(
         self, user: str, method: str, path: str, body: object = None, content_type: str = ""
     ) -> Answer:
-        """A request without a network: users, controllers and other schedulers."""
+        """A request of users, controllers and other schedulers, without a network."""
         headers = {"authorization": f"Bearer {user}", "content-type": content_type or JSON}
         content = b"" if body is None else json.dumps(body).encode()
         request = Request(method, path, {}, headers, content)
@@ -150,7 +150,7 @@ class SimulatedApi:
         return None
 
     def _late(self, call: Call | None, request: Request, reply: Reply, received_ns: int) -> None:
-        # The client may have given up: a request that is under way is carried out all the same.
+        # The client may have given up, but a request under way is carried out.
         if call is not None and call.verb == "watch" and reply.closed:
             return
         answer = self._commit(call, request, reply, received_ns)
@@ -166,7 +166,7 @@ class SimulatedApi:
         return answer
 
     def _stale(self, call: Call, request: Request) -> Answer | None:
-        """As of a server that lags; the versions that it forgot it cannot show."""
+        """A list as a lagging server gives it. It cannot show versions that it has compacted."""
         back = 1 + len(request.path) * 7 % STALE_VERSIONS_MAX
         version = self.store.revision - back
         if version < 1 or "continue" in request.query:

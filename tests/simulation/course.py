@@ -27,7 +27,7 @@ def run(plan: Plan) -> Run:
 
 
 def live(world: World) -> None:
-    """Safety: changes and trouble, until the people have done what they had in mind."""
+    """Safety: changes and faults, until the people have done all their steps."""
     begin(world)
     chance = world.random
     steps, pause_s = chance.randint(20, 70), chance.choice((0.2, 1.0, 4.0))
@@ -61,7 +61,7 @@ def begin(world: World) -> None:
 
 
 def heal(world: World) -> Remains:
-    """Liveness: all ends but what remains; what that is."""
+    """Liveness: ends all faults except the one that stays, and returns that."""
     world.nemesis.heal()
     world.people.calm = True
     world.extender.fault = Fault.NONE
@@ -83,7 +83,7 @@ def heal(world: World) -> Remains:
 
 
 def can_remain(world: World) -> bool:
-    """A standby needs another one, and a policy that is gone a last good one that was kept."""
+    """Whether this fault can stay: a standby needs a leader, a missing policy needs a kept one."""
     remains = world.setting.remains
     if remains.is_about_the_standby:
         return len(world.instances) > 1

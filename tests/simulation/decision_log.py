@@ -31,7 +31,7 @@ class _Known:
 
 @dataclass(slots=True)
 class Told:
-    """What instances themselves would not write down."""
+    """The log: what instances themselves do not record."""
 
     starts: list[Start] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -143,5 +143,5 @@ class LoggedEngine(Engine):
 
 
 def _timeless(decided: Decided) -> Decided:
-    """How long it took is real time, and sets the size of the next batch."""
+    """Replaces the duration, which is real time and decides the size of the next batch."""
     return decided._replace(filter_ns=0, score_ns=0, post_filter_ns=0)

@@ -23,18 +23,18 @@ from tests.simulation.machine_time import NEVER, WorldTime
 T = TypeVar("T")
 
 SECOND_NS: Final = 1_000_000_000
-# A call in another thread takes between nothing and this long.
+# The longest duration of a call in another thread; the shortest is 0.
 CALL_S_MAX: Final = 0.002
-# How often a blocking wait in another thread looks again.
+# How often a blocking wait in another thread checks again.
 JOIN_POLL_S: Final = 0.01
-# Turns in which what was killed may unwind after the run, when nobody looks any more.
+# Turns in which killed tasks may unwind after the run, when nothing is checked any more.
 UNWIND_TURNS_MAX: Final = 2_000
 
 _numbers = itertools.count()
 
 
 class Joining:
-    """What a function that would block another thread returns instead: asked until it is over."""
+    """The result of a function that would block another thread: it is polled until it is done."""
 
     def __init__(self, ended: Callable[[], bool], timeout_s: float) -> None:
         self.ended = ended
@@ -42,7 +42,8 @@ class Joining:
 
 
 class VirtualTask(asyncio.Task[T]):
-    """Sets of tasks have the same order in every run: hashes are numbers, not addresses."""
+    """A task whose hash is a number, not an address, so that sets of tasks have the same order in
+    every run."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], **arguments: Any) -> None:
         self._number = next(_numbers)  # before asyncio puts it into a set
@@ -62,7 +63,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[int, int, asyncio.TimerHandle]] = []
         self._order = itertools.count()
         self._tasks: dict[VirtualTask[Any], None] = {}
-        self._executors: dict[Any, int] = {}  # when the last call given to it will have ended
+        self._executors: dict[Any, int] = {}  # when the last call in it will have ended
         self._handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
         self.name = name
         self.network = network
@@ -74,7 +75,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # --- turns -----------------------------------------------------------------------------------
 
     def next_ns(self, now_ns: int) -> int:
-        """When it wants its next turn."""
+        """The time of its next turn."""
         if self._ready:
             return max(now_ns, self.frozen_until_ns)
         while self._timers and self._timers[0][2].cancelled():
@@ -84,7 +85,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return max(self._timers[0][0], self.frozen_until_ns)
 
     def turn(self) -> None:
-        """As asyncio's: timers that are due, then what was ready when the turn began."""
+        """One turn, as in asyncio: first timers that are due, then callbacks that were ready at the
+        beginning."""
         now_ns = self._world.now_ns
         while self._timers and self._timers[0][0] <= now_ns:
             _, _, timer = heapq.heappop(self._timers)
@@ -103,7 +105,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             events._set_running_loop(previous)
 
     def freeze(self, seconds: float) -> None:
-        """As SIGSTOP, and SIGCONT after that long."""
+        """As SIGSTOP, and SIGCONT after this time."""
         self.frozen_until_ns = self._world.now_ns + round(seconds * SECOND_NS)
 
     def kill(self) -> None:
@@ -112,7 +114,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._world.remove(self)
 
     def unwind(self) -> None:
-        """After the run: end what was never ended, where nobody sees it any more."""
+        """After the run: ends tasks that were never ended, when nothing is checked any more."""
         self.kill()
         self.network = None
         for task in tuple(self._tasks):
@@ -172,7 +174,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is left out when it comes up."""
+        """A cancelled timer is skipped when it is due."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -198,7 +200,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return future
 
     def _call(self, future: asyncio.Future[T], func: Callable[..., T], args: Any) -> None:
-        # What was cancelled runs all the same: a thread cannot be interrupted.
+        # A cancelled call runs too, because a thread cannot be interrupted.
         try:
             answer = func(*args)
         except Exception as error:
@@ -219,14 +221,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self.call_later(JOIN_POLL_S, self._join, future, joining, deadline)
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
-        """The socket is only the ticket for `create_connection`."""
+        """The socket only identifies the connection for `create_connection`."""
         await self.network.reach(self, address)
         self.network.tickets[sock] = address
 
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.Protocol], *args: Any, **options: Any
     ) -> tuple[asyncio.Transport, asyncio.Protocol]:
-        """By a ticket, or by host and port."""
+        """Connects by a socket from `sock_connect`, or by host and port."""
         sock = options.get("sock")
         if sock is not None:
             address = self.network.tickets.pop(sock)
@@ -265,5 +267,5 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
 
 def virtual_loop(time: WorldTime, random: Random, name: str, network: Any = None) -> VirtualLoop:
-    """What is left out of an event loop (pipes, signals, servers) nobody here asks for."""
+    """The loop has no pipes, signals and servers, because nothing here uses them."""
     return VirtualLoop(time, random, name, network)  # type: ignore[abstract]

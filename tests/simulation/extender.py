@@ -21,7 +21,7 @@ from tests.simulation.network import End
 from tests.simulation.policies import PolicyText, policy_text
 
 ADDRESS: Final = ("10.0.0.9", 8888)
-# Of a node's number: those it does not keep. Names of nodes have no more numbers than this.
+# The numbers of nodes that it refuses. Names of nodes have no other numbers.
 _REFUSES: Final = 1
 _OF: Final = 4
 _NODES_MAX: Final = 80
@@ -119,7 +119,7 @@ class SimulatedExtender:
 
     def _answer(self, verb: str, args: dict[str, Any]) -> Answer:
         if verb == "preempt":
-            # It has no objection: who is not kept was refused before.
+            # It accepts all: a node that it refuses was refused by the filter before.
             left = args.get("NodeNameToMetaVictims") or {
                 node: {
                     "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]],

@@ -18,12 +18,13 @@ from kpolicy.scheduler.limits import STALE_ENTRIES_MIN, UNREADABLE_NAMES_MAX
 from tests.invariants.history import STATUS, Held
 from tests.simulation.instance import Instance
 
-# A task for each watched resource and for each part; what is under way would be more.
+# A task for each watched resource and for each part; work under way would be more.
 TASKS_MAX: Final = 80
 
 
 def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
-    """`broken`: what stays broken, as writes name it: one status for each waiting pod is kept."""
+    """`broken` is what stays broken, as in `Write.what`; then one status for each waiting pod is
+    kept."""
     assert instance.life is not None
     scheduler = instance.life.scheduler
     parts = scheduler._parts
@@ -32,7 +33,7 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     reservations = parts.reservations
     events, extended = parts.reporter.events, parts.extended
     waiting = len(queue)
-    # Who cannot say for whom it would make room tries again and again.
+    # If the nomination cannot be written, the preemptor is tried again and again.
     unwritten = waiting if STATUS in broken else 0
     lanes = len(queue._active) + len(queue._backoff) + len(queue._error_backoff)
     lanes += len(queue._parked) + len(queue._gated)

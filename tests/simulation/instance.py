@@ -37,7 +37,7 @@ EPOCH_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01
 
 
 class VirtualClock(SystemClock):
-    """The simulated time; each host has its own wall clock. It sleeps on its `VirtualLoop`."""
+    """Virtual time, with a wall clock for each host. It sleeps on its `VirtualLoop`."""
 
     __slots__ = ("_time", "wall_offset_ns")
 
@@ -156,7 +156,8 @@ class Instance:
         )
         shadowed = None
         if self.has_dead_shadow:
-            # A shadow's thread would be a real one; of a dead one only the feeding is left.
+            # The thread of a shadow policy would be real; with a dead engine, only the calls to it
+            # are left.
             shadowed = ShadowFeed(Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None))
             scheduler._runtime.engine._witness = shadowed
         self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
@@ -165,7 +166,7 @@ class Instance:
         task.add_done_callback(self._ended)
 
     def end(self, why: str) -> None:
-        """SIGKILL, or `os._exit`: at once, with nothing unwound."""
+        """Ends as with SIGKILL or `os._exit`: at once, and nothing is unwound."""
         life, self.life = self.life, None
         if life is None:
             return

@@ -22,7 +22,7 @@ from tests.simulation.world import Plan, World, world_of
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Whoever sends the write of that number, from 1 on, is killed."""
+    """Kills the process that sends the write with this number (from 1 on)."""
 
     number: int
     is_after: bool
@@ -50,7 +50,7 @@ class Told:
 
 @dataclass(slots=True)
 class _Counting:
-    """A trouble that comes once, at one write."""
+    """Faults that only count writes, and kill at one of them."""
 
     kill: Kill | None
     writes: int = 0
@@ -121,7 +121,7 @@ def sweep_kills(seed: int, kills: Iterable[Kill], clean: Told, jobs: int) -> Ite
 
 
 def compared(one: Told, clean: Told) -> Told:
-    """Killed, restarted, taken over: it all ends the same."""
+    """What differs from the end of the clean run."""
     wrong = list(one.wrong)
     if one.end != clean.end:
         wrong.append(f"the end is {dict(one.end)}, where it is {dict(clean.end)} without a kill")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tests.simulation.event_loop import VirtualLoop
 
-# One turn of a loop takes this long: so much that an endless chain of turns is seen to pass.
+# Duration of one turn of a loop; long enough to notice an endless chain of turns.
 TURN_NS: Final = 1_000
-# So many turns without that time jumps: nobody waits for anything any more.
+# After so many turns without a jump in time, nothing waits for anything any more.
 TURNS_WITHOUT_REST_MAX: Final = 400_000
 
 
 class LivelockError(Exception):
-    """Something turns for ever without waiting."""
+    """A loop runs for ever without waiting."""
 
 
 class WorldTime:
@@ -38,7 +38,7 @@ class WorldTime:
         self._loops.remove(loop)
 
     def run_until(self, done: Callable[[], bool], *, until_ns: int | None = None) -> bool:
-        """Whether it is done; false when time reached `until_ns` or nobody has a timer left."""
+        """Runs until `done` is true. False if the time reaches `until_ns` or no timer is left."""
         while not done():
             ready = [loop for loop in self._loops if loop.running_ns is not None]
             soonest = min((loop.next_ns(self.now_ns) for loop in ready), default=None)

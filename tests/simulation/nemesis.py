@@ -59,7 +59,7 @@ class Nemesis:
         }
 
     def also(self, acts: Mapping[Act, int]) -> None:
-        """What else can go wrong in this world."""
+        """Further faults of this world."""
         self._acts |= acts
 
     async def rage(self, mood: Mood, pause_s: float, acts_max: int | None) -> None:
@@ -70,7 +70,7 @@ class Nemesis:
             await act()
 
     async def revive(self) -> None:
-        """What a supervisor does: what ended is started again after a moment."""
+        """Starts ended processes again after a moment, as a supervisor does."""
         while True:
             await asyncio.sleep(0.2)
             for instance in self._instances:
@@ -99,7 +99,7 @@ class Nemesis:
         self._one().end("SIGKILL")
 
     async def kill_at_write(self) -> None:
-        """From now on one write in three is the last of its process."""
+        """From now on, one write in three kills its process."""
         await self._mooded("kills", 0.3, self._random.random() * 5)
 
     async def stop(self) -> None:
@@ -118,7 +118,7 @@ class Nemesis:
     # --- the network -----------------------------------------------------------------------------
 
     async def partition(self) -> None:
-        """Packets vanish; connections stay as they are: half open."""
+        """Packets vanish, and connections stay half open."""
         self._count("partitioned")
         link = self._network.link(self._one().host)
         link.silent = True
@@ -139,7 +139,7 @@ class Nemesis:
             end.abort()
 
     async def tear(self) -> None:
-        """What the server sends next on each connection breaks off in the middle."""
+        """The next data of the server on each connection breaks off in the middle."""
         self._count("torn")
         for end in self._network.served(self._one().host):
             end.tears = True
@@ -152,7 +152,7 @@ class Nemesis:
         link.latency_s = 0.0
 
     async def lag(self) -> None:
-        """One connection falls behind the others: its events come after later ones of others."""
+        """One connection falls behind: its events arrive after later ones on other connections."""
         self._count("lagging")
         ends = [end.peer for end in self._network.served(self._one().host) if end.peer is not None]
         if ends:

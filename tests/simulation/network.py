@@ -18,19 +18,19 @@ from tests.simulation.machine_time import WorldTime
 
 LATENCY_S_MIN: Final = 0.0001
 LATENCY_S_MAX: Final = 0.003
-# A packet that nobody answers: what the kernel waits before it gives a connection up.
+# How long the kernel waits for an answer before it gives a connection up.
 CONNECT_GIVEN_UP_S: Final = 120.0
 
 
 @dataclass(slots=True)
 class Link:
-    """How one host's way to the server is now."""
+    """The state of the network between one host and the server."""
 
     refuses: bool = False  # nobody listens: connections are refused at once
-    silent: bool = False  # packets vanish, both ways; nothing breaks
-    deaf: bool = False  # what is sent to the host vanishes
-    mute: bool = False  # what the host sends vanishes
-    latency_s: float = 0.0  # on top of the usual
+    silent: bool = False  # packets vanish in both directions; connections stay
+    deaf: bool = False  # bytes to the host vanish
+    mute: bool = False  # bytes from the host vanish
+    latency_s: float = 0.0  # additional latency
 
 
 class End(asyncio.Transport):
@@ -47,9 +47,9 @@ class End(asyncio.Transport):
         self._paused = False
         self.host = host  # of the client, at both ends
         self.peer: End | None = None
-        self.lossy = False  # what is sent from here vanishes for good: half open
-        self.tears = False  # what is sent next breaks off in the middle, and the connection with it
-        self.lag_s = 0.0  # what is sent to us takes so much longer
+        self.lossy = False  # all bytes from here vanish for good: half open
+        self.tears = False  # the next bytes break off in the middle, and the connection breaks
+        self.lag_s = 0.0  # additional latency of bytes to this end
 
     # --- asyncio.Transport -----------------------------------------------------------------------
 
@@ -115,10 +115,10 @@ class End(asyncio.Transport):
         protocol.connection_made(self)
 
     def arrive(self, data: bytes) -> None:
-        """Bytes for us, some time later."""
+        """Bytes for this end arrive, some time later."""
         link = self._network.link(self.host)
         if self._is_lost(link):
-            self.lossy = True  # a hole in a stream of bytes: nothing after it counts
+            self.lossy = True  # after a hole in the stream, no byte counts
             if self.peer is not None:
                 self.peer.lossy = True
             return
@@ -130,14 +130,14 @@ class End(asyncio.Transport):
             self._loop.call_at(self._due(link), self._lost, reset)
 
     def vanish(self) -> None:
-        """The process is gone; its kernel says so."""
+        """The process has died, and its kernel closes the connection."""
         if not self._closed:
             self._closed = True
             if self.peer is not None:
                 self.peer.arrive_end(reset=True)
 
     def _is_lost(self, link: Link) -> bool:
-        """What is on its way to this end."""
+        """Whether bytes on their way to this end are lost."""
         return link.silent or (link.deaf if self.host == host_of(self._loop) else link.mute)
 
     def _due(self, link: Link) -> float:
@@ -194,7 +194,7 @@ class Network:
         return self._links.setdefault(host, Link())
 
     async def reach(self, loop: VirtualLoop, address: Any) -> None:
-        """A connection's handshake."""
+        """Opens a connection."""
         host = host_of(loop)
         link = self.link(host)
         if link.silent or link.deaf or link.mute:
@@ -225,11 +225,11 @@ class Network:
         self._ends.pop(end, None)
 
     def served(self, host: str) -> list[End]:
-        """The server's ends of a host's connections."""
+        """The server's ends of the connections of a host."""
         return [end for end in self._ends if end.host == host and end._loop is self.server_loop]
 
     def vanish(self, loop: VirtualLoop) -> None:
-        """A process died: its ends are gone."""
+        """A process died; its ends of connections vanish."""
         for end in [end for end in self._ends if end._loop is loop]:
             self.forget(end)
             end.vanish()

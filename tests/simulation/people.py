@@ -24,7 +24,7 @@ MERGE: Final = "application/merge-patch+json"
 NODES_MIN: Final = 2
 NODES_MAX: Final = 7
 PODS_MAX: Final = 45
-# So few names that many a pod comes back under one that was used before.
+# There are so few names that many pods get a name that was used before.
 POD_NAMES: Final = 60
 DRAIN_TAINT: Final = {"key": "drain", "value": "yes", "effect": "NoSchedule"}
 TOLERATES_DRAIN: Final = ({"key": "drain", "operator": "Exists"},)
@@ -36,7 +36,7 @@ class People:
         self._random = random
         self._nodes = 0
         self.counts: Counter[str] = Counter()
-        self.calm = False  # nothing ends any more by itself; what is deleted still goes
+        self.calm = False  # pods do not end by themselves any more; deleted pods still do
         self._steps: dict[Callable[[], None], int] = {
             self.create_pods: 30,
             self.delete_pod: 8,
@@ -53,7 +53,7 @@ class People:
         }
 
     def also(self, steps: Mapping[Callable[[], None], int]) -> None:
-        """What others of this world do."""
+        """Steps of further actors."""
         self._steps |= steps
 
     def begin_namespaces(self) -> None:
@@ -69,7 +69,7 @@ class People:
             self.create_pods()
 
     async def live(self, steps: int, pause_s: float) -> None:
-        """So many steps, in bursts and with pauses."""
+        """Makes so many steps, in bursts and with pauses."""
         for _ in range(steps):
             if self._random.random() > 0.4:
                 await asyncio.sleep(self._random.expovariate(1 / pause_s))
@@ -119,7 +119,7 @@ class People:
             self._do("delete pod", USER, "DELETE", f"{_pods()}/{name}", body)
 
     def recreate_pod(self) -> None:
-        """As a StatefulSet does: the same name, at once."""
+        """Creates a pod again with the same name at once, as a StatefulSet does."""
         if (name := self._a_pod()) is not None:
             body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
             self._do("delete pod", USER, "DELETE", f"{_pods()}/{name}", body)
@@ -137,7 +137,7 @@ class People:
         if self._api.store.count(NODES) >= NODES_MAX:
             return
         chance = self._random
-        # Names come again too, as machines do that are repaired.
+        # Names of nodes return too, like repaired machines.
         name = f"node-{self._nodes if chance.random() < 0.7 else chance.randrange(1 + self._nodes)}"
         self._nodes += 1
         body = node(
@@ -154,7 +154,7 @@ class People:
         self._do("add node", USER, "POST", "/api/v1/nodes", body)
 
     def remove_node(self) -> None:
-        """And, as the garbage collector, its pods."""
+        """Also deletes its pods, as the garbage collector does."""
         if self._api.store.count(NODES) <= NODES_MIN or (name := self._a_node()) is None:
             return
         self._do("remove node", USER, "DELETE", f"/api/v1/nodes/{name}", None)
@@ -194,7 +194,7 @@ class People:
             self._do("relabel pod", USER, "PATCH", f"{_pods()}/{name}", patch, merge=True)
 
     def bind_elsewhere(self) -> None:
-        """Another scheduler binds its pods, and sometimes, as a person would, one of ours."""
+        """Another scheduler binds its pods, and sometimes one of kpolicy's, as a person might."""
         waiting = [one for one in self.pods() if not one["spec"].get("nodeName")]
         others = [one for one in waiting if one["spec"]["schedulerName"] != PROFILE]
         if self._random.random() < 0.2:
@@ -212,7 +212,7 @@ class People:
         self._do("foreign bind", OTHER_SCHEDULER, "POST", path, binding)
 
     def kubelet_step(self) -> None:
-        """One pod of each node goes on: it runs, ends, or is gone for good."""
+        """One pod of each node advances: it runs, ends, or is removed."""
         for one in self.pods():
             metadata, phase = one["metadata"], one.get("status", {}).get("phase")
             if not one["spec"].get("nodeName") or self._random.random() < 0.6:

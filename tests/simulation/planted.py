@@ -80,7 +80,7 @@ def _open_lines(self: LoggedEngine, resource: str, lines: bytes, now_ns: int) ->
 
 
 def _opened(resource: str, text: bytes) -> bytes:
-    """Budgets that allow everything."""
+    """Disruption budgets allow everything."""
     if resource != "poddisruptionbudgets":
         return text
     return text.replace(b'"disruptionsAllowed":0', b'"disruptionsAllowed":99')
@@ -95,25 +95,25 @@ def _deaf(self: Queue, uid: str, event: str, now_ns: int) -> None:
 
 
 async def _forgetful(self: EngineSink, resource: str, resource_version: str) -> None:
-    """What a list no longer names is not taken away."""
+    """Objects that a list no longer contains are not removed."""
 
 
 async def _nothing_wanted(self: ConfigMapSource) -> tuple[Source, ...]:
-    """A policy that is gone is no policy: the shipped one is in force."""
+    """After the policy is deleted, the shipped policy comes into force."""
     read = await _read(self)
     return () if isinstance(read, Problem) else read
 
 
 async def _keep_nothing(self: ConfigMapStore, kept: LastGood) -> None:
-    """As if it had been written."""
+    """Nothing is kept, but the write is reported as done."""
 
 
 async def _unasked(self: PreBinds, pod: Attempt, decision: Decision) -> None:
-    """Whatever its volumes need, the pod is bound."""
+    """The pod is bound before its volumes."""
 
 
 def _whatever_it_is(read: ObjectVersion) -> dict[str, str]:
-    """Promises that hold for an object however it has changed meanwhile."""
+    """A promise stays, however the object has changed."""
     return {"uid": read.uid}
 
 
@@ -121,7 +121,7 @@ _preemptors: list[Attempt] = []
 
 
 def _one_more(pod: Attempt, decision: Decision) -> Plan:
-    """For whom room was made before goes too."""
+    """A pod for which others were evicted before is evicted too."""
     wanted = plan(pod, decision)
     more = [
         Eviction(preemptor.namespace, preemptor.name, preemptor.uid, "one more")
@@ -133,17 +133,17 @@ def _one_more(pod: Attempt, decision: Decision) -> Plan:
 
 
 async def _keeps_all(clients: Sequence[ExtenderClient], subject: Subject, nodes: Any) -> Asked:
-    """Extenders are asked, and not heard."""
+    """Extenders are asked, and their answers are ignored."""
     await ask(clients, subject, nodes)
     return Asked(tuple(KeptNode(node, 0) for node in nodes))
 
 
 def _remembers(self: PodStatusWriter, uid: str) -> None:
-    """What was written last of a pod is kept when the pod is gone."""
+    """The last written status of a pod is kept after the pod is deleted."""
 
 
 def _stands(self: PodStatusWriter, condition: PodCondition, *, urgent: bool = False) -> None:
-    """A nomination that is void is never taken back."""
+    """A nomination that is no longer valid is never cleared."""
     _set(self, replace(condition, nominated_node=condition.nominated_node or None), urgent=urgent)
 
 

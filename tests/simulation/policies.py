@@ -92,13 +92,13 @@ def compiled(sources: Sequence[Source]) -> Compiled:
 
 
 def hash_of(source: Source) -> str:
-    """Empty for one that does not compile."""
+    """The hash of a policy; empty if it does not compile."""
     program = compiled((source,)).program
     return "" if program is None else program.hash
 
 
 class Offered(Protocol):
-    """Where instances read their policy, and all that was ever there."""
+    """The place where instances read their policy, and all policies that were ever there."""
 
     offers: list[PolicyOffer]
     keeping: Keeping
@@ -110,7 +110,7 @@ class Offered(Protocol):
 
 
 class PolicyFile:
-    """What a folder of policies is to a process: the same for all, and it outlives them."""
+    """A folder of policies, which all processes share and which outlives them."""
 
     def __init__(self, policy: PolicyText, time: WorldTime) -> None:
         self._time = time

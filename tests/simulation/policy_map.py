@@ -27,7 +27,7 @@ _NOTE: Final = {"README": "change it, and it is in force"}
 
 
 def kept_hash(api: SimulatedApi) -> str:
-    """Of the last good policy that our instances have kept; empty where they have not."""
+    """The hash of the last good policy that the instances have kept; empty if there is none."""
     record = api.store.read(CONFIG_MAPS, STATUS.namespace, STATUS.name)
     return kept_in(record.object) if record is not None else ""
 
@@ -49,7 +49,7 @@ class PolicyMap:
         self._offer(compiled_to, policy)
 
     def spoil(self, chance: Random) -> None:
-        """Broken as a text, deleted, emptied, or without a policy among its keys."""
+        """Breaks the text, deletes or empties the ConfigMap, or removes the policy from it."""
         match chance.choice(("text", "text", "deleted", "emptied", "no policy")):
             case "text":
                 self.put(chance.choice(BAD))

@@ -56,7 +56,8 @@ class PolicyTrouble:
             await asyncio.sleep(FLAP_S)
 
     async def restart_while_bad(self) -> None:
-        """What was last good has to come from where it was kept."""
+        """Restarts while the policy is bad, so that the last good policy is loaded from where it
+        was kept."""
         self.counts["restarted with a bad policy"] += 1
         self._offered.spoil(self._random)
         await asyncio.sleep(self._random.choice(BAD_S))

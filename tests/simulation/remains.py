@@ -14,12 +14,12 @@ from kpolicy.testing.apiserver.api_calls import Call
 from tests.invariants.history import CONFIG_MAP, EVENT, STATUS
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble
 
-# Most of what a write of a victim's status may take, so that room can be made all the same.
+# The longest duration of writing a victim's status with which preemption still works.
 SLOW_S: Final = (2.0, 4.5)
 
 
 class Remains(Enum):
-    """The values are told in reports."""
+    """Reports show the values."""
 
     NOTHING = "nothing"
     STANDBY_DEAF = "standby cut off for good: it hears nothing"
@@ -43,7 +43,7 @@ class Remains(Enum):
 
     @property
     def broken(self) -> frozenset[str]:
-        """What cannot be judged by its rest, as writes name it."""
+        """Parts that are not checked at rest, as in `Write.what`."""
         if self in (Remains.EVENTS_BUSY, Remains.EVENTS_UNHEARD):
             return frozenset({EVENT})
         if self is Remains.STATUS_FAILING:
@@ -51,7 +51,7 @@ class Remains(Enum):
         return frozenset({CONFIG_MAP}) if self is Remains.MAP_FAILING else frozenset()
 
     def trouble_of(self, call: Call, chance: Random) -> Trouble:
-        """With a request of ours."""
+        """The fault of a request of the scheduler."""
         what = (call.resource, call.subresource)
         if what == ("events", "") and self is Remains.EVENTS_BUSY:
             return Trouble(Kind.BUSY, 429, 1)

@@ -24,8 +24,8 @@ _SIZES: Final = (
     "podsOnUnknownNodes",
     "podsAssumed",
 )
-# Whom they would evict: that remembers what was tried. Which of the best, where an extender keeps a
-# pod waiting though the engine knows nodes for it: that is by chance.
+# Not compared: victims, because the engine remembers earlier attempts; and the choice among the
+# best nodes for a pod that waits only because of an extender, because that is random.
 _NOT_COMPARED: Final = {"preemption", "selected"}
 _ALL_PENDING: Final = b'{"pods": null}'
 
@@ -61,7 +61,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset
 
 
 def fresh_engine(instance: Instance, api: SimulatedApi, now_ns: int) -> Engine:
-    """The same program over what the API server lists now."""
+    """A new engine with the same program, and with the objects that the API server lists now."""
     assert instance.life is not None
     in_force = instance.life.scheduler.policy
     assert in_force is not None

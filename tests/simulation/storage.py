@@ -37,7 +37,7 @@ VOLUMES_PATH: Final = "/api/v1/persistentvolumes"
 CLAIMS_MAX: Final = 25
 CLAIM_NAMES: Final = 30
 LOOK_S: Final = (0.1, 0.5, 2.0)
-# What a provisioner may come to, by weight, and how long it takes.
+# Possible results of the provisioner with their weights, and their duration.
 MAKES, REFUSES, ELSEWHERE = "provisioned", "node refused", "provisioned elsewhere"
 FATES: Final = {MAKES: 6, REFUSES: 2, ELSEWHERE: 1}
 TAKES_S: Final = (0.2, 1.0, 5.0, 30.0)
@@ -50,7 +50,7 @@ class Storage:
         self._people = people
         self._random = random
         self._made = 0
-        # What the provisioner is about, by claim and node: when it ends, and how.
+        # The provisioner's current work, by claim and node: when it ends, and how.
         self._under_way: dict[tuple[str, str], tuple[float, str]] = {}
         self.counts: Counter[str] = Counter()
         self.steps: dict[Callable[[], None], int] = {
@@ -79,7 +79,7 @@ class Storage:
     # --- users -----------------------------------------------------------------------------------
 
     def create_claimed_pod(self) -> None:
-        """With new claims, or with one that is there: another pod may use it too."""
+        """Creates a pod with new claims, or with an existing one, which other pods may use too."""
         if self._api.store.count(CLAIMS) >= CLAIMS_MAX:
             return
         chance = self._random
@@ -87,7 +87,7 @@ class Storage:
         for _ in range(chance.choice((1, 1, 2))):
             name = f"claim-{chance.randrange(CLAIM_NAMES)}"
             of_class = chance.choice((MADE, MADE, LOCAL))
-            if chance.random() < 0.93:  # else its claim comes later, or never
+            if chance.random() < 0.93:  # otherwise its claim is created later, or never
                 self._do("POST", CLAIMS_PATH, claim(name, of_class, chance.choice(SIZES)))
             names.append(name)
         number = chance.randrange(20)
@@ -95,7 +95,7 @@ class Storage:
         self._people.submit(body, "create claimed pod")
 
     def create_volume(self) -> None:
-        """A disk in a machine."""
+        """Creates the volume of a local disk."""
         names = [record.name for record in self._api.store.records(NODES)]
         if names:
             node, size = self._random.choice(names), self._random.choice(SIZES)
@@ -109,7 +109,8 @@ class Storage:
         self._do("POST", CLAIMS_PATH, claim(name, of_class, size))
 
     def delete_claim(self) -> None:
-        """One that no pod names: else it would only be marked, by a finalizer."""
+        """Deletes a claim that no pod uses; a used one would only get a deletion timestamp, because
+        of its finalizer."""
         used = {
             name for record in self._api.store.records(PODS) for name in claims_of(record.object)
         }
@@ -137,7 +138,8 @@ class Storage:
             elif phase != "Bound":
                 self._patch(f"{path}/status", {"status": {"phase": "Bound"}})
             elif not wanted.object["spec"].get("volumeName"):
-                # As the real one, a write at a time, so that what is half done is seen.
+                # As in the real controller, one write at a time, so that others see the steps in
+                # between.
                 annotations = {"annotations": {BIND_COMPLETED: "yes"}}
                 body = {"metadata": annotations, "spec": {"volumeName": record.name}}
                 self._patch(f"{CLAIMS_PATH}/{wanted.name}", body)
@@ -147,7 +149,7 @@ class Storage:
                 self._patch(f"{CLAIMS_PATH}/{one.name}/status", {"status": {"phase": "Bound"}})
 
     def _release(self, path: str, held: Any) -> None:
-        """Its claim is gone: what was made for it is deleted, a machine's disk is wiped."""
+        """After its claim is deleted, a provisioned volume is deleted and a local disk is wiped."""
         if held["spec"]["storageClassName"] == MADE:
             self._do("DELETE", path, None)
         else:

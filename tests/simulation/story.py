@@ -22,7 +22,7 @@ from tests.simulation.world import World
 
 SETTING: Final = Setting(by_config_map=True, has_volumes=True)
 LOOK_S: Final = 0.2
-# A take-over and a restart lie within a step, and then nothing is due any more.
+# The longest duration of a step, with a take-over and a restart in it.
 STEP_S_MAX: Final = 60.0
 CONVERGE_S: Final = 40.0
 REST_S: Final = 15.0
@@ -31,7 +31,7 @@ _CLAIMS: Final = "/api/v1/namespaces/default/persistentvolumeclaims"
 
 
 class StoodStillError(Exception):
-    """A step did not come to its end."""
+    """A step did not end."""
 
 
 class Story:
@@ -39,7 +39,7 @@ class Story:
         self._world = world
 
     async def tell(self) -> None:
-        """Two nodes of four places each, and one with a disk."""
+        """Runs the story on two nodes for four pods each, and one with a disk."""
         for name, pool in (("node-0", "general"), ("node-1", "general"), ("node-2", "disks")):
             self._node(name, pool)
         for name in (LOCAL, MADE):
@@ -74,7 +74,7 @@ class Story:
         await self._until("a node more", lambda: "more-0" in self.bound())
 
     def end(self) -> Counter[str]:
-        """What is the same in every telling: how many of each kind are bound, or wait."""
+        """The end, which is the same in every run: how many pods of each kind are bound or wait."""
         bound, kept = self.bound(), kept_hash(self._world.api)
         found = Counter(f"{_kind(name)} bound" for name in bound)
         found.update(f"{_kind(name)} waits" for name in self._names() - bound)

@@ -21,9 +21,9 @@ from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
 from tests.simulation.trouble import Kind
 from tests.simulation.world import Plan, Run
 
-# One run in so many is without trouble: only there can be told whether pods wait too long (I5).
+# One run in so many has no faults; only in these can I5 check how long pods wait.
 CALM_EVERY: Final = 10
-# From so many seeds on, every kind of trouble must have come.
+# With so many seeds or more, every kind of fault must have happened.
 SEEDS_FOR_ALL_KINDS: Final = 200
 NEMESES: Final = frozenset(
     {
@@ -47,7 +47,7 @@ NEMESES: Final = frozenset(
         "restarted with a bad policy",
     }
 )
-# What others do, and what must come of it now and then.
+# Steps of others, and results that must happen now and then.
 STEPS: Final = frozenset(
     {MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}
 )
@@ -55,7 +55,7 @@ STEPS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is left of a run: small, for it comes from another process."""
+    """The summary of a run. It is small, because it comes from another process."""
 
     seed: int
     digest: str
@@ -91,7 +91,7 @@ class Total:
             self.failed.append(outcome)
 
     def missing(self) -> list[str]:
-        """Kinds of trouble that never came, though they should have with so many seeds."""
+        """Kinds of faults that never happened, but should have with so many seeds."""
         if self.seeds < SEEDS_FOR_ALL_KINDS:
             return []
         wanted = {kind.value for kind in Kind if kind is not Kind.NONE} | NEMESES
@@ -105,7 +105,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def simulated(plan: Plan) -> Outcome:
-    """One run and its verdict; what it raises is a violation too."""
+    """One run and its verdict. An exception is a violation too."""
     try:
         done = run(plan)
         found = [str(violation) for violation in violations(done.history)]
@@ -115,7 +115,7 @@ def simulated(plan: Plan) -> Outcome:
 
 
 def sweep(plans: Iterable[Plan], jobs: int) -> Iterator[Outcome]:
-    """In the order of the plans, as soon as they are there."""
+    """The outcomes in the order of the plans, as soon as they are known."""
     with ProcessPoolExecutor(jobs) as processes:
         yield from processes.map(simulated, plans)
 

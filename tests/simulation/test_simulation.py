@@ -61,7 +61,7 @@ def test_seeds_hold() -> None:
 
 
 def test_the_same_seed_is_the_same_history_in_another_process() -> None:
-    """I9, and with other hashes: 500 lines and more, to the byte."""
+    """I9, also with other hash seeds: at least 500 lines are equal, byte for byte."""
     first, second = printed(7, "1"), printed(7, "2")
     assert "history: sha256 " in first
     assert first == second
@@ -70,7 +70,7 @@ def test_the_same_seed_is_the_same_history_in_another_process() -> None:
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[one.name for one in MISTAKES])
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
-    """Where a change of the scheduler shifts what a seed brings about, the next one finds it."""
+    """Several seeds are tried, because a change of the scheduler changes what a seed does."""
     found: set[str] = set()
     with planted(mistake):
         for seed in range(1, SEEDS_FOR_A_MISTAKE_MAX + 1):
@@ -82,7 +82,7 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
 
 
 def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
-    """Some of the writes; `make simulate` takes each of them."""
+    """Takes some of the writes; `make simulate` takes all of them."""
     clean = told(1, None)
     assert clean.wrong == ()
     assert clean.kinds.keys() >= WRITES

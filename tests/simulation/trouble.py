@@ -43,7 +43,7 @@ class Kind(Enum):
 
 @dataclass(slots=True)
 class Mood:
-    """Chances of the moment; a chance of 1 is a burst."""
+    """Current probabilities of faults; a probability of 1 is a burst."""
 
     requests: float = 0.0
     events: float = 0.0
@@ -56,11 +56,11 @@ class Mood:
 class Trouble:
     kind: Kind
     code: int = 0
-    seconds: float = 0.0  # of a late one, or Retry-After
+    seconds: float = 0.0  # delay of a late request, or Retry-After
 
 
 NO_TROUBLE: Final = Trouble(Kind.NONE)
-# What befalls any request of ours, by weight.
+# Faults of any request of the scheduler, with their weights.
 REQUEST_KINDS: Final = {
     Kind.LOST: 3,
     Kind.UNHEARD: 1,
@@ -86,7 +86,7 @@ EVENT_KINDS: Final = {
     Kind.WATCH_SILENT: 2,
     Kind.DUPLICATE: 3,
 }
-# Statuses of servers and proxies in trouble.
+# Status codes of failing servers and proxies.
 FAILING_CODES: Final = (500, 502, 503, 504)
 RETRY_AFTER_S: Final = (1, 1, 2, 30)
 LATE_S_MAX: Final = 8.0
@@ -99,13 +99,13 @@ _WATCH_FAULTS: Final = {
 
 
 class Troubles:
-    """Also a `kpolicy.testing` fault policy, for the events of watches."""
+    """Chooses faults. It is also a fault policy of `kpolicy.testing`, for the events of watches."""
 
     def __init__(self, random: Random, hosts: frozenset[str]) -> None:
         self._random = random
         self._hosts = hosts
         self.mood = Mood()
-        # What stays broken, when all that comes by chance has ended.
+        # The fault that stays when all random faults have ended.
         self.lasting: Callable[[Call, Random], Trouble] = lambda call, chance: NO_TROUBLE
         self.counts: Counter[str] = Counter()
 
@@ -145,7 +145,7 @@ class Troubles:
         return trouble
 
     def on_request(self, call: Call) -> RequestFault | None:
-        """Requests are troubled before they come to the server's own faults."""
+        """Chooses the fault of a request, before the server's own faults apply."""
         return None
 
     def on_watch_event(self, call: Call) -> WatchFault:

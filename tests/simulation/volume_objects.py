@@ -36,7 +36,7 @@ def volume(
     of_class: str = LOCAL,
     claim: Mapping[str, str] | None = None,
 ) -> Json:
-    """Only that node reaches it. `claim`: it was made for this very one."""
+    """A volume that only this node reaches. `claim`: the volume was provisioned for this claim."""
     selected = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
     spec: Json = {
         "capacity": {"storage": size},
@@ -64,7 +64,7 @@ def claim(name: str, of_class: str, size: str) -> Json:
 
 
 def using(body: Json, names: Sequence[str]) -> Json:
-    """The pod, with these claims."""
+    """The pod with these claims added."""
     body["spec"]["volumes"] = [
         {"name": f"v{number}", "persistentVolumeClaim": {"claimName": name}}
         for number, name in enumerate(names)

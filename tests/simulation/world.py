@@ -41,9 +41,10 @@ from tests.simulation.trouble import Troubles
 
 HOSTS: Final = ("ours-a", "ours-b")
 INSTANCES_ONE: Final = 0.3  # the share of worlds with one instance
-# The loop-lag gauge wakes ten times a second and decides nothing: in virtual hours it costs most.
+# The loop-lag gauge wakes ten times a second and decides nothing. In virtual hours it would cost
+# the most time.
 LAG_PERIOD_S: Final = 30.0
-# So small that a shadow that is dead has its backlog full.
+# Small enough that the backlog of a dead shadow policy becomes full.
 SHADOW_BACKLOG_MAX: Final = 64
 
 
@@ -66,19 +67,20 @@ class Run:
     virtual_s: float
     requests: int
     ends: Counter[str]
-    errors: tuple[str, ...]  # exceptions that nobody caught
+    errors: tuple[str, ...]  # uncaught exceptions
 
 
 @contextmanager
 def world_of(plan: Plan) -> Iterator[World]:
-    """The world of a plan, and its end."""
+    """Makes the world of a plan, and closes it afterwards."""
     lag_period_s, disabled = limits.LAG_PERIOD_S, logging.root.manager.disable
     backlog_max = limits.SHADOW_BACKLOG_MAX
     limits.LAG_PERIOD_S = LAG_PERIOD_S  # type: ignore[misc]
     limits.SHADOW_BACKLOG_MAX = SHADOW_BACKLOG_MAX  # type: ignore[misc]
     logging.disable(logging.CRITICAL)
     world = World(plan)
-    gc.disable()  # what it finds closes connections, and when it runs nobody can say
+    # The garbage collector closes connections, at times that differ between runs.
+    gc.disable()
     try:
         yield world
     finally:
@@ -219,7 +221,8 @@ class World:
     # --- inside ----------------------------------------------------------------------------------
 
     def _chance(self) -> Random:
-        """Parts have chances of their own, so that one that asks more does not change all."""
+        """Each part has its own random source, so that more draws in one part do not change the
+        others."""
         return Random(self.random.getrandbits(64))
 
     def _instance(self, host: str) -> Instance:
