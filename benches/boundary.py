@@ -18,7 +18,7 @@ NODES: Final = 5_000
 PODS: Final = 10_000
 # All pods must fit, also on a fifth of the nodes, or the run would wait for them.
 PODS_A_NODE_MAX: Final = 20
-# Calls for lists that are empty, and what else happens once.
+# Calls for empty lists, and other calls that happen once.
 CALLS_ONCE_MAX: Final = 4
 # Beside pages and chunks: a batch of 256 pods is decided in one call and its binds end in a few.
 CALLS_A_POD_MAX: Final = 0.1
@@ -27,13 +27,13 @@ GROWTH_WITH_NODES_MAX: Final = 2.0
 
 
 def measure(nodes: int = NODES, pods: int = PODS, program: Program | None = None) -> list[Run]:
-    """The size asked for, then a fifth of the nodes, then a fifth of the pods."""
+    """Measures the requested size, a fifth of the nodes, and a fifth of the pods."""
     sizes = [(nodes, pods), (max(1, nodes // 5), pods), (nodes, max(1, pods // 5))]
     return [measure_one(*size, program or default_program()) for size in sizes]
 
 
 def failures(runs: Sequence[Run]) -> list[str]:
-    """What B3 forbids; nothing if it is kept."""
+    """Violations of boundary B3; empty if there are none."""
     said = []
     for run in runs:
         crossings = sum(run.calls.values())
@@ -52,7 +52,7 @@ def failures(runs: Sequence[Run]) -> list[str]:
 
 
 def allowed(run: Run) -> int:
-    """By batches and chunks; never by pods and nodes."""
+    """The allowed number of calls: it depends on batches and chunks, never on pods and nodes."""
     return run.pages + run.chunks + run.calls_for_pods + CALLS_ONCE_MAX * run.resources
 
 

@@ -20,7 +20,7 @@ _TOP: Final = 64
 _BOTTOM: Final = 64
 _LABEL_STEP: Final = 17.0
 _MINOR: Final = (2, 5)
-# For light and dark backgrounds: told apart also by those who see fewer colours, with the dashes.
+# Visible on light and dark backgrounds; with the dashes also for people who see fewer colours.
 _COLOURS: Final = (
     ("#0067b0", "#5fb8ff"),
     ("#c44e00", "#ff9a52"),
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From a value to a place; whole decades from `low` to `high`, as powers of ten."""
+    """Maps a value to a position; whole decades from `low` to `high`, as powers of ten."""
 
     low: int
     high: int
@@ -70,7 +70,7 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> Iterator[tuple[float, bool]]:
-        """Each with whether it is a decade."""
+        """The ticks, each with a flag whether it is a decade."""
         for power in range(self.low, self.high + 1):
             yield 10.0**power, True
             if power < self.high:

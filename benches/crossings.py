@@ -22,7 +22,7 @@ class CountingEngine(Engine):
         self.calls: Counter[str] = Counter()
         self.bytes_in: Counter[str] = Counter()
         self.bytes_out: Counter[str] = Counter()
-        # Processor time of the engine's thread: in the engine, and in this counting.
+        # Processor time of the engine's thread: in the engine, and for counting here.
         self.engine_ns = 0
         self.counting_ns = 0
 
@@ -57,7 +57,7 @@ class CountingEngine(Engine):
 
 
 def size(value: Any) -> int:
-    """Bytes of text and numbers; what holds them costs more on either side."""
+    """Bytes of text and numbers, without the objects that contain them."""
     match value:
         case bytes() | str():
             return len(value)

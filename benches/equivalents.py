@@ -66,7 +66,7 @@ def _only_selects(pod: Pod) -> bool:
 
 
 def _one_plain_term(pod: Pod) -> bool:
-    """No selector beside, one term, and of its operators those that compare no numbers."""
+    """Whether the pod has only one node affinity term, without Gt and Lt, and no node selector."""
     if pod["spec"].get("nodeSelector"):
         return False
     if not (required := _required(pod)):
@@ -96,7 +96,8 @@ def _common_resources(pod: Pod) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """`holds_for`: the pods for which both say the same, of every node."""
+    """A built-in and its expression. `holds_for` selects the pods for which both agree on every
+    node."""
 
     about: str
     builtin: str
@@ -114,7 +115,7 @@ EQUIVALENTS: Final = (
 
 
 def policy(*predicates: str) -> str:
-    """A policy with only these predicates; each is the inside of a YAML flow mapping."""
+    """A policy with only these predicates. Each is the content of a YAML flow mapping."""
     lines = "".join(f"    - {{{predicate}}}\n" for predicate in predicates)
     return (
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: compared}\n"
@@ -158,7 +159,7 @@ def measure(nodes: int, shapes: int, rounds: int) -> list[Cost]:
 
 
 def _round(text: str, nodes: int, shapes: int) -> tuple[float, float]:
-    """Microseconds of a decision of a new shape, and of one seen before."""
+    """Microseconds of a decision about a new shape, and about a shape seen before."""
     program = compile_policy(text, every_pod=True).program
     assert program is not None
     engine = Engine(seed=1)
@@ -180,7 +181,7 @@ def _round(text: str, nodes: int, shapes: int) -> tuple[float, float]:
 
 
 def _own_shape(index: int, pod: str) -> str:
-    """The pod with requests, tolerations and a selector that it shares with one other only."""
+    """The pod with requests, tolerations and a selector that only one other pod shares."""
     number = index // 2
     own = (
         f'"tolerations":[{{"key":"t{number}","operator":"Exists"}}],'

@@ -34,7 +34,7 @@ NODES: Final = 5_000
 ROUNDS: Final = 5
 # A pod that fits everywhere, one that fits nowhere, and one that may evict others.
 WORKLOADS: Final = ("basic", "unschedulable", "preemption")
-# A page must not hold the loop up for longer: decisions, watches and probes go on beside it.
+# A page must not delay the event loop for longer, because decisions, watches and probes need it.
 HELD_UP_MS_MAX: Final = 50.0
 _LOOK_S: Final = 0.001
 _IDLE_S: Final = 0.3  # about as long as an answer takes
@@ -49,7 +49,7 @@ class Asked:
     took_ms: float
     engine_ms: float
     held_up_ms: float
-    idle_ms: float  # how late the loop was before anybody asked
+    idle_ms: float  # the delay of the event loop before the first request
 
     def line(self) -> dict[str, Any]:
         return {
@@ -138,7 +138,7 @@ class _Asking:
 
 
 class _TimedThread(EngineThread):
-    """Keeps how long each call took."""
+    """Records how long each call took."""
 
     def __init__(
         self, engine: Engine, clock: Clock, metrics: SchedulerMetrics, calls_s: list[float]

@@ -25,7 +25,7 @@ SHAPES: Final = 200
 ROUNDS: Final = 5
 MORE: Final = 10
 REACH_US: Final = 15.0
-# What each reads: of the pod its priority, of nodes labels and what is free.
+# The facts that each predicate reads: the pod's priority, labels and free resources of nodes.
 PREDICATES: Final = (
     ("a label", "pod.priority < {limit} || label(node, 'disk') == 'ssd'"),
     ("a label and a list", "pod.priority < {limit} || label(node, 'disk') in ['ssd', 'hdd']"),
@@ -44,7 +44,7 @@ Told = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Microseconds of one predicate in one decision; the median of some rounds."""
+    """Microseconds of one predicate in one decision; the median of several rounds."""
 
     about: str
     expression: str
@@ -80,7 +80,7 @@ def _measure_one(about: str, expression: str, nodes: int, shapes: int, rounds: i
 
 
 def _program(expression: str, count: int) -> Program:
-    """Predicates that differ in a number, so that none is another's twin."""
+    """Predicates that differ in a number, so that no two are equal."""
     predicates = "".join(
         f'    - {{name: rule-{number}, expression: "{expression.format(limit=-1 - number)}"}}\n'
         for number in range(count)
@@ -96,7 +96,7 @@ def _program(expression: str, count: int) -> Program:
 
 
 def _round(program: Program, nodes: int, shapes: int) -> tuple[float, float]:
-    """Microseconds of a decision of a new shape, and of one seen before."""
+    """Microseconds of a decision about a new shape, and about a shape seen before."""
     engine = Engine(seed=1)
     refusals = engine.load(program.bytes)
     if refusals:

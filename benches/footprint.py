@@ -33,7 +33,7 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Told:
 
 
 def ask(*words: str) -> Told:
-    """What a process of its own says of itself."""
+    """Runs `resident` in a new process, and returns the object that it prints."""
     command = [sys.executable, "-m", "benches.resident", *words]
     told: Told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return told

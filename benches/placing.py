@@ -37,16 +37,16 @@ from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
 WORKLOAD: Final = "basic"
-# What a socket gives at once, about: some sixty pods.
+# About the bytes of one read from a socket: some sixty pods.
 CHUNK_BYTES: Final = 64 * 1024
-# A run that takes longer hangs.
+# After this time a run counts as hanging.
 RUN_S_MAX: Final = 300.0
 _LOOK_EVERY_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What happened in one run. Times are processor time a pod."""
+    """The result of one run. Times are processor time a pod."""
 
     nodes: int
     pods: int
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def calls_for_pods(self) -> int:
-        """Those that are not for pages and chunks."""
+        """Calls other than those for pages and chunks."""
         return self.calls.get("schedule", 0) + self.calls.get("settle", 0)
 
     def line(self) -> dict[str, Any]:
@@ -81,7 +81,8 @@ class Run:
 
 
 class _Bound:
-    """Binds at once, and remembers what the watch has to tell. Events and conditions go nowhere."""
+    """A binder that binds at once, and records what the watch must confirm. Events and conditions
+    are dropped."""
 
     def __init__(self) -> None:
         self.waiting: list[Binding] = []
@@ -124,9 +125,9 @@ class Placing:
         self._resources = self._engine.resources()
         self._pages = _pages(generated_cluster.nodes(self._size))
         self._chunks = _chunks("ADDED", generated_cluster.waiting(WORKLOAD, self._size))
-        self._told = 0  # chunks that told of binds
+        self._told = 0  # chunks that confirmed binds
         self._left = 0
-        self._making_ns = 0  # in the part of the API server
+        self._making_ns = 0  # in the code that stands for the API server
 
     async def run(self, progress: Progress | None) -> Run:
         gc.collect()
@@ -173,7 +174,7 @@ class Placing:
             binder=api,  # type: ignore[arg-type]
             pre_binder=api,  # type: ignore[arg-type]
         )
-        # Nobody is evicted here: all fit.
+        # No pod is evicted, because all fit.
         preemptions = Preemptions(
             runtime,
             feed,
@@ -214,7 +215,7 @@ class Placing:
             await sink.list_end(resource, "1")
 
     async def _confirm(self, sink: EngineSink, api: _Bound) -> None:
-        """The watch tells of all binds since it last did."""
+        """Sends watch lines for all binds since the last call."""
         while True:
             await api.came.wait()
             api.came.clear()
@@ -245,7 +246,7 @@ def _pages(items: Iterable[str]) -> list[bytes]:
 
 
 def _chunks(kind: str, items: Iterable[str]) -> list[bytes]:
-    """Whole lines, so many as a socket gives at once."""
+    """Whole lines, about as many as one read from a socket."""
     chunks: list[bytes] = []
     held: list[str] = []
     size = 0
@@ -264,5 +265,5 @@ def _number(name: str) -> int:
 
 
 def each(totals: dict[str, int], calls: dict[str, int]) -> dict[str, int]:
-    """Of one call, on average."""
+    """The average of one call."""
     return {name: totals[name] // count for name, count in calls.items()}

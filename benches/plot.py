@@ -23,7 +23,7 @@ _ROOT: Final = Path(__file__).parent.parent
 _FOLDER: Final = _ROOT / "docs" / "internals"
 DATA: Final = _FOLDER / "cost-by-nodes.json"
 PICTURE: Final = _FOLDER / "cost-by-nodes.svg"
-# Processor time, and of several runs the least: whatever else the machine does only adds.
+# Processor time, the minimum of several runs, because other work on the machine only adds.
 RUNS: Final = 2
 _CPU: Final = Path("/proc/cpuinfo")
 

@@ -30,7 +30,7 @@ def nodes(size: generated_cluster.Size) -> Iterator[str]:
 
 
 def pods(size: generated_cluster.Size) -> Iterator[str]:
-    """Those on nodes, of 50 apps in turn."""
+    """The pods on nodes, of 50 apps in turn."""
     requests = WORKLOADS[WORKLOAD].existing_requests
     for index in range(size.existing):
         milli, mebi = requests(index)
@@ -39,7 +39,7 @@ def pods(size: generated_cluster.Size) -> Iterator[str]:
 
 
 def kubectl_list(size: generated_cluster.Size) -> Iterator[str]:
-    """One `List` of all, piece by piece."""
+    """One `List` of all objects, piece by piece."""
     yield '{\n    "apiVersion": "v1",\n    "items": [\n'
     separator = ""
     for items in (nodes(size), pods(size)):
@@ -51,7 +51,7 @@ def kubectl_list(size: generated_cluster.Size) -> Iterator[str]:
 
 
 def page(kind: str, items: list[str]) -> bytes:
-    """A page of a list, as an API server answers."""
+    """A page of a list, as in an API server's answer."""
     head = '{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":['
     return (head % kind + ",".join(items) + "]}").encode()
 

@@ -36,7 +36,7 @@ from kpolicy.telemetry.traces import Traces
 
 _STATUS: Final = Path("/proc/self/status")
 _MIB: Final = 1024
-# As many different requests as fill the caches of 5,000 nodes.
+# The number of different requests that fills the caches for 5,000 nodes.
 WAITING: Final = 10_000
 
 Told = dict[str, Any]
@@ -89,7 +89,7 @@ async def live(nodes: int, existing: int) -> Told:
 async def _list(
     sink: EngineSink, resource: str, kind: str, items: Iterator[str], *, is_more: bool = False
 ) -> None:
-    """`is_more`: what was listed before stays."""
+    """`is_more`: objects that were listed before stay."""
     if not is_more:
         await sink.list_begin(resource)
     while some := list(islice(items, LIST_PAGE_OBJECTS)):
@@ -122,7 +122,7 @@ def peak() -> float:
 
 
 def _status(name: str) -> float:
-    """In MiB."""
+    """A figure of /proc/self/status, in MiB."""
     for line in _STATUS.read_text("ascii").splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / _MIB

@@ -19,7 +19,7 @@ from kpolicy.offline.reports.columns import columns
 
 RULES: Final = 50
 _RUNS: Final = 7
-# What the design allows, in milliseconds; printed beside what was measured.
+# The design's limits in milliseconds; printed beside the measured times.
 _ALLOWED_MS: Final = {"import of the command line": 250, "lint of 50 rules, first": 150}
 _RATIO: Final = "100.0 * ratio(node.requested('memory'), node.allocatable('memory'))"
 _LINT: Final = """\
@@ -52,7 +52,7 @@ print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Milliseconds: on the clock, and of the processor."""
+    """Milliseconds of waiting, and of processor time."""
 
     what: str
     least: float

@@ -26,14 +26,14 @@ _SPARE: Final = {"key": "spare", "value": "yes", "effect": "PreferNoSchedule"}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of every round; `pods` of changing kinds, beside those that crowd the small nodes."""
+    """The size of every round: `pods` of changing kinds, and pods that fill the small nodes."""
 
     nodes: int
     pods: int
 
     @property
     def claimed(self) -> int:
-        """Pods that wait for a volume, on a node each."""
+        """Pods that wait for a volume, each for a node of its own."""
         return min(self.nodes, max(1, self.pods // 25))
 
     @property
@@ -47,12 +47,12 @@ class Size:
 
     @property
     def placed(self) -> int:
-        """Pods that find a place before anybody is evicted."""
+        """Pods that fit before any pod is evicted."""
         return self.pods + self.claimed + LOW_PODS
 
 
 def node(turn: int, index: int) -> Fields:
-    """Of that round, for the pods of changing kinds."""
+    """A node of this round, for the pods of changing kinds."""
     return {
         "labels": {"zone": f"zone-{index % ZONES}", "born": f"round-{turn}"},
         "taints": [_SPARE] if index % 7 == 0 else [],
@@ -89,7 +89,7 @@ def claim(turn: int, index: int) -> str:
 
 
 def hopeless(index: int) -> Fields:
-    """Every second one because of its request, the others because of its selector."""
+    """A pod that fits nowhere, because of its request or of its selector in turn."""
     return {"cpu": "640"} if index % 2 else {"spec": {"nodeSelector": {"zone": f"no-{index}"}}}
 
 
@@ -140,7 +140,7 @@ def apart(app: str) -> Fields:
 
 
 def alone(app: str) -> Fields:
-    """At most one of each app on a node, of this kind."""
+    """Pod anti-affinity: at most one pod of the app on a node."""
     labels = {"matchLabels": {"app": app, "kind": alone.__name__}}
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": labels}
     return {

@@ -42,7 +42,7 @@ class Churn:
         self._admin.create_nodes(population.SMALL_NODES, prefix="small", **population.small_node())
 
     def play(self, process: SchedulerProcess, turn: int) -> int:
-        """How many pods were bound."""
+        """Runs the round; returns how many pods were bound."""
         space = f"churn-{turn}"
         self._admin.create_namespace(space)
         self._replace_nodes(turn)
@@ -63,14 +63,14 @@ class Churn:
     # --- nodes and policy ------------------------------------------------------------------------
 
     def _replace_nodes(self, turn: int) -> None:
-        """By others, under names of their own."""
+        """Replaces nodes by others with new names."""
         for slot in self._slots(turn):
             self._admin.delete(f"/api/v1/nodes/{self._nodes[slot]}")
             self._nodes[slot] = f"node-{turn}-{slot}"
             self._admin.create_node(self._nodes[slot], **population.node(turn, slot))
 
     def _lose_nodes(self, turn: int) -> None:
-        """With pods on them; back under the same names, with other labels."""
+        """Deletes nodes with pods, and creates them again with the same names and other labels."""
         for slot in self._slots(turn + 1):
             self._admin.delete(f"/api/v1/nodes/{self._nodes[slot]}")
             self._admin.create_node(self._nodes[slot], **population.node(turn, slot))
@@ -109,7 +109,7 @@ class Churn:
         return size.placed + count
 
     def _bound(self, space: str, count: int, high: int = 0) -> None:
-        """So many are, and so many of them are those that had to evict others."""
+        """Waits until so many pods are bound, and so many of those that must evict others."""
 
         def bound() -> bool:
             placed = self._admin.placements(space)
@@ -123,7 +123,7 @@ class Churn:
         )
 
     def _parked(self, process: SchedulerProcess) -> None:
-        """Those that fit nowhere have been told so."""
+        """Waits until the pods that fit nowhere have their condition."""
 
         def parked() -> bool:
             waiting = process.counts("scheduler_pending_pods", "queue")
@@ -137,7 +137,7 @@ class Churn:
         )
 
     def _remove(self, space: str) -> None:
-        """Pods before claims before volumes: each is kept while it is used."""
+        """Deletes pods, then claims, then volumes, because used ones are kept."""
         self._empty(f"/api/v1/namespaces/{space}/pods")
         self._empty(volumes.claims(space))
         self._empty(volumes.VOLUMES)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from benches.cluster.processor_time import resident_mib
 from tests.e2e.scheduler_process import SchedulerProcess
 
-# (name here, metric, labels): what is under way, or waits.
+# (name here, metric, labels): work that is under way or waits.
 _AT_REST: Final[tuple[tuple[str, str, dict[str, str]], ...]] = (
     ("pods waiting", "scheduler_pending_pods", {}),
     ("pods held", "scheduler_cache_size", {"type": "pods"}),
@@ -49,7 +49,7 @@ class Sample:
 
 
 def left(process: SchedulerProcess) -> dict[str, int]:
-    """What is not over yet, by name; empty at rest."""
+    """The work that is not over yet, by name; empty at rest."""
     counts = {name: int(process.metric(metric, **labels)) for name, metric, labels in _AT_REST}
     return {name: count for name, count in counts.items() if count}
 

@@ -32,7 +32,7 @@ _HEADINGS: Final = (
 
 
 def warm_up(samples: Sequence[Sample]) -> int | None:
-    """How many rounds went by until it was warm; None: it is not yet."""
+    """How many rounds the warm-up took; None if it is not over."""
     pods, seconds = 0, 0.0
     for count, one in enumerate(samples, 1):
         pods, seconds = pods + one.bound, seconds + one.seconds
@@ -43,7 +43,7 @@ def warm_up(samples: Sequence[Sample]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of rounds that went on after it was warm."""
+    """The result of the rounds after the warm-up."""
 
     samples: tuple[Sample, ...]
 

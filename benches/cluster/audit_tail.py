@@ -27,7 +27,7 @@ class Answered:
 
 
 class AuditTail:
-    """Begins at the end of the log as it is now."""
+    """Reads the log from its current end on."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class AuditTail:
         self.events = 0
 
     def look(self) -> None:
-        """Count what was answered since, also what failed."""
+        """Counts the requests that were answered since, failed ones too."""
         if not self._path.exists():
             return
         with self._path.open("rb") as log:

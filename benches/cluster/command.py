@@ -28,11 +28,11 @@ from tests.cluster.errors import ControlPlaneError
 NODES: Final = 5_000
 PODS: Final = 10_000
 ROUNDS: Final = 4
-# A few percent are less than two rounds of one contender differ by.
+# Two rounds of the same scheduler differ by more than a few percent.
 ROUNDS_TRACED: Final = 8
 PODS_A_NODE_MAX: Final = 100
 TRACED_SHARE: Final = 0.05
-# design §3 and §8: beside kube-scheduler, and with traces beside without.
+# design §3 and §8: the target beside kube-scheduler, and with traces beside without.
 PROMISED: Final = Promise(throughput_min=3, cpu_max=1 / 5)
 PROMISED_TRACED: Final = Promise(throughput_min=0.95, cpu_max=1.05, is_steady=True)
 _INCOMPLETE: Final = 1

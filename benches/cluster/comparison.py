@@ -18,8 +18,8 @@ from benches.cluster.round import Round
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the second has to reach beside the first. `is_steady`: once the machine's own changes of
-    speed are taken off, which are more than what is promised."""
+    """The target of the second scheduler beside the first. `is_steady`: measured without the
+    changes in the machine's speed, which are larger than the target."""
 
     throughput_min: float
     cpu_max: float = math.inf
@@ -28,7 +28,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """How many times the pods a second, and which part of the processor time a pod."""
+    """Ratios of pods a second, and of processor time a pod."""
 
     throughput: float
     cpu: float
@@ -36,7 +36,7 @@ class Ratios:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Of `second` beside `first`: more pods a second is better, less processor time is better."""
+    """Compares `second` with `first`: more pods a second and less processor time are better."""
 
     first: str
     second: str
@@ -44,18 +44,18 @@ class Comparison:
 
     @property
     def throughput(self) -> float:
-        """How many times the pods a second."""
+        """The ratio of pods a second."""
         return self._ratio(lambda one: one.pods_per_second)
 
     @property
     def cpu(self) -> float:
-        """Which part of the scheduler's processor time a pod."""
+        """The ratio of processor time a pod."""
         return self._ratio(lambda one: one.cpu_ms)
 
     @property
     def steady(self) -> Ratios:
-        """Of two that ask the same of the API server: what that takes for it tells how fast the
-        machine was in a round. Times are counted in it."""
+        """The ratios in units of the API server's processor time. Both schedulers ask the API
+        server for the same, so its time shows how fast the machine was in a round."""
         return Ratios(
             self._ratio(lambda one: one.pods_per_second * one.api_server_ms),
             self._ratio(lambda one: one.cpu_ms / one.api_server_ms if one.api_server_ms else 0.0),
@@ -66,7 +66,7 @@ class Comparison:
         return self._ratio(lambda one: one.cpu_with_start_ms)
 
     def failures(self) -> list[str]:
-        """What was not done for every pod."""
+        """Rounds in which a pod had no bind or no event."""
         return [
             f"{one.contender}: {done:,} {what} for {one.pods:,} pods"
             for one in self.rounds
@@ -75,7 +75,7 @@ class Comparison:
         ]
 
     def broken(self, promise: Promise) -> list[str]:
-        """Which promises were not kept, in words."""
+        """The targets that were not reached, as sentences."""
         words, seen = [], self.steady if promise.is_steady else Ratios(self.throughput, self.cpu)
         if seen.throughput < promise.throughput_min:
             words.append(
@@ -102,8 +102,8 @@ class Comparison:
         }
 
     def _ratio(self, figure: Callable[[Round], float]) -> float:
-        """Both of a round were measured one after the other: what else the machine does at that
-        time, it does to both."""
+        """The median of the ratios of each round. Both schedulers of a round run one after the
+        other, so other work on the machine slows both."""
         firsts, seconds = (
             [figure(one) for one in self.rounds if one.contender == name]
             for name in (self.first, self.second)

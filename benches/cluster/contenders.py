@@ -26,7 +26,7 @@ _REQUESTS_PER_SECOND: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """`command` for a folder in which it may leave its configuration."""
+    """A scheduler; `command` gets a folder for its configuration."""
 
     name: str
     scheduler_name: str
@@ -35,7 +35,8 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Kpolicy:
-    """The shipped policy, all nodes scored. `environment` is laid over ours."""
+    """kpolicy with the shipped policy; all nodes are scored. `environment` is added to this
+    process's."""
 
     flags: tuple[str, ...] = ("--no-leader-elect",)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +88,7 @@ def peers() -> tuple[Contender, ...]:
 
 
 def traced(collector: str, share: float) -> tuple[Contender, ...]:
-    """Without traces, and with that share of them sent to the collector at that URL."""
+    """kpolicy without traces, and with this share of traces sent to the collector at this URL."""
     environment = {
         "OTEL_TRACES_EXPORTER": "otlp",
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector,

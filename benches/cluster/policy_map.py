@@ -17,7 +17,8 @@ _MAPS: Final = f"/api/v1/namespaces/{_SPACE}/configmaps"
 
 
 class PolicyMap:
-    """kube-scheduler's rules, and one more, true of every node, that each number changes."""
+    """A policy with kube-scheduler's rules and one more, which is true for every node and contains
+    a number."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._admin = plane.admin
@@ -27,7 +28,7 @@ class PolicyMap:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Of a scheduler that takes it, and takes turns with others by a lease beside it."""
+        """The flags of a scheduler that reads this ConfigMap and uses a lease beside it."""
         return (f"--policy-configmap={_SPACE}/{_NAME}", f"--lease-namespace={_SPACE}")
 
     def write(self, number: int) -> None:

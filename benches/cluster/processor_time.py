@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
-# Of /proc/PID/stat behind the name: utime, stime, cutime, cstime (proc(5), fields 14 to 17).
+# Fields of /proc/PID/stat after the name: utime, stime, cutime, cstime (proc(5), fields 14 to 17).
 _TIMES: Final = slice(11, 15)
 
 
 def used_s(pid: int) -> float:
-    """In hundredths of a second. Raises OSError when there is no such process."""
+    """Processor time, in steps of 10 ms. Raises OSError if there is no such process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[_TIMES])) / _TICKS_PER_SECOND
 

@@ -22,7 +22,7 @@ from tests.cluster.process import Process
 
 _LOOK_S: Final = 0.05
 _BOUND_WITHIN_S: Final = 600.0
-# After the last bind an event may still wait; one that has not come by then does not come.
+# How long to wait for events after the last bind.
 _EVENTS_WITHIN_S: Final = 15.0
 
 
@@ -114,7 +114,7 @@ def run(
 
 
 def _before_first_bind(plane: ControlPlane, process: Process, tail: AuditTail) -> _Used:
-    """What was used when it was last seen that nothing was bound."""
+    """The processor time used when no bind was seen for the last time."""
     ends_at = time.monotonic() + _BOUND_WITHIN_S
     while True:
         process.raise_if_ended()
@@ -128,7 +128,7 @@ def _before_first_bind(plane: ControlPlane, process: Process, tail: AuditTail) -
 
 
 def _until_told(process: Process, tail: AuditTail, pods: int) -> None:
-    """Until there is a bind and an event for each pod, or nothing comes any more."""
+    """Waits until each pod has a bind and an event, or nothing arrives any more."""
     ends_at = time.monotonic() + _BOUND_WITHIN_S
     seen, quiet_since = (0, 0), time.monotonic()
     while tail.binds < pods or tail.events < pods:

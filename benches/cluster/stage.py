@@ -21,7 +21,7 @@ from tests.e2e.rights import RULES
 
 ZONES: Final = 10
 _REMOVED_WITHIN_S: Final = 600
-# Written whole by the tests' own policy; here a line is the least that tells who did what when.
+# The tests' own audit policy records bodies. Here a line has only who did what and when.
 _AUDIT_POLICY: Final = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -42,7 +42,7 @@ _AUDIT_POLICY: Final = {
 
 @contextmanager
 def control_plane(folder: Path, rules: Sequence[Rule] = RULES) -> Iterator[ControlPlane]:
-    """`rules`: what the scheduler may do."""
+    """The control plane; `rules` are the scheduler's rights."""
     policy = folder / "audit-policy.json"
     policy.write_text(json.dumps(_AUDIT_POLICY))
     flags = (f"--audit-policy-file={policy}", "--delete-collection-workers=8")
@@ -52,7 +52,7 @@ def control_plane(folder: Path, rules: Sequence[Rule] = RULES) -> Iterator[Contr
 
 
 def make_nodes(plane: ControlPlane, count: int) -> None:
-    """As in the other benchmarks: 32 cpu, 128 Gi, 110 pods, ten zones."""
+    """Creates nodes as in the other benchmarks: 32 cpu, 128 Gi, 110 pods, ten zones."""
     plane.admin.create_nodes(
         count,
         each=lambda index: {"labels": {"topology.kubernetes.io/zone": f"zone-{index % ZONES}"}},
@@ -63,7 +63,7 @@ def make_nodes(plane: ControlPlane, count: int) -> None:
 def waiting_pods(
     plane: ControlPlane, namespace: str, count: int, scheduler_name: str
 ) -> Iterator[None]:
-    """Pods of 100m and 256Mi that wait in a namespace of their own, and are gone afterwards."""
+    """Creates pods of 100m and 256Mi in a namespace of their own, and deletes them afterwards."""
     plane.admin.create_namespace(namespace)
     plane.admin.create_pods(count, namespace=namespace, scheduler_name=scheduler_name)
     try:
@@ -78,7 +78,7 @@ def waiting_pods(
 
 
 def _removed(plane: ControlPlane, namespace: str) -> bool:
-    """A deletion that the client gave up on goes on in the API server; it is asked for again."""
+    """Deletes until nothing is left; a deletion may go on after its client gave up."""
     path = f"/api/v1/namespaces/{namespace}/pods"
     try:
         plane.admin.delete(path)
@@ -88,6 +88,6 @@ def _removed(plane: ControlPlane, namespace: str) -> bool:
 
 
 def scheduled_events(plane: ControlPlane, namespace: str) -> int:
-    """How many pods have their Scheduled event."""
+    """The number of pods with a Scheduled event."""
     events = plane.admin.list(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
     return len({event["regarding"]["uid"] for event in events if event["reason"] == "Scheduled"})

@@ -32,7 +32,7 @@ def table(comparison: Comparison) -> list[str]:
 
 
 def sentence(comparison: Comparison) -> str:
-    """Medians of the rounds' ratios."""
+    """The sentence with the medians of the ratios."""
     if (comparison.first, comparison.second) == (THEIRS, OURS):
         return (
             f"kpolicy binds {comparison.throughput:.2f}x as many pods a second, "

@@ -11,7 +11,7 @@ from kpolicy.offline.reports.columns import columns
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The worst of `values` may not be above `allowed`; `unit` is "s", or empty for counts."""
+    """No value may be above `allowed`; `unit` is "s", or empty for counts."""
 
     what: str
     values: tuple[float, ...]

@@ -21,7 +21,7 @@ from tests.invariants.history import Write
 ALLOWED_S: Final = 1.0
 _SECOND_NS: Final = 1_000_000_000
 _LOOK_EVERY_S: Final = 0.005
-# More than the rest that a reload takes after another, so that each is the first.
+# Longer than the pause between two reloads, so that each change is reloaded at once.
 _BETWEEN_S: Final = 1.5
 
 
@@ -29,7 +29,7 @@ _BETWEEN_S: Final = 1.5
 class _Change:
     hash: str
     written_ns: int
-    shown_ns: int  # when /configz said that it is in force
+    shown_ns: int  # when /configz showed it in force
 
 
 def measure(scene: Scene, rounds: int) -> list[Figure]:
@@ -94,7 +94,8 @@ def _first_bind_s(change: _Change, binds: list[Write]) -> float:
 
 
 def _backward(changes: list[_Change], binds: list[Write]) -> int:
-    """In the order in which an instance decided, the policies come in the order of the changes."""
+    """Decisions by an earlier policy after one by a later policy, in the order of the instance's
+    decisions."""
     order = {one.hash: position for position, one in enumerate(changes, 1)}
     by_instance: dict[str, list[Write]] = defaultdict(list)
     for bind in binds:

@@ -20,7 +20,7 @@ from tests.invariants.recording import Recording, writes_of
 SPACE: Final = "streamed"
 NODES: Final = 50
 WITHIN_S: Final = 120.0
-# The whole audit log is looked through each time.
+# Each look reads the whole audit log.
 _LOOK_EVERY_S: Final = 0.2
 
 
@@ -36,7 +36,7 @@ class Scene:
     def scheduler(
         self, name: str, environment: Mapping[str, str] | None = None
     ) -> SchedulerProcess:
-        """As it comes: a Lease with the default timings, the policy from a ConfigMap."""
+        """A scheduler with a Lease at its default timings, and the policy from a ConfigMap."""
         return SchedulerProcess(
             self.plane.kubeconfig(NORMAL),
             None,
@@ -49,16 +49,16 @@ class Scene:
         return Recording(self.plane, users=(NORMAL,), profiles=(PROFILE,))
 
     def binds(self) -> list[Write]:
-        """Those that succeeded so far, in the order of their answers."""
+        """Successful binds so far, in the order of their answers."""
         writes = writes_of(self.plane.audit_events())
         return [write for write in writes if write.what == BINDING and write.succeeded]
 
     def until_bound(self, names: set[str]) -> None:
-        """Until all of these pods are."""
+        """Waits until all of these pods are bound."""
         self.until_some_bound(lambda: names, len(names))
 
     def until_some_bound(self, names: Callable[[], set[str]], count: int) -> None:
-        """Until so many are, of pods of which more may come."""
+        """Waits until this number of pods is bound; more pods may follow."""
         wait_for(
             lambda: len(names() & {bind.name for bind in self.binds()}) >= count,
             f"{count} of the pods that came to be bound",
@@ -79,5 +79,5 @@ def policy_of(bind: Write) -> str:
 
 
 def decision_of(bind: Write) -> int:
-    """Its number among the decisions of its instance."""
+    """The number of the decision, counted by its instance."""
     return int(bind.in_request("metadata", "annotations", DECISION_ID).rpartition("-")[2])

@@ -16,7 +16,7 @@ from benches.failover.stream import PODS_PER_SECOND, PodStream
 from tests.cluster.client import wait_for
 from tests.e2e.nemeses.collectors import black_hole, dead, traced_to
 
-# Issue: exit 0 in less than this. What takes longer is killed, and its time is the limit's.
+# Issue: exit 0 in less than this. A slower process is killed, and the limit counts as its time.
 ALLOWED_S: Final = 8.0
 _COLLECTORS: Final[tuple[tuple[str, Callable[[], AbstractContextManager[int]]], ...]] = (
     ("dead", dead),
@@ -39,7 +39,7 @@ def measure(scene: Scene, rounds: int) -> list[Figure]:
 def _stop(
     scene: Scene, name: str, collector: Callable[[], AbstractContextManager[int]]
 ) -> tuple[float, int]:
-    """In the middle of the stream; seconds and the exit code."""
+    """Stops the scheduler while pods are created; returns the seconds and the exit code."""
     with collector() as port, scene.scheduler(f"stopped-{name}", traced_to(port)) as process:
         wait_for(lambda: leads(process), "it to lead", timeout_s=WITHIN_S)
         with PodStream(scene.plane, SPACE, name) as pods:

@@ -38,7 +38,7 @@ class PodStream:
         self._thread.join()
 
     def since(self, moment_ns: int) -> set[str]:
-        """Names of the pods that were asked for after that."""
+        """Names of the pods that were created after this time."""
         return {name for name, asked_ns in self.asked_ns.copy().items() if asked_ns > moment_ns}
 
     def _run(self) -> None:
@@ -51,6 +51,6 @@ class PodStream:
                 self._admin.create_pod(
                     name, namespace=self._namespace, scheduler_name=PROFILE, cpu="1m", memory="1Mi"
                 )
-            except (ApiError, OSError):  # a busy machine: one that is not there is not waited for
+            except (ApiError, OSError):  # on a busy machine: do not wait for this pod
                 del self.asked_ns[name]
             count += 1

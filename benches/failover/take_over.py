@@ -15,7 +15,7 @@ from tests.e2e.scheduler_process import SchedulerProcess
 from tests.invariants.bound_once import bound_once
 from tests.invariants.leader import leader
 
-# Design: the lease is 15 s, and the other looks again within two.
+# Design: the lease lasts 15 s, and the other replica checks it again within 2 s.
 ALLOWED_S: Final = 17.0
 _SECOND_NS: Final = 1_000_000_000
 
@@ -37,7 +37,7 @@ def measure(scene: Scene, rounds: int) -> list[Figure]:
 
 
 def _round(scene: Scene, both: tuple[SchedulerProcess, SchedulerProcess], turn: int) -> float:
-    """Each leads in turn: who was killed comes back, and waits."""
+    """One round. Each replica leads in turn: the killed one is restarted and waits."""
     wait_for(lambda: any(map(leads, both)), "one of them to lead", timeout_s=WITHIN_S)
     killed, other = both if leads(both[0]) else (both[1], both[0])
     with PodStream(scene.plane, SPACE, f"round-{turn}") as pods:

@@ -62,12 +62,12 @@ NOTHING: Final = Agreement(0, 0, 0, ())
 
 
 def check(binary: Path, workload: str, size: Size, path: Path) -> Agreement:
-    """Of a world that is in the file already."""
+    """Checks a cluster that is already in the file."""
     return compare(ours.engine_of(path), workload, size, theirs.answers(binary, path))
 
 
 def compare(engine: Engine, workload: str, size: Size, answers: list[Answer]) -> Agreement:
-    """Goes on after a difference, in the state that kube-scheduler is in."""
+    """Compares all pods. After a difference it continues with kube-scheduler's state."""
     differences: list[str] = []
     if len(answers) != size.pods:
         differences.append(f"{workload}: {len(answers)} answers for {size.pods} pods")
@@ -118,7 +118,7 @@ def _differences(answer: Answer, explained: Mapping[str, Any], decision: Decisio
 
 
 def _follow(engine: Engine, answer: Answer, decision: Decision, item: str) -> None:
-    """Bring the engine into the state that kube-scheduler is in."""
+    """Brings the engine into kube-scheduler's state."""
     if decision.verdict == Verdict.PLACED:
         agreed = decision.node == answer.node
         outcome = Outcome.BOUND if agreed else Outcome.FAILED

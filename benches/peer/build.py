@@ -18,7 +18,7 @@ LINKER_FLAGS: Final = "-s -w"
 
 @dataclass(frozen=True, slots=True)
 class KubeScheduler:
-    """`version` is that of Kubernetes."""
+    """The built program; `version` is that of Kubernetes."""
 
     path: Path
     version: str

@@ -27,7 +27,7 @@ from tests.cluster.errors import ControlPlaneError
 NODES: Final = 5_000
 TURNS: Final = 2
 BUDGET_S: Final = 8.0
-# Large enough for ten zones of several nodes, small enough to look at every node for every pod.
+# Large enough for ten zones of several nodes, small enough to examine every node for every pod.
 CHECK_NODES: Final = 60
 CHECK_PODS: Final = 120
 _DIFFERENCES_SHOWN_MAX: Final = 10
@@ -118,7 +118,7 @@ def _compared(arguments: argparse.Namespace) -> int:
 
 
 def check_all(peer: KubeScheduler, workloads: Sequence[str], folder: Path) -> Agreement:
-    """In a small world of each workload."""
+    """Checks a small cluster of each workload."""
     total = NOTHING
     for workload in workloads:
         size = size_of(workload, CHECK_NODES, None, CHECK_PODS)
@@ -130,7 +130,7 @@ def check_all(peer: KubeScheduler, workloads: Sequence[str], folder: Path) -> Ag
 def compare(
     peer: KubeScheduler, workload: str, size: Size, path: Path, *, turns: int, budget_s: float
 ) -> list[Row]:
-    """In the world that is in the file."""
+    """Compares the schedulers on the cluster in the file."""
 
     def mode(scored: str, percentage: int) -> Contender:
         return Contender(
@@ -146,7 +146,7 @@ def compare(
 
 
 def size_of(workload: str, nodes: int, existing: int | None, pods: int | None) -> Size:
-    """As the matrix of workloads has it, with as many pods on a node as there."""
+    """The size as in the matrix of workloads, with the same number of pods on a node."""
     sizes = [case.size for case in matrix.cases() if case.workload == workload]
     like = next((size for size in sizes if size.nodes == nodes), sizes[0])
     if existing is None:

@@ -69,7 +69,7 @@ class Row:
 
 
 def in_turns(workload: str, size: Size, contenders: Sequence[Contender], turns: int) -> list[Row]:
-    """The first contender is the one that the others are compared with."""
+    """Runs all schedulers in turns. The others are compared with the first."""
     runs = [[contender.run() for contender in contenders] for _ in range(turns)]
     rows = []
     for position, contender in enumerate(contenders):
@@ -80,7 +80,7 @@ def in_turns(workload: str, size: Size, contenders: Sequence[Contender], turns: 
 
 
 def ratio_of(first: Timing, other: Timing) -> float:
-    """Over the pods that both decided."""
+    """The ratio over the pods that both decided."""
     pods = min(first.pods, other.pods)
     return first.rate_of_first(pods) / other.rate_of_first(pods)
 

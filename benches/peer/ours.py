@@ -13,7 +13,7 @@ from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, default_progr
 
 
 def engine_of(world: Path, *, seed: int = 0) -> Engine:
-    """With what kube-scheduler does by default in force."""
+    """An engine with the cluster of the file and kube-scheduler's default policy."""
     engine = Engine(seed)
     refusals = engine.load(default_program().bytes)
     if refusals:

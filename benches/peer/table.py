@@ -51,5 +51,5 @@ def _cells(row: Row, *, is_first: bool) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Three digits that mean something, and no more than there are."""
+    """The number with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

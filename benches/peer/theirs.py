@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from benches.peer.timing import Timing
 
-SAMPLED: Final = 0  # percentageOfNodesToScore as it comes: fewer, the more nodes there are
+# The default of percentageOfNodesToScore: the more nodes, the smaller the percentage.
+SAMPLED: Final = 0
 ALL_NODES: Final = 100
-# Reading 100,000 nodes takes a minute; a run that takes longer beside its budget hangs.
+# Reading 100,000 nodes takes a minute; a run that takes longer than this and its budget hangs.
 RUN_S_MAX: Final = 600.0
-# What changes Go's collector and its threads: kube-scheduler is to run as it comes.
+# Variables that change Go's collector and threads. kube-scheduler runs with its defaults.
 _NOT_HANDED_ON: Final = frozenset({"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"})
 
 
@@ -37,13 +38,13 @@ class Answer:
 
 
 def timed(binary: Path, world: Path, percentage: int, budget_s: float) -> Timing:
-    """As many pods as it decides in the time of the budget."""
+    """Times the pods that it decides within the budget."""
     said = _run(binary, world, percentage, "-budget", f"{budget_s}s")
     return Timing(said["scheduled"], tuple(said["cycleNs"]), said["cpuNs"])
 
 
 def answers(binary: Path, world: Path) -> list[Answer]:
-    """Of all pods, all nodes asked."""
+    """The answers for all pods, with all nodes examined."""
     said = _run(binary, world, ALL_NODES, "-answers")
     return [
         Answer(

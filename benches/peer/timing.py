@@ -25,7 +25,7 @@ class Timing:
         return self.rate_of_first(self.pods)
 
     def rate_of_first(self, pods: int) -> float:
-        """Pods a second while it decided these."""
+        """Pods a second over the first pods."""
         return pods * NANOSECONDS / max(1, sum(self.cycle_ns[:pods]))
 
     @property
