@@ -1,7 +1,4 @@
-"""The engine for Python: what `kpolicy._engine` answers, with names.
-
-Owns the one import of the compiled module, and the names of the fields and codes of its flat
-tuples. Assumes the stub file is true (stubtest compares). Must not decide or read an object.
+"""The engine for Python: the answers of `kpolicy._engine`, whose flat tuples get names here.
 
 An `Engine` holds one cluster's snapshot and one program. Feed it lists and watches (or files), load
 a program, ask it to `schedule` pods, and `settle` what became of each bind. Every method may be
@@ -431,8 +428,8 @@ class Engine:
         """Where room can be made for a pod that none of the kept nodes will have, for those who ask
         others before they `preempt`. Where there are none, `choose` says what comes of it."""
         token, nodes = self._engine.candidates(uid, token, kept, refused, now_ns)
-        told = [RoomNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes]
-        return Candidates(token, told)
+        rooms = [RoomNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes]
+        return Candidates(token, rooms)
 
     def preempt(
         self,

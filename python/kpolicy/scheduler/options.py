@@ -123,7 +123,6 @@ def _invalid(message: str) -> Problem:
 
 
 # RFC 1123: a label for namespaces, a subdomain for names; keys of ConfigMaps have their own rule.
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
@@ -161,7 +160,7 @@ def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapNam
     whole, _, key = written.partition("#")
     namespace, slash, name = whole.rpartition("/")
     namespace = namespace if slash else own_namespace
-    fits = _NAMESPACE.fullmatch(namespace) and _NAME.fullmatch(name)
+    fits = _LABEL.fullmatch(namespace) and _NAME.fullmatch(name)
     if fits and (_KEY.fullmatch(key) or "#" not in written):
         return ConfigMapName(namespace, name, key)
     message = f"{flag}: `{written}` names no ConfigMap"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 
 from kpolicy.clock import NANOSECONDS, first_of
 from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
@@ -26,13 +25,6 @@ from kpolicy.scheduler.runtime import Runtime
 POLICY_HASH = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
 DECISION_ID = "kpolicy.dev/decision-id"
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    uid: str
-    settle: Outcome
-    retry: bool
 
 
 class Binds:
@@ -56,7 +48,7 @@ class Binds:
         self._reporter = reporter
         self._binder = binder
         self._pre_binder = pre_binder
-        self._ended: list[_Ended] = []
+        self._ended: list[tuple[str, BindEnd]] = []  # with the uid of the pod
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
         self.outcomes: Counter[str] = Counter()
@@ -109,7 +101,7 @@ class Binds:
         else:
             self._reporter.bind_failed(placement, end.message, basis, pod_try)
             self._urgent.set()
-        self._ended.append(_Ended(reservation.uid, end.settle, end.retry))
+        self._ended.append((reservation.uid, end))
         self._changed.set()
 
     async def _pre_bind(
@@ -186,15 +178,15 @@ class Binds:
     async def _settle(self) -> None:
         ended = self._ended[: limits.SETTLE_BATCH_MAX]
         del self._ended[: len(ended)]
-        outcomes = [(end.uid, int(end.settle)) for end in ended]
+        outcomes = [(uid, int(end.settle)) for uid, end in ended]
         wakes = await self._thread.call(self._thread.engine.settle, outcomes, self._clock.now_ns())
         now_ns = self._clock.monotonic_ns()
-        for end in ended:
+        for uid, end in ended:
             if end.retry:
-                self._feed.queue.failed(end.uid, now_ns)
+                self._feed.queue.failed(uid, now_ns)
             elif end.settle is Outcome.GONE:
                 # The engine has removed it: a watch event that says so later changes nothing.
-                self._feed.remove(end.uid)
+                self._feed.remove(uid)
         self._reservations.end(len(ended))
         await self._feed.take_wakes(wakes)
         self._feed.signals.work_came()

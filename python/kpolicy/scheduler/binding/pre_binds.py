@@ -147,7 +147,7 @@ def _patch(pod: Attempt, node: str, work: VolumeWork) -> VolumePatch:
 
 def _first(progress: Iterable[VolumeProgress]) -> VolumeProgress:
     bound = VolumeProgress(VolumeState.BOUND, "")
-    return next((each for each in progress if each.state != VolumeState.BOUND), bound)
+    return next((claim for claim in progress if claim.state != VolumeState.BOUND), bound)
 
 
 def _failed(why: str) -> BindEnd:

@@ -27,9 +27,11 @@ from kpolicy.scheduler.extenders.protocol import (
 from kpolicy.scheduler.limits import EXTENDER_INLINE_BYTES_MAX
 from kpolicy.scheduler.loop.pod_try import PodLog
 
+_log = PodLog(__name__)
+
+
 Result = TypeVar("Result")
 
-_log = PodLog(__name__)
 
 # What the engine takes: ten times the sum still fits 64 bits, and rules' totals beside it.
 _SCORE_MAX: Final = 2**55
@@ -37,16 +39,9 @@ _SCORE_MAX: Final = 2**55
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be told to the engine. `error`: an extender that may not fail did."""
+    """What the engine needs to know of the answers. `error`: an extender that may not fail did."""
 
     kept: tuple[KeptNode, ...] = ()
-    refused: tuple[RefusedNode, ...] = ()
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    nodes: tuple[str, ...] = ()
     refused: tuple[RefusedNode, ...] = ()
     error: str = ""
 
@@ -66,15 +61,16 @@ class Subject:
 
 async def ask(clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]) -> Asked:
     """Which nodes all of them keep, and what they give to each."""
-    kept = await _filtered(clients, subject, nodes)
-    if len(kept.nodes) < 2:  # Clause: one node alone is not scored.
-        return Asked(tuple(map(KeptNode, kept.nodes)), kept.refused, kept.error)
-    return Asked(await _scored(clients, subject, kept.nodes), kept.refused)
+    asked = await _filtered(clients, subject, nodes)
+    if len(asked.kept) < 2:  # Clause: one node alone is not scored.
+        return asked
+    kept = [node.node for node in asked.kept]
+    return Asked(await _scored(clients, subject, kept), asked.refused)
 
 
 async def _filtered(
     clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]
-) -> _Kept:
+) -> Asked:
     kept = tuple(nodes)
     refused: dict[str, RefusedNode] = {}
     for client in clients:
@@ -87,12 +83,13 @@ async def _filtered(
             if client.extender.ignorable:
                 _log.info("extender %s is left out: %s", client.name, answer.message)
                 continue
-            return _Kept(error=answer.message)
+            return Asked(error=answer.message)
         kept, more_refused = answer
         refused.update((node.node, node) for node in more_refused)
     # Who was refused by one and named as kept by a later one is kept: the last word counts.
     left = set(kept)
-    return _Kept(kept, tuple(node for name, node in refused.items() if name not in left))
+    still_refused = tuple(node for name, node in refused.items() if name not in left)
+    return Asked(tuple(map(KeptNode, kept)), still_refused)
 
 
 async def _ask_filter(
@@ -171,22 +168,22 @@ async def _read(read: Callable[[bytes], Result], body: bytes) -> Result:
     return await asyncio.to_thread(read, body)
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """`located`: where pods are that an extender names; `read`: a pod as the API server has it, or
-    None where it is gone."""
-
-    located: Callable[[list[str]], Awaitable[list[Located]]]
-    read: Callable[[Located], Awaitable[bytes | Failed | None]]
-
-
 class Trimming:
-    """Of one pod's candidates."""
+    """Asks about the candidates of one pod. `located` tells where pods are that an extender names;
+    `read` gives a pod as the API server has it, or None where it is gone."""
 
-    def __init__(self, pod: bytes, candidates: Candidates, sources: Sources) -> None:
+    def __init__(
+        self,
+        pod: bytes,
+        candidates: Candidates,
+        *,
+        located: Callable[[list[str]], Awaitable[list[Located]]],
+        read: Callable[[Located], Awaitable[bytes | Failed | None]],
+    ) -> None:
         self._pod = pod
         self._token = candidates.token
-        self._sources = sources
+        self._find = located
+        self._read = read
         self._offered = {node.node for node in candidates.nodes}
         self._located = {
             victim.uid: Located(victim.uid, victim.namespace, victim.name, node.node)
@@ -248,7 +245,7 @@ class Trimming:
         for uid in [uid for node in self._left for uid in node.victims]:
             if uid in self._bodies or uid in self._gone:
                 continue
-            body = await self._sources.read(self._located[uid])
+            body = await self._read(self._located[uid])
             if isinstance(body, Failed):
                 return body
             if body is None:
@@ -280,7 +277,7 @@ class Trimming:
         is a failure, or with `ignorable` left out."""
         others = [uid for node in left for uid in node.victims if uid not in self._located]
         if others:
-            found = await self._sources.located(others)
+            found = await self._find(others)
             self._located.update((pod.uid, pod) for pod in found)
         checked = []
         for node in left:

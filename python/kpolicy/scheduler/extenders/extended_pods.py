@@ -18,7 +18,7 @@ from kpolicy.clock import Clock
 from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.extenders.asking import Asked, Sources, Subject, Trimming, ask
+from kpolicy.scheduler.extenders.asking import Asked, Subject, Trimming, ask
 from kpolicy.scheduler.extenders.in_force import (
     ExtenderBinds,
     ExtenderClient,
@@ -140,7 +140,7 @@ class TwoSteps:
             return body
         if body is None:  # who is gone is told so by the engine
             return LeftRoom(candidates.token, "", [])
-        trimming = Trimming(body, candidates, Sources(self._located, self._pods.victim))
+        trimming = Trimming(body, candidates, located=self._located, read=self._pods.victim)
         return await trimming.ask(clients)
 
     async def _located(self, uids: list[str]) -> list[Located]:

@@ -46,6 +46,8 @@ from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_
 from kpolicy.scheduler.loop.pod_try import PodLog
 from kpolicy.scheduler.problem_codes import EXTENDER_UNUSABLE, FINDINGS, Problem
 
+_log = PodLog(__name__)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extenders:
@@ -237,7 +239,6 @@ def _source(data: str, file: str) -> bytes | Path | ConnectionProblem | None:
         return ConnectionProblem("", "a certificate or key in tlsConfig is not base64")
 
 
-_log = PodLog(__name__)
 _NOT_FOUND: Final = 404
 
 

@@ -172,7 +172,7 @@ def _fields(value: Any) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise TypeError(f"{type(value).__name__} where an object is due")
-    return {key.lower(): each for key, each in value.items()}
+    return {key.lower(): found for key, found in value.items()}
 
 
 def _list(value: Any) -> list[Any]:

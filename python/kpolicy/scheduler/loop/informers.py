@@ -46,8 +46,7 @@ class Informers:
         self._tasks = tasks
         self._patience = patience
         self._in_use = in_use
-        self._running: dict[str, Informer] = {}
-        self._task_of: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, tuple[Informer, asyncio.Task[None]]] = {}
         self._wanted: dict[str, frozenset[str]] = {}
         self._retiring: asyncio.Task[None] | None = None
         self._absent: set[str] = set()
@@ -69,7 +68,7 @@ class Informers:
 
     async def list_anew(self) -> None:
         """Bring every list again. Until all are whole."""
-        await _all_whole([], list(self._running.values()))
+        await _all_whole([], self._informers)
 
     async def _ensure(self, names: list[str], anew: list[str]) -> Problem | None:
         known = self._running.keys() | self._absent
@@ -89,7 +88,7 @@ class Informers:
                 _log.warning("%s; decisions are made as if there were none", answer.message)
             else:
                 return of_connection(answer)
-        again = [informer for name, informer in self._running.items() if name in anew]
+        again = [informer for name, (informer, _) in self._running.items() if name in anew]
         started = [self._start(resource) for resource in readable]
         if not self.synced or not (started or again):
             return None
@@ -99,6 +98,10 @@ class Informers:
         late = ", ".join([*(resource.name for resource in readable), *anew])
         text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
         return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
+
+    @property
+    def _informers(self) -> list[Informer]:
+        return [informer for informer, _ in self._running.values()]
 
     def _unwanted(self) -> set[str]:
         return self._running.keys() - REQUIRED.union(*self._wanted.values())
@@ -113,7 +116,7 @@ class Informers:
         self._retiring = None
 
     async def _stop(self, name: str) -> None:
-        task = self._task_of.pop(name)
+        _, task = self._running[name]
         self._tasks.end(task)
         await asyncio.wait({task})
         del self._running[name]
@@ -122,16 +125,16 @@ class Informers:
         _log.info("%s are watched no more: no policy reads them", name)
 
     async def wait_synced(self) -> None:
-        await _all_synced(list(self._running.values()))
+        await _all_synced(self._informers)
         self.synced = True
 
     def statistics(self) -> list[InformerStatistics]:
-        return [informer.statistics() for informer in self._running.values()]
+        return [informer.statistics() for informer in self._informers]
 
     def unreachable(self) -> str:
         """Why what we must know is out of date; empty while the API server answers."""
         for name in sorted(REQUIRED & self._running.keys()):
-            now = self._running[name].statistics()
+            now = self._running[name][0].statistics()
             if now.synced and not now.reachable:
                 return f"{name}: {now.last_error}"
         return ""
@@ -147,10 +150,8 @@ class Informers:
 
     def _start(self, resource: Resource) -> Informer:
         informer = Informer(self._client, resource, self._sink, self._clock, self._random)
-        self._running[resource.name] = informer
-        self._task_of[resource.name] = self._tasks.begin(
-            informer.run, f"informer-{resource.name}", INFORMER_SILENT_S_MAX
-        )
+        task = self._tasks.begin(informer.run, f"informer-{resource.name}", INFORMER_SILENT_S_MAX)
+        self._running[resource.name] = (informer, task)
         return informer
 
 

@@ -48,9 +48,10 @@ class Queue:
         self._backoff = LaneHeap(tickets)
         # Failures of ours wait apart: they are never popped early.
         self._error_backoff = LaneHeap(tickets)
-        # Both in the order of timestamps, as pods enter at the end.
+        # In the order of timestamps, as pods enter at the end.
         self._parked: dict[str, QueuedPod] = {}
         self._gated: dict[str, QueuedPod] = {}
+        self._by_arrival = {Lane.PARKED: self._parked, Lane.GATED: self._gated}
         self._incoming: Counter[tuple[str, ...]] = Counter()
         self._rejected: Counter[tuple[str, ...]] = Counter()
         self._flushed = 0
@@ -328,24 +329,19 @@ class Queue:
     def _enter(self, pod: QueuedPod, lane: Lane, event: str) -> None:
         pod.lane = lane
         self._incoming[lane, event] += 1
-        if lane is Lane.ACTIVE:
+        if lane in self._by_arrival:
+            self._by_arrival[lane][pod.uid] = pod
+        elif lane is Lane.ACTIVE:
             self._active.push(_order(pod), pod)
-        elif lane is Lane.BACKOFF:
-            self._backoff_of(pod).push((pod.backoff_ends_ns(), *_order(pod)), pod)
-        elif lane is Lane.PARKED:
-            self._parked[pod.uid] = pod
         else:
-            self._gated[pod.uid] = pod
+            self._backoff_of(pod).push((pod.backoff_ends_ns(), *_order(pod)), pod)
 
     def _leave(self, pod: QueuedPod) -> None:
-        if pod.lane is Lane.ACTIVE:
-            self._active.leave(pod)
-        elif pod.lane is Lane.BACKOFF:
-            self._backoff_of(pod).leave(pod)
-        elif pod.lane is Lane.PARKED:
-            del self._parked[pod.uid]
-        elif pod.lane is Lane.GATED:
-            del self._gated[pod.uid]
+        if pod.lane in self._by_arrival:
+            del self._by_arrival[pod.lane][pod.uid]
+        elif pod.lane is not Lane.ATTEMPT:
+            heap = self._active if pod.lane is Lane.ACTIVE else self._backoff_of(pod)
+            heap.leave(pod)
 
     def _backoff_of(self, pod: QueuedPod) -> LaneHeap:
         return self._error_backoff if pod.errors else self._backoff

@@ -21,6 +21,9 @@ from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.runtime import Runtime
 
+_log = logging.getLogger(__name__)
+
+
 EVERY_PROFILE = "*"
 
 
@@ -88,9 +91,6 @@ class QueueFeed:
                 self.queue.wake(wake.uid, wake.event, now_ns)
         if wakes:
             self.signals.work_came()
-
-
-_log = logging.getLogger(__name__)
 
 
 class EngineSink:

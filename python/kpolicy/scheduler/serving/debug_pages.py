@@ -184,40 +184,24 @@ def loads_in_steps(text: str) -> Any:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    match text[at : at + 1] if depth else "":
-        case "{":
-            return _object(text, _skip(text, at + 1), depth - 1)
-        case "[":
-            return _array(text, _skip(text, at + 1), depth - 1)
-        case _:
-            return _decode(text, at)
-
-
-def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    while text[at : at + 1] != "}":
-        key, at = _decode(text, at)
-        if not isinstance(key, str):
-            raise ValueError(f"a key is no text, before {at}")
-        at = _expect(text, at, ":")
-        found[key], at = _value(text, at, depth)
-        at = _next(text, at, "}")
-    return found, at + 1
-
-
-def _array(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
-    while text[at : at + 1] != "]":
-        value, at = _value(text, at, depth)
-        found.append(value)
-        at = _next(text, at, "]")
-    return found, at + 1
-
-
-def _next(text: str, at: int, end: str) -> int:
-    """Behind the comma, or at the end of the container."""
-    at = _skip(text, at)
-    return at if text[at : at + 1] == end else _expect(text, at, ",")
+    mark = text[at : at + 1]
+    if not depth or mark not in ("{", "["):
+        return _decode(text, at)
+    end, found = "}" if mark == "{" else "]", []
+    at = _skip(text, at + 1)
+    while text[at : at + 1] != end:
+        key = None
+        if mark == "{":
+            key, at = _decode(text, at)
+            if not isinstance(key, str):
+                raise ValueError(f"a key is no text, before {at}")
+            at = _expect(text, at, ":")
+        value, at = _value(text, at, depth - 1)
+        found.append((key, value))
+        at = _skip(text, at)
+        if text[at : at + 1] != end:
+            at = _expect(text, at, ",")
+    return (dict(found) if mark == "{" else [value for _, value in found]), at + 1
 
 
 def _expect(text: str, at: int, mark: str) -> int:

@@ -33,6 +33,9 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import REQUIRED
 from kpolicy.scheduler.problem_codes import SHADOW_ASKS_NOBODY
 
+_log = logging.getLogger(__name__)
+
+
 # Decisions that have consequences; of others there is nothing to compare.
 ACTED_ON: Final = frozenset({Verdict.PLACED, Verdict.PARKED})
 
@@ -119,9 +122,6 @@ class Unasked:
         return (Diagnostic(SHADOW_ASKS_NOBODY, Severity.WARNING, message, _HINT),)
 
 
-_log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`resources` are to be watched, `stale` ones to be listed anew."""
@@ -171,7 +171,6 @@ class Shadow:
         self._is_stopped = False
         self._is_behind = False
         self._whole: set[str] = set()  # resources whose list it has seen to the end
-        self._needed: frozenset[str] = frozenset()
         self._results: Counter[Result] = Counter()
         self._dropped = self._resyncs = 0
         self._lines_left, self._lines_since_ns = limits.SHADOW_LOG_LINES_MAX, 0
@@ -280,15 +279,14 @@ class Shadow:
                 return
             self._program, self._unasked = program, unasked
             resources = tuple(engine.resources())
-            # Others an older cluster may lack, and then no list of them ever ends.
-            self._needed = REQUIRED
             loaded.set_result(Loaded((), resources, tuple(engine.stale())))
         except BaseException as error:
             loaded.set_exception(error)
             raise
 
     def _compare(self, decided: list[_Decided], engine: Engine) -> None:
-        if not self._needed or not self._needed <= self._whole:
+        # Other resources an older cluster may lack, and then no list of them ever ends.
+        if not self._program or not self._whole >= REQUIRED:
             self._dropped += len(decided)
             return
         concerned = self._concerned(decided, engine)
@@ -348,14 +346,10 @@ class Shadow:
         kept = [
             waiting
             for waiting in self._work
-            if isinstance(waiting[0], tuple) and _is_load(waiting[0])
+            if isinstance(waiting[0], tuple) and isinstance(waiting[0][-1], Future)
         ]
         dropped = [len(work) for work, _ in self._work if isinstance(work, list)]
         self._dropped += sum(dropped)
         self._work = deque(kept)
         self._bytes = 0
         self._on_behind()
-
-
-def _is_load(work: tuple[object, ...]) -> bool:
-    return isinstance(work[-1], Future)

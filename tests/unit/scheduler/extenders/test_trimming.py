@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Candidates, LeftNode, LeftRoom, Located, RoomNode, Victim
-from kpolicy.scheduler.extenders.asking import Sources, Trimming
+from kpolicy.scheduler.extenders.asking import Trimming
 from kpolicy.scheduler.extenders.in_force import Failed
 from tests.unit.scheduler.extenders.test_asking import Scripted
 
@@ -42,7 +42,7 @@ async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> LeftRoom:
             return None
         return Failed("no answer") if pod.uid == "c" else f'{{"name":"{pod.name}"}}'.encode()
 
-    return await Trimming(b'{"p":1}', OFFERED, Sources(located, read)).ask(clients)
+    return await Trimming(b'{"p":1}', OFFERED, located=located, read=read).ask(clients)
 
 
 async def test_each_sees_what_the_ones_before_it_left() -> None:
