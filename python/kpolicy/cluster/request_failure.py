@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.connection import Connection
@@ -139,28 +139,29 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
             )
 
 
+# Code, message and hint. The message of missing credentials is itself a problem with code and hint.
+_UNREACHABLE: Final = {
+    Cause.REFUSED: (
+        code.REFUSED,
+        "nothing answers at {server} ({message})",
+        "is the API server running, and is the port right?",
+    ),
+    Cause.NAME: (
+        code.NAME_NOT_RESOLVED,
+        "the name in {server} was not resolved ({message})",
+        "check the server's name in the kubeconfig, and DNS",
+    ),
+    Cause.TLS: (
+        code.TLS_FAILED,
+        "no TLS with {server} ({message})",
+        "check certificate-authority(-data) in the kubeconfig, or tls-server-name",
+    ),
+    Cause.CREDENTIALS: (code.UNAUTHORIZED, "{message}", ""),
+}
+
+
 def _explain_unreachable(server: str, failure: Unreachable, what: str) -> ConnectionProblem:
-    match failure.cause:
-        case Cause.REFUSED:
-            return problem(
-                code.REFUSED,
-                f"cannot {what}: nothing answers at {server} ({failure.message})",
-                "is the API server running, and is the port right?",
-            )
-        case Cause.NAME:
-            return problem(
-                code.NAME_NOT_RESOLVED,
-                f"cannot {what}: the name in {server} was not resolved ({failure.message})",
-                "check the server's name in the kubeconfig, and DNS",
-            )
-        case Cause.TLS:
-            return problem(
-                code.TLS_FAILED,
-                f"cannot {what}: no TLS with {server} ({failure.message})",
-                "check certificate-authority(-data) in the kubeconfig, or tls-server-name",
-            )
-        case Cause.CREDENTIALS:
-            # The message is itself a problem with code and hint.
-            return problem(code.UNAUTHORIZED, f"cannot {what}: {failure.message}")
-        case _:
-            return problem(code.UNREACHABLE, f"cannot {what}: {server}: {failure.message}")
+    otherwise = (code.UNREACHABLE, "{server}: {message}", "")
+    problem_code, text, hint = _UNREACHABLE.get(failure.cause, otherwise)
+    why = text.format(server=server, message=failure.message)
+    return problem(problem_code, f"cannot {what}: {why}", hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
@@ -13,113 +13,82 @@ from kpolicy.testing.objects.resource_types import NAMESPACES, NODES, PODS, Reso
 
 Object = Mapping[str, Any]
 
-_TEXTS: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-)
-_POD_LISTS: Final = (
-    "containers",
-    "initContainers",
-    "tolerations",
-    "schedulingGates",
-    "readinessGates",
-    "topologySpreadConstraints",
-    "volumes",
-)
-_POD_TEXTS: Final = ("nodeName", "schedulerName", "priorityClassName", "preemptionPolicy")
-_STATUS_LISTS: Final = ("conditions", "containerStatuses", "addresses")
-_EVENT_OBJECTS: Final = ("involvedObject", "regarding", "source", "deprecatedSource", "series")
-_EVENT_TEXTS: Final = (
-    "message",
-    "note",
-    "reason",
-    "action",
-    "type",
-    "reportingInstance",
-    "reportingComponent",
-    "reportingController",
-    "eventTime",
-    "firstTimestamp",
-    "lastTimestamp",
-)
+# The shape of a value: a type, an object with fields, a list of a shape in brackets, or in
+# parentheses what an object holds under any key. Fields that are not named may be anything.
+_Shape: TypeAlias = "type | Mapping[str, _Shape] | list[_Shape] | tuple[_Shape]"
 
 
-def check_shape(resource: Resource, object_: Mapping[str, Any]) -> None:
-    if path := _misshapen(resource, object_):
+def _fields(shape: _Shape, *names: str) -> dict[str, _Shape]:
+    return dict.fromkeys(names, shape)
+
+
+_LISTED: Final[list[_Shape]] = [{}]
+_COMMON: Final[Mapping[str, _Shape]] = {
+    "metadata": {
+        **_fields(str, "name", "generateName", "namespace", "uid", "resourceVersion"),
+        **_fields(str, "creationTimestamp", "deletionTimestamp"),
+        **_fields((str,), "labels", "annotations"),
+        "finalizers": [str],
+        **_fields(_LISTED, "ownerReferences", "managedFields"),
+    },
+    "spec": {},
+    "status": _fields(_LISTED, "conditions", "containerStatuses", "addresses"),
+}
+_CONTAINERS: Final[list[_Shape]] = [
+    {
+        "resources": _fields({}, "requests", "limits"),
+        **_fields(str, "name", "image"),
+        **_fields(_LISTED, "ports", "env"),
+    }
+]
+_SHAPES: Final[Mapping[str, Mapping[str, _Shape]]] = {
+    "Pod": {
+        **_COMMON,
+        "spec": {
+            **_fields(str, "nodeName", "schedulerName", "priorityClassName", "preemptionPolicy"),
+            **_fields(_LISTED, "tolerations", "schedulingGates", "readinessGates"),
+            **_fields(_LISTED, "topologySpreadConstraints", "volumes"),
+            "priority": int,
+            **_fields(_CONTAINERS, "containers", "initContainers"),
+        },
+    },
+    "Event": {
+        **_COMMON,
+        **_fields(str, "message", "note", "reason", "action", "type"),
+        **_fields(str, "reportingInstance", "reportingComponent", "reportingController"),
+        **_fields(str, "eventTime", "firstTimestamp", "lastTimestamp"),
+        **_fields({}, "involvedObject", "regarding", "source", "deprecatedSource", "series"),
+    },
+}
+
+
+def check_shape(resource: Resource, object_: Object) -> None:
+    if path := _misshapen(object_, _SHAPES.get(resource.kind, _COMMON), ""):
         raise failures.bad_request(
             f'{resource.kind} in version "{resource.version}" cannot be handled as a '
             f"{resource.kind}: json: cannot unmarshal the value of field {path}"
         )
 
 
-def _misshapen(resource: Resource, object_: Mapping[str, Any]) -> str:
-    """Return the path of the first field of a wrong type; empty if there is none."""
-    for path in ("metadata", "spec", "status"):
-        if not isinstance(object_.get(path, {}), Mapping | None):
-            return path
-    found = _wrong_metadata(object_.get("metadata") or {})
-    found = found or _wrong_lists(object_.get("status") or {}, "status", _STATUS_LISTS)
-    if found or resource.kind not in ("Pod", "Event"):
-        return found
-    if resource is PODS:
-        return _wrong_pod(object_.get("spec") or {})
-    return _wrong_texts(object_, "", _EVENT_TEXTS) or next(
-        (field for field in _EVENT_OBJECTS if not isinstance(object_.get(field) or {}, Mapping)),
-        "",
-    )
-
-
-def _wrong_metadata(metadata: Mapping[str, Any]) -> str:
-    if found := _wrong_texts(metadata, "metadata.", _TEXTS):
-        return found
-    for field in ("labels", "annotations"):
-        value = metadata.get(field) or {}
-        if not isinstance(value, Mapping) or not _is_list_of([*value.values()], str):
-            return f"metadata.{field}"
-    if not _is_list_of(metadata.get("finalizers") or [], str):
-        return "metadata.finalizers"
-    return _wrong_lists(metadata, "metadata", ("ownerReferences", "managedFields"))
-
-
-def _wrong_pod(spec: Mapping[str, Any]) -> str:
-    if found := _wrong_texts(spec, "spec.", _POD_TEXTS) or _wrong_lists(spec, "spec", _POD_LISTS):
-        return found
-    priority = spec.get("priority")
-    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
-        return "spec.priority"
-    for field in ("containers", "initContainers"):
-        for at, container in enumerate(spec.get(field) or ()):
-            path = f"spec.{field}[{at}]"
-            resources = container.get("resources") or {}
-            if not isinstance(resources, Mapping):
-                return f"{path}.resources"
-            for amounts in ("requests", "limits"):
-                if not isinstance(resources.get(amounts) or {}, Mapping):
-                    return f"{path}.resources.{amounts}"
-            found = _wrong_texts(container, f"{path}.", ("name", "image"))
-            if found := found or _wrong_lists(container, path, ("ports", "env")):
-                return found
-    return ""
-
-
-def _wrong_texts(object_: Object, prefix: str, fields: tuple[str, ...]) -> str:
-    wrong = (field for field in fields if not isinstance(object_.get(field), str | None))
-    return next((f"{prefix}{field}" for field in wrong), "")
-
-
-def _wrong_lists(object_: Object, path: str, fields: tuple[str, ...]) -> str:
-    """Return the path of the first list of objects that has other elements."""
-    wrong = (field for field in fields if not _is_list_of(object_.get(field) or [], Mapping))
-    return next((f"{path}.{field}" for field in wrong), "")
-
-
-def _is_list_of(value: object, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(element, kind) for element in value)
+def _misshapen(value: Any, shape: _Shape, path: str) -> str:
+    """Return the path of the first part that is not of its shape; empty if all are."""
+    if isinstance(shape, type):
+        return "" if isinstance(value, shape) and not isinstance(value, bool) else path
+    is_right_kind: bool = isinstance(value, list if isinstance(shape, list) else Mapping)
+    if not is_right_kind:
+        return path
+    parts: Iterable[tuple[Any, _Shape, str]]
+    if isinstance(shape, list):
+        parts = ((element, shape[0], f"{path}[{at}]") for at, element in enumerate(value))
+    elif isinstance(shape, tuple):
+        parts = ((element, shape[0], f"{path}.{key}") for key, element in value.items())
+    else:  # null is as good as an absent field
+        parts = (
+            (value[field], inner, f"{path}.{field}".removeprefix("."))
+            for field, inner in shape.items()
+            if value.get(field) is not None
+        )
+    return next(filter(None, (_misshapen(*part) for part in parts)), "")
 
 
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
