@@ -52,7 +52,7 @@ def at_rest(scheduler: SchedulerProcess) -> AtRest:
 
 
 def compared(scheduler: SchedulerProcess) -> Json:
-    """Asked again while it says that it is too soon, or that it has only begun."""
+    """Asks again while the answer is that it is too soon, or that the comparison has only begun."""
     answers: list[str] = []
 
     def answered() -> bool:
@@ -66,7 +66,8 @@ def compared(scheduler: SchedulerProcess) -> Json:
 
 
 def queued(scheduler: SchedulerProcess) -> dict[str, str]:
-    """The lane of each pod in the queue, by uid. Who is not ready yet writes none: asked again."""
+    """The queue of each pod, by uid. A scheduler that is not ready yet writes none, so it is asked
+    again."""
     deadline = time.monotonic() + WITHIN_S
     while time.monotonic() < deadline:
         before = len(scheduler.log())

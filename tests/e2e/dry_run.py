@@ -16,7 +16,8 @@ _CREATED: Final = 201
 
 
 def dry_run(cluster: ControlPlane, manifest: Manifest) -> list[str]:
-    """The warnings; an error where it is refused. Under another name, as some are there already."""
+    """The warnings; an error if the manifest is refused. The object gets another name, because some
+    exist already."""
     connections = Connections(cluster.server, cluster.ca_file, cluster.token())
     document = copy.deepcopy(manifest.document)
     document["metadata"]["name"] += "-again"

@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back; `wait_s` before it."""
+    """The answer, sent after `wait_s`."""
 
     body: bytes = b"{}"
     status: int = 200

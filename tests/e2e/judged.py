@@ -27,7 +27,7 @@ from tests.invariants.recording import Recording
 LEADER, STARVATION, POLICY = "I8", "I5", "I11"
 ALWAYS: Final = frozenset({"I1", "I2", "I3", "I4", "I6", "I7", "I10", POLICY, "I12", "I13"})
 
-# Lanes are read from the log, which a test may take away.
+# Queues are read from the log, which a test may redirect.
 OF_LANES: Final = frozenset({"I4", "I7"})
 # What may take a moment until all is at rest; of the others it is asked again only for the
 # recording's sake, whose threads may be behind.
@@ -36,10 +36,10 @@ LOOKS_MAX: Final = 3
 
 LAST: Final = "last"
 NO_SCHEDULE: Final = {"value": "only", "effect": "NoSchedule"}
-# For how long nothing may be written at the end: of a scenario, of a run in which something was
-# broken, and of tests that may take minutes.
+# How long nothing may be written at the end: of a scenario, of a run with faults, and of tests that
+# may take minutes.
 REST_S, REST_BROKEN_S, REST_FULL_S = 0.7, 2.0, 60.0
-# A queue that forgets a pod finds it again after minutes; a busy machine takes seconds.
+# A queue that forgets a pod finds it again after minutes, but a busy machine takes only seconds.
 WAIT_S_MAX: Final = 30.0
 # How old what is decided on may be where a test breaks connections or the API server; where it
 # silences watches, which is found out after 75 s.
@@ -88,7 +88,7 @@ def recording(plane: ControlPlane, how: Judged) -> Recording:
 
 
 def offered_from_the_start(recorded: Recording, scheduler: SchedulerProcess) -> None:
-    """The policy that it was started with."""
+    """The policy with which the scheduler was started."""
     assert scheduler.policy is not None
     path = scheduler.policy
     recorded.offer(policy_hash(path.read_text()), was_there=True)
@@ -116,7 +116,7 @@ def judged_run(
 
 @contextmanager
 def bound_last(plane: ControlPlane, scheduler: SchedulerProcess, profile: str) -> Iterator[None]:
-    """A pod on a node of its own, both gone afterwards."""
+    """Binds a pod on a node of its own, and deletes both afterwards."""
     nodes = scheduler.metric("scheduler_cache_size", type="nodes")
     plane.admin.create_node(LAST, labels={LAST: "yes"}, taints=[{"key": LAST, **NO_SCHEDULE}])
     tolerations = [{"key": LAST, "operator": "Exists"}]
@@ -167,7 +167,7 @@ def judge(scheduler: SchedulerProcess, recorded: Recording) -> History:
 
 
 def judged_by(found: Sequence[Violation], *, leads: bool) -> list[Violation]:
-    """Without leader election everybody leads, whoever else holds a lease."""
+    """Without leader election every scheduler is a leader, whoever else holds a lease."""
     return [one for one in found if leads or one.invariant != LEADER]
 
 

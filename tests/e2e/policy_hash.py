@@ -14,6 +14,6 @@ from kpolicy.policy.yaml.source import Source
 
 @lru_cache(maxsize=64)
 def policy_hash(text: str) -> str:
-    """Empty for one that does not compile."""
+    """The hash of a policy; empty if it does not compile."""
     program = compile_policy([Source("policy.yaml", text)]).program
     return program.hash if program is not None else ""

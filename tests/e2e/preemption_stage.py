@@ -30,7 +30,7 @@ JUDGED = Judged(
     evicts=True,
     unjudged=frozenset({"one-each", "one-each-for-good"}),
 )
-GRACE_S = 600  # no test takes as long: such pods end when it says so
+GRACE_S = 600  # longer than any test: such pods end when the test says so
 _PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _numbers = itertools.count(1)
 
@@ -105,7 +105,7 @@ class Stage:
         grace_s: int = 0,
         **spec: Any,
     ) -> None:
-        """`on` puts it on a node at once, as if it had been there for long."""
+        """`on` places the pod on a node at once, as if it had been there for long."""
         spec |= {"priorityClassName": priority, "terminationGracePeriodSeconds": grace_s}
         if on:
             spec["nodeName"] = on

@@ -90,7 +90,7 @@ class SchedulerProcess:
         self.kill()
 
     def start(self) -> None:
-        """Without waiting; its log is continued."""
+        """Starts without waiting; continues its log."""
         assert not self.alive
         with self._log.open("ab") as log:
             output = log if self._output is None else self._output
@@ -123,13 +123,13 @@ class SchedulerProcess:
         return self.ended(STOPS_WITHIN_S)
 
     def ended(self, within_s: float) -> int:
-        """The exit code, when it ends by itself."""
+        """Waits until it ends by itself; returns the exit code."""
         assert self._process is not None
         return self._process.wait(timeout=within_s)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """SIGSTOP, and SIGCONT at the end: all its threads stand still, its sockets stay."""
+        """SIGSTOP, and SIGCONT at the end: all its threads stop, its sockets stay open."""
         child = self._running()
         child.send_signal(signal.SIGSTOP)
         try:
@@ -141,7 +141,7 @@ class SchedulerProcess:
     # What it shows -------------------------------------------------------------------------
 
     def hang_up(self) -> None:
-        """SIGHUP: read the policies again."""
+        """SIGHUP: makes it read its policies again."""
         self._running().send_signal(signal.SIGHUP)
 
     def get(self, path: str) -> str:

@@ -24,15 +24,15 @@ from tests.e2e.rights import WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.invariants.recording import Recording
 
-PROFILE = "kpolicy"  # of pods under test; that of plugs has "-plug" after it
+PROFILE = "kpolicy"  # the profile of pods under test; that of plugs ends with "-plug"
 PLUG_TAINT = {"key": "plug", "value": "only", "effect": "NoSchedule"}
-# What is waited for comes within milliseconds, but on a machine that has other things to do.
+# Most waits take milliseconds, but longer on a busy machine.
 WITHIN_S = 90.0
 _numbers = itertools.count(1)
 
 
 class Stage:
-    """For one test: a namespace of its own, and no nodes but its own."""
+    """The stage of one test, with its own namespace and its own nodes."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class Stage:
         ]
 
     def told_once(self, name: str, reason: str) -> Json:
-        """Wait for the pod's event of that reason, of which there is one."""
+        """Waits for the pod's event with this reason, and checks that there is only one."""
         (event,) = wait_for(
             lambda: self.events(name, reason), f"{reason} of {name}", timeout_s=WITHIN_S
         )
         return event
 
     def bound(self, name: str, on: str | None = None, *, timeout_s: float = WITHIN_S) -> str:
-        """Wait until it is bound; where."""
+        """Waits until the pod is bound; returns its node."""
         node = wait_for(
             lambda: self.get(name)["spec"].get("nodeName"),
             f"{name} to be bound",
@@ -128,7 +128,7 @@ class Stage:
         return self.placements()
 
     def parked(self, name: str, why: str = "", *, timeout_s: float = WITHIN_S) -> str:
-        """Wait until its condition says that it is unschedulable, and why."""
+        """Waits until the pod's condition says that it is unschedulable, and why."""
 
         def message() -> str:
             found = self.condition(name)
@@ -140,13 +140,13 @@ class Stage:
         return text
 
     def unbound(self, *names: str) -> None:
-        """None of them is on a node, after everything so far was seen."""
+        """Checks that no pod is on a node, after the scheduler has seen everything so far."""
         self.prove_seen()
         placed = self.placements()
         assert [name for name in names if name in placed] == []
 
     def prove_seen(self) -> None:
-        """What was written before this has reached the scheduler when this returns."""
+        """When this returns, the scheduler has seen everything that was written before."""
         number = next(_numbers)
         label, name = {"plug": str(number)}, f"plug-{number}"
         self.node(name, cpu="1m", pods=1, labels=label, taints=[PLUG_TAINT])
@@ -163,17 +163,17 @@ class Stage:
     # The queue, from its metrics ------------------------------------------------------------
 
     def attempts(self) -> int:
-        """Of the pods under test: plugs are of another profile."""
+        """Attempts for the pods under test; plugs have another profile."""
         return int(self.scheduler.metric("scheduler_schedule_attempts_total", profile=self.profile))
 
     def moves(self) -> Counter[str]:
-        """How many pods came into a lane, by the event that brought them."""
+        """How many pods were added to a queue, by the event that added them."""
         counted = self.scheduler.counts("scheduler_queue_incoming_pods_total", "event")
         return Counter({event: count for (event,), count in counted.items()})
 
     @contextmanager
     def tried_again(self, event: str) -> Iterator[None]:
-        """What happens inside wakes a pod under test, by this event, and it is tried."""
+        """The actions inside wake a pod under test by this event, and it is tried."""
         attempts, moved = self.attempts(), self.moves()[event]
         yield
         wait_for(
@@ -183,7 +183,7 @@ class Stage:
 
     @contextmanager
     def left_alone(self) -> Iterator[None]:
-        """What happens inside wakes no pod under test."""
+        """The actions inside wake no pod under test."""
         attempts = self.attempts()
         yield
         self.prove_seen()
@@ -192,7 +192,7 @@ class Stage:
     # The end --------------------------------------------------------------------------------
 
     def compared(self) -> Json:
-        """What the scheduler finds when it compares itself with the API server."""
+        """The differences that the scheduler finds between its cache and the API server."""
         return compared(self.scheduler)
 
     def settled(self, *, timeout_s: float = WITHIN_S) -> None:
@@ -206,16 +206,17 @@ class Stage:
         wait_for(quiet, "every reservation to end", timeout_s=timeout_s)
 
     def check(self) -> int:
-        """What must hold of every run so far, by the audit log; how many binds were looked at."""
+        """Checks by the audit log what must hold for every run; returns the number of checked
+        binds."""
         return check_writes(self.plane)
 
     def remove(self) -> None:
-        """The pods of this stage, and all nodes."""
+        """Deletes the pods of this stage, and all nodes."""
         self.admin.delete(f"/api/v1/namespaces/{self.namespace}/pods")
         self.admin.delete("/api/v1/nodes")
 
     def clear(self) -> None:
-        """Remove all, and wait until the scheduler knows it."""
+        """Deletes everything, and waits until the scheduler has seen it."""
         self.remove()
 
         def empty() -> bool:

@@ -22,7 +22,7 @@ class End:
 
 
 class Supervised:
-    """A context manager around a `SchedulerProcess`; `ends` that were not ours."""
+    """A context manager around a `SchedulerProcess`; `ends` are exits that no test caused."""
 
     def __init__(self, process: SchedulerProcess) -> None:
         self.process = process

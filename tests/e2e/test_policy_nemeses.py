@@ -41,7 +41,7 @@ class Offers:
         self._recorded = recorded
 
     def put(self, text: str) -> str:
-        """The hash; empty for one that does not compile."""
+        """Writes the policy; returns its hash, which is empty if it does not compile."""
         offered = policy_hash(text)
         self._recorded.offer(offered)
         body = config_map(text)
@@ -73,7 +73,7 @@ def garbage(offers: Offers) -> None:
 
 
 def flap(offers: Offers) -> None:
-    """Every third text is bad."""
+    """Changes the ConfigMap at 10 Hz; every third text is bad."""
     began = time.monotonic()
     for change in range(FLAPS):
         text = (policy("ssd"), policy("hdd"), GARBAGE)[change % 3]
@@ -141,7 +141,7 @@ def hashes(stage: Stage) -> set[str]:
 
 
 def hashes_of(admin: Client, namespace: str) -> dict[str, str]:
-    """By which policy each pod was bound."""
+    """The hash of the policy by which each pod was bound."""
     return {
         pod["metadata"]["name"]: pod["metadata"]["annotations"][POLICY_HASH]
         for pod in admin.pods(namespace)

@@ -74,7 +74,7 @@ def scheduler(
 
 @pytest.fixture(autouse=True)
 def sound_again(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
-    """Every test begins with the policy for ssd in force."""
+    """Puts the policy for ssd in force before every test."""
     write(cluster.admin, policy("ssd"))
     wait_for(lambda: place(cluster.admin).startswith("ssd"), "the policy for ssd to be in force")
 
@@ -118,7 +118,7 @@ def until_refused(scheduler: SchedulerProcess, result: str) -> dict[str, Any]:
 
 
 def place(admin: Client) -> str:
-    """A new pod; the node that it comes to."""
+    """Creates a pod; returns the node on which it is placed."""
     name = f"probe-{next(_pods)}"
     admin.create_pod(name, scheduler_name="kpolicy")
     wait_for(lambda: name in admin.placements("default"), f"{name} to be bound")

@@ -37,7 +37,7 @@ READER = KUBE_SCHEDULER  # has a token, and no right to our paths until it is gi
 
 @dataclass(frozen=True)
 class Asked:
-    """Over TLS, as somebody."""
+    """A request over TLS with a user's token."""
 
     process: SchedulerProcess
     plane: ControlPlane
@@ -46,7 +46,7 @@ class Asked:
         return self.process.status(path, token)
 
     def until(self, path: str, token: str = "") -> str:
-        """Asked again while it is another's turn."""
+        """Asks again while another request has its turn."""
         answers: list[str] = []
 
         def answered() -> bool:
@@ -80,7 +80,7 @@ def token(asked: Asked) -> str:
 
 @contextmanager
 def may_get(admin: Client, user: str, path: str) -> Iterator[None]:
-    """A right to a path that is no resource, as an operator gives it to a scraper."""
+    """Grants a non-resource path, as an operator does for a scraper."""
     named = {"metadata": {"name": "reader"}}
     admin.create(
         f"{RBAC}/clusterroles",
@@ -134,7 +134,7 @@ def total(found: Family, **labels: str) -> float:
 
 @pytest.fixture(scope="module")
 def played(asked: Asked, token: str) -> dict[str, Any]:
-    """A run of which the API server knows the numbers."""
+    """A run whose counts the API server knows."""
     admin = asked.plane.admin
     admin.create_namespace("seen")
     admin.create_nodes(NODES, prefix="node")

@@ -96,13 +96,13 @@ def status_writes(cluster: ControlPlane, namespace: str) -> list[AuditEvent]:
 
 
 def condition(admin: Client, namespace: str, pod: str) -> volumes.Json:
-    """Of its scheduling; empty while there is none."""
+    """The pod's condition PodScheduled; empty if there is none."""
     found = admin.pod(pod, namespace=namespace)["status"].get("conditions", [])
     return next((one for one in found if one["type"] == "PodScheduled"), {})
 
 
 def wait_told(admin: Client, namespace: str, pod: str, reason: str, with_text: str = "") -> str:
-    """The message of the pod's condition, once it has this reason and this text."""
+    """Waits until the pod's condition has this reason and text; returns its message."""
 
     def message() -> str:
         found = condition(admin, namespace, pod)
@@ -367,7 +367,7 @@ def test_f08_a_node_that_was_told_in_vain_is_taken_back(
 def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
-    """Deleted after the decision. The API server itself would take the bind."""
+    """The node is deleted after the decision. The API server itself would accept the bind."""
     for name in ("late-0", "late-1"):
         admin.create_node(name, labels={"pool": "late"})
     volumes.create_claim(admin, namespace, "data", MADE)

@@ -65,7 +65,7 @@ def create_volume(
 
 
 def wait_available(admin: Client, name: str) -> None:
-    """Until the controller has looked at it: the scheduler takes no volume before that."""
+    """Waits until the controller has seen the volume; the scheduler uses no volume before that."""
     wait_for(
         lambda: admin.get(f"{VOLUMES}/{name}")["status"].get("phase") == "Available",
         f"volume {name} to be available",
@@ -86,7 +86,7 @@ def create_claim(admin: Client, namespace: str, name: str, storage_class: str = 
 
 
 def claimed(*names: str) -> Json:
-    """What a pod's spec says of the claims it uses."""
+    """The part of a pod's spec that uses these claims."""
     return {
         "volumes": [
             {"name": f"v{number}", "persistentVolumeClaim": {"claimName": name}}
@@ -107,7 +107,7 @@ def selected_node(admin: Client, namespace: str, claim: str, *, timeout_s: float
 
 
 def provision(admin: Client, namespace: str, claim: str, node: str) -> None:
-    """As an external provisioner does: a volume for this very claim."""
+    """Creates a volume for this claim, as an external provisioner does."""
     uid = admin.get(f"{claims(namespace)}/{claim}")["metadata"]["uid"]
     create_volume(
         admin,
@@ -120,7 +120,7 @@ def provision(admin: Client, namespace: str, claim: str, node: str) -> None:
 
 
 def refuse(admin: Client, namespace: str, claim: str) -> None:
-    """As an external provisioner that cannot make it there: the scheduler is to choose anew."""
+    """Refuses the node, as an external provisioner does; the scheduler must choose again."""
     gone = {"metadata": {"annotations": {SELECTED_NODE: None}}}
     admin.patch(f"{claims(namespace)}/{claim}", gone)
 

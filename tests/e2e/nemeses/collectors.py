@@ -11,14 +11,14 @@ from tests.cluster.readiness import free_ports
 
 @contextmanager
 def dead() -> Iterator[int]:
-    """Nobody listens."""
+    """A port on which nobody listens."""
     (port,) = free_ports(1)
     yield port
 
 
 @contextmanager
 def black_hole() -> Iterator[int]:
-    """Somebody listens, and never says a word."""
+    """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         yield listener.getsockname()[1]
 

@@ -28,7 +28,7 @@ def plane(control_plane_binary: object) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def lease(plane: ControlPlane) -> str:
-    """The flag for a lease of the test's own: one that nobody released would be waited for."""
+    """The flag for a lease of the test's own, because a scheduler waits for an unreleased lease."""
     namespace = f"lease-{next(_numbers)}"
     plane.admin.create_namespace(namespace)
     return f"--lease-namespace={namespace}"

@@ -14,7 +14,7 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @dataclass(slots=True)
 class Call:
-    """A request that came; `status` once the API server has answered it."""
+    """A request; it has a `status` when the API server has answered."""
 
     method: str
     path: str
@@ -40,19 +40,19 @@ class Call:
 
     @property
     def resource(self) -> str:
-        """Of a list or a watch: the last word of its path."""
+        """The resource of a list or a watch: the last word of its path."""
         return self.path.rpartition("/")[2]
 
     @property
     def version(self) -> int:
-        """The resource version that is asked for; 0 for none."""
+        """The requested resource version; 0 for none."""
         asked = parse_qs(self.query).get("resourceVersion", ["0"])[0]
         return int(asked or "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The proxy answers; the API server hears nothing."""
+    """The proxy answers, and the API server does not receive the request."""
 
     status: int
     retry_after_s: int | None = None
@@ -60,33 +60,34 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The request is lost: the connection breaks before the API server hears of it."""
+    """The request is lost: the connection breaks before the API server receives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoseAnswer:
-    """The API server has done it, and the answer is lost; `then` happens in between."""
+    """The API server carries out the request, and the answer is lost; `then` runs between."""
 
     then: Callable[[Call], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """It comes to the API server so much later, also if nobody waits for the answer by then."""
+    """The request reaches the API server later, even if nobody waits for the answer any more."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """The API server has done it, and the answer comes so much later."""
+    """The API server has carried out the request, and the answer arrives later."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class CloseAfter:
-    """It is answered, and the connection is closed with it: what GOAWAY is in HTTP/1.1."""
+    """The request is answered, and the connection closed with the answer: HTTP/1.1's form of
+    GOAWAY."""
 
 
 Failing: TypeAlias = Answer | Drop | Late | LoseAnswer | Delay | CloseAfter
@@ -94,7 +95,8 @@ Failing: TypeAlias = Answer | Drop | Late | LoseAnswer | Delay | CloseAfter
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """It waits in the proxy until `released` is set; then it passes, or meets the next fault."""
+    """The request waits in the proxy until `released` is set. Then it passes, or meets the next
+    fault."""
 
     then: Failing | None = None
     met: threading.Event = field(default_factory=threading.Event)
@@ -102,7 +104,7 @@ class Hold:
 
 
 class Twice:
-    """Every line of a watch two times."""
+    """Every line of a watch is sent twice."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -133,7 +135,7 @@ class _Due:
 
 
 class Script:
-    """Faults to come; used by the test's thread and by the proxy's."""
+    """The faults to come. The threads of the test and of the proxy use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

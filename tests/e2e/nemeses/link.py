@@ -15,7 +15,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Link:
-    """A context manager. Connect to `port`; it leads to `target` on this machine."""
+    """A context manager. Connections to `port` lead to `target` on this machine."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -15,7 +15,11 @@ from tests.e2e.nemeses.stream import Stream
 from tests.e2e.stage import Stage
 
 NODES, CPUS, PODS = 4, 4, 24
-BEFORE, DURING, AFTER = 5, 5, 5  # of the stream: bound before it breaks, made in it, made after
+BEFORE, DURING, AFTER = (
+    5,
+    5,
+    5,
+)  # pods of the stream: bound before the fault, created during it, created after it
 RECOVERS_WITHIN_S = 90
 
 
@@ -51,7 +55,7 @@ def survive(
 
 
 def recover(stage: Stage, wanted: set[str]) -> None:
-    """After the nemesis: new pods are bound too, and all is at rest."""
+    """After the fault: new pods are bound too, and then the scheduler is at rest."""
     wait_for(
         lambda: stage.admin.request("GET", "/readyz").status == 200,
         "the API server",
@@ -75,7 +79,7 @@ def recover(stage: Stage, wanted: set[str]) -> None:
 
 
 def was_hit(stage: Stage, stream: Stream, began: datetime, ended: datetime) -> None:
-    """Binds before, under way while it was broken, and after: by the audit log."""
+    """Checks in the audit log that there were binds before, during and after the fault."""
     answered = {
         bind.pod: bind.answered_at
         for bind in binds(stage.plane.audit_events(), stage.namespace)

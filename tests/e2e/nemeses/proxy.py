@@ -53,7 +53,7 @@ class Proxy:
         self._script = Script()
         self._calls: list[Call] = []
         self._lag_s = 0.0
-        self._server = ""  # another API server than the control plane's first
+        self._server = ""  # the address of another API server
         self._twice = False
         self._holds: dict[str, asyncio.Event] = {}  # by resource
         self._streams: set[web.StreamResponse] = set()
@@ -82,7 +82,8 @@ class Proxy:
         return f"https://127.0.0.1:{self._port}"
 
     def kubeconfig(self, user: str, *, token_file: Path | None = None) -> Path:
-        """As the control plane's, through the proxy; with `token_file` the token is read there."""
+        """The control plane's kubeconfig, but through the proxy; with `token_file` the token is
+        read from there."""
         return kubeconfig_at(
             self._plane,
             user,
@@ -94,54 +95,55 @@ class Proxy:
     # Faults --------------------------------------------------------------------------------
 
     def script(self, when: Callable[[Call], bool], fault: Fault, *, times: int = 1) -> Fault:
-        """The next `times` calls for which `when` holds meet the fault; later ones pass."""
+        """The fault happens to the next `times` calls for which `when` is true; later ones pass."""
         self._script.add(when, fault, times)
         return fault
 
     def pending(self) -> int:
-        """How many scripted faults have not been met yet."""
+        """How many scripted faults have not happened yet."""
         return self._script.pending()
 
     def heal(self) -> None:
-        """No more faults; what is held goes on."""
+        """Ends all faults; held requests continue."""
         self._script.clear()
         self._loop.run(self._heal())
 
     def silence_watches(self) -> None:
-        """Half-open: watches that are open now stay open and tell nothing any more."""
+        """Half-open: watches that are open now stay open and send nothing any more."""
         self._loop.run(self._silence())
 
     def lag_watches(self, seconds: float) -> None:
-        """What comes by a watch from now on comes so much later."""
+        """Delays all bytes of watches from now on."""
         self._lag_s = seconds
 
     def hold_watches(self, resource: str) -> None:
-        """What is told of it waits here, and comes after what is told of others meanwhile."""
+        """Holds the events of a resource, so that they arrive after later events of other
+        resources."""
         self._loop.run(self._hold(resource))
 
     def release_watches(self) -> None:
         self._loop.run(self._release())
 
     def duplicate_events(self) -> None:
-        """Watches that begin from now on tell everything twice."""
+        """Watches that begin from now on send everything twice."""
         self._twice = True
 
     def redirect(self, server: str) -> None:
-        """From now on requests go to this API server; connections and watches stay as they are."""
+        """Sends requests to this API server from now on; connections and watches do not change."""
         self._server = server
 
     def cut_watches(self, how: Cut) -> None:
-        """Each open watch breaks in the middle of its next line."""
+        """Breaks each open watch in the middle of its next line."""
         self._loop.run(self._cut_next(how))
 
     def reset_watches(self) -> None:
-        """All open watches break now."""
+        """Breaks all open watches now."""
         self._loop.run(self._reset())
 
     # What was seen -------------------------------------------------------------------------
 
     def calls(self, when: Callable[[Call], bool] = lambda _: True) -> list[Call]:
-        """Those that were begun, in their order."""
+        """The calls that were begun, in their order."""
         return [call for call in list(self._calls) if when(call)]
 
     def seen(self, when: Callable[[Call], bool], count: int = 1, *, timeout_s: float = 90) -> None:
@@ -197,7 +199,7 @@ class Proxy:
         try:
             return await self._forward(request, call, body, fault)
         except (aiohttp.ClientError, OSError):
-            return self._break(request)  # the API server is away, and so are we
+            return self._break(request)  # the API server is away, so the proxy closes too
 
     async def _forward(
         self, request: web.Request, call: Call, body: bytes, fault: Fault | None
@@ -241,7 +243,7 @@ class Proxy:
         lines = Twice() if self._twice else None
         try:
             async for chunk in self._in_time(answer):
-                if response in self._streams:  # silenced: it stays open, and tells nothing
+                if response in self._streams:  # silenced: it stays open and sends nothing
                     continue
                 if (hold := self._holds.get(call.resource)) is not None:
                     await hold.wait()
@@ -259,7 +261,7 @@ class Proxy:
         return response
 
     async def _in_time(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """What the API server sends, when it is to arrive."""
+        """The API server's bytes, at the time when they should arrive."""
         clock = asyncio.get_running_loop().time
         come: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
@@ -336,7 +338,7 @@ def kubeconfig_at(
 
 
 def _break_in_line(transport: asyncio.Transport, chunk: bytes, how: Cut) -> None:
-    """Half of the bytes, of which the chunk's head promises more, and then the end."""
+    """Sends half of the bytes that the chunk's head announces, and then ends."""
     half = chunk[: max(1, len(chunk) // 2)]
     transport.write(b"%x\r\n" % len(chunk) + half)
     if how is Cut.RESET:

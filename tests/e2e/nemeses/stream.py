@@ -15,7 +15,7 @@ from tests.cluster.client import wait_for
 from tests.cluster.connection import ApiError
 from tests.e2e.stage import WITHIN_S, Stage
 
-# Quick until there is much to look at, then slower: what breaks may stay broken for minutes.
+# Fast until there are many pods, then slower, because a fault may last for minutes.
 EVERY_S: Final = 0.05
 MANY, THEN_EVERY_S = 300, 0.5
 AGAIN_S: Final = 0.2
@@ -49,7 +49,7 @@ class Stream:
             raise self._failure
 
     def wait_more(self, count: int) -> None:
-        """Until so many more are there than now."""
+        """Waits until so many more pods are created."""
         wanted = min(PODS_MAX, len(self.made) + count)
         wait_for(
             lambda: len(self.made) >= wanted or self._failure is not None,

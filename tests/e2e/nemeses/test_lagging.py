@@ -41,7 +41,7 @@ READS_MORE = """\
 
 @dataclass(frozen=True)
 class Lagging:
-    """Another server of the control plane, and what it reaches etcd by."""
+    """Another API server, and its link to etcd."""
 
     server: str
     link: Link
@@ -74,7 +74,7 @@ def stage(
 
 
 def past_and_present(stage: Stage, lagging: Lagging) -> None:
-    """The lagging server knows a pod that fills the node, and not that it is gone."""
+    """The lagging server has a pod that fills the node, and does not know that it was deleted."""
     stage.node("only", cpu=CPUS)
     stage.pod(STALE_POD, cpu=CPUS)
     stage.bound(STALE_POD, "only")
@@ -120,7 +120,7 @@ def test_n_from_the_server_that_knows_to_one_that_lags_nothing_goes_back(
 def test_n_a_start_at_a_server_that_lags_waits_and_does_not_believe_it(
     stage: Stage, proxy: Proxy, lagging: Lagging
 ) -> None:
-    """The first list asks for the newest state, which only etcd has."""
+    """The first list asks for the newest state, which only etcd can give."""
     past_and_present(stage, lagging)
     stage.scheduler.kill()
     stage.delete_pod("present")

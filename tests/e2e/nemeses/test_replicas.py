@@ -31,7 +31,7 @@ PODS = 10
 
 @pytest.fixture
 def recorded(plane: ControlPlane) -> Iterator[Recording]:
-    """From before anybody leads until after."""
+    """Records from before the first leader until the end."""
     with Recording(plane, users=(NORMAL,), profiles=(PROFILE,)) as running:
         yield running
         assert violations(running.history()) == []
@@ -44,7 +44,7 @@ def recorded(plane: ControlPlane) -> Iterator[Recording]:
 def replicas(
     plane: ControlPlane, tmp_path: Path, lease: str, recorded: Recording
 ) -> Iterator[tuple[SchedulerProcess, SchedulerProcess]]:
-    """The first leads. Who bound when is judged by the lease (I8), whoever bound it."""
+    """Two replicas; the first is the leader. I8 checks by the lease that only leaders bind."""
     first, second = (
         SchedulerProcess(plane.kubeconfig(NORMAL), POLICY, tmp_path / name, (lease,))
         for name in ("1", "2")
@@ -66,7 +66,7 @@ def burst(stage: Stage, prefix: str) -> None:
 
 
 def bound_once(stage: Stage, count: int) -> None:
-    """All are bound, each by one bind."""
+    """Waits until all pods are bound, each by one bind."""
     placed = stage.all_bound(count)
     assert len(placed) == count
     wait_for(lambda: placed.keys() <= asked_for(stage), "a line of the audit log for each")
@@ -134,7 +134,7 @@ def test_n_a_leader_that_stood_still_for_longer_than_its_lease_ends_and_binds_no
 def test_n_a_leader_that_is_told_to_stop_hands_over_at_once(
     plane: ControlPlane, replicas: tuple[SchedulerProcess, SchedulerProcess]
 ) -> None:
-    """The lease is released: nobody waits until it expires."""
+    """The lease is released, so that nobody waits until it expires."""
     first, second = replicas
     for stage in play(plane, second, "handed-over"):
         stage.node("only")

@@ -33,7 +33,7 @@ PLUGINS = "client.authentication.k8s.io/v1"
 
 @pytest.fixture(scope="module")
 def plane(control_plane_binary: object) -> Iterator[ControlPlane]:
-    """The right to bind is a grant of its own."""
+    """A control plane in which the right to bind is a separate grant."""
     with ControlPlane() as running:
         running.grant(NORMAL, [rule for rule in SCENARIO_RULES if rule not in BINDING])
         yield running
@@ -156,7 +156,7 @@ def _change_user(stage: Stage, token: Path) -> None:
 
 
 def _plugin(folder: Path) -> Path:
-    """Its tokens end in 62 s: a minute before that, it is asked again."""
+    """An exec plugin whose tokens expire in 62 s. It must be asked again a minute before."""
     status = '{"token":"%s","expirationTimestamp":"%s"}'
     answer = f'{{"apiVersion":"{PLUGINS}","kind":"ExecCredential","status":{status}}}'
     path = folder / "plugin"
@@ -169,7 +169,7 @@ def _plugin(folder: Path) -> Path:
 
 
 def _binder(stage: Stage, pod: str) -> str:
-    """Who bound it, by the audit log."""
+    """The user that bound the pod, from the audit log."""
 
     def user() -> str:
         for bind in binds(stage.plane.audit_events(), stage.namespace):

@@ -49,7 +49,7 @@ def test_n_a_collector_that_does_not_answer_holds_up_neither_binds_nor_the_end(
 def test_n_binds_under_way_are_waited_for_but_not_for_ever(
     plane: ControlPlane, proxy: Proxy, tmp_path: Path, lease: str
 ) -> None:
-    """One whose answer takes longer is left to the next run, which finds the pod bound."""
+    """If the answer takes longer, the next run finds the pod bound."""
     process = SchedulerProcess(proxy.kubeconfig(NORMAL), POLICY, tmp_path / "log", (lease,))
     with process:
         for stage in play(plane, process, "slow-stop"):
@@ -88,7 +88,7 @@ def test_n_a_stop_and_a_start_in_the_middle_of_a_burst_lose_nothing(
 
 
 def stopped(process: SchedulerProcess) -> float:
-    """How long the way out took; the exit code is 0."""
+    """How long the shutdown took; the exit code must be 0."""
     began = time.monotonic()
     assert process.terminate() == 0, process.tail()
     took_s = time.monotonic() - began

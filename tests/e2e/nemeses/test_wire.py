@@ -58,7 +58,7 @@ def is_other(call: Call) -> bool:
 
 
 def is_settled(call: Call) -> bool:
-    """What has an answer that ends."""
+    """Whether the call has an answer that ends."""
     return not call.is_watch
 
 
@@ -109,7 +109,7 @@ def test_n_what_is_told_twice_counts_once(stage: Stage, proxy: Proxy) -> None:
 @pytest.mark.parametrize("late", ["nodes", "pods", "namespaces"])
 @pytest.mark.timeout(240)
 def test_n_watches_that_overtake_each_other(stage: Stage, proxy: Proxy, late: str) -> None:
-    """What is told of one resource comes long after what is told of the others."""
+    """The events of one resource arrive long after those of the others."""
     stage.node("early", cpu="4")
     stage.prove_seen()
     proxy.hold_watches(late)
@@ -122,7 +122,8 @@ def test_n_watches_that_overtake_each_other(stage: Stage, proxy: Proxy, late: st
 
 
 def overtaken(stage: Stage, late: str) -> None:
-    """A node and a pod that only fits there; a node that goes, and one that others know of."""
+    """A node, and a pod that only fits there; a node that is deleted, and a node that other watches
+    know."""
     stage.node("late", cpu="2", labels={"late": "yes"})
     stage.pod("on-the-late", cpu="1", spec={"nodeSelector": {"late": "yes"}})
     stage.pod("anywhere", cpu="100m")
@@ -154,7 +155,7 @@ def test_n_a_watch_that_breaks_in_the_middle_of_a_line_goes_on(
 @pytest.mark.full
 @pytest.mark.timeout(240)
 def test_n_a_watch_that_falls_silent_is_noticed_in_time(stage: Stage, proxy: Proxy) -> None:
-    """Half-open: the connection stays, and nothing comes any more."""
+    """Half-open: the connection stays, and nothing arrives any more."""
     stage.node("only")
     stage.prove_seen()
     proxy.silence_watches()
@@ -171,7 +172,7 @@ def test_n_a_watch_that_falls_silent_is_noticed_in_time(stage: Stage, proxy: Pro
 @pytest.mark.full
 @pytest.mark.timeout(400)
 def test_n_slow_binds_and_a_late_watch_together(stage: Stage, proxy: Proxy) -> None:
-    """A bind's answer comes after a minute, and so does what the watch says of it."""
+    """The answer of a bind arrives after a minute, and so does its watch event."""
 
     def slow() -> None:
         proxy.hold_watches("pods")

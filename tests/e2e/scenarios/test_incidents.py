@@ -133,7 +133,7 @@ def churn(stage: Stage, random: Random, count: int) -> int:
 
 
 def compare(stage: Stage) -> None:
-    """The scheduler's numbers are the API server's, and so is the room on each node."""
+    """The scheduler's counts equal the API server's, and so do the free resources of each node."""
     admin, scheduler = stage.admin, stage.scheduler
     stage.prove_seen()
     nodes = {node["metadata"]["name"]: node for node in admin.list("/api/v1/nodes")}
@@ -166,7 +166,7 @@ def compare(stage: Stage) -> None:
 
 
 def room(nodes: dict[str, Any], pods: Any) -> dict[str, int]:
-    """Milli-cpu that is free on each node without a plug's taint, by the API server."""
+    """Free milli-cpu of each node without a plug's taint, by the API server."""
     free = {
         name: milli(node["status"]["allocatable"]["cpu"])
         for name, node in nodes.items()

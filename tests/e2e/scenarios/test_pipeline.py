@@ -15,7 +15,7 @@ from tests.e2e.stage import Stage
 
 pytestmark = pytest.mark.cluster
 
-# Where a bind can fail, and what the pod is told; None: nothing, for it is bound all the same.
+# Where a bind can fail, and the message in the pod's condition; None if the pod is bound anyway.
 FAILURES: dict[str, tuple[Failing, int, bool]] = {
     "refused": (Answer(403), 1, False),
     "invalid": (Answer(422), 1, False),

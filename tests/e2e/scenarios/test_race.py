@@ -62,7 +62,7 @@ def test_s07_two_schedulers_overcommit_only_what_neither_could_know(
 
 
 def wait_decided(stage: Stage, *names: str) -> None:
-    """Until each is bound or says that it is not."""
+    """Waits until each pod is bound or has a condition that says why not."""
 
     def decided(name: str) -> bool:
         bound = bool(stage.get(name)["spec"].get("nodeName"))

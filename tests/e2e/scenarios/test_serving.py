@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cluster
 def own(
     control_plane_binary: object, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ControlPlane, SchedulerProcess]]:
-    """A control plane that may be broken."""
+    """A control plane of its own, which the test may break."""
     log = tmp_path_factory.mktemp("serving") / "log"
     with ControlPlane() as plane:
         plane.grant(NORMAL, SCENARIO_RULES)
