@@ -11,9 +11,9 @@ DOCUMENT_PAGES: Final = (
         "KP101",
         ERROR,
         "not YAML, or not one of our kinds",
-        "The text cannot be read as YAML, or the document is none of SchedulingPolicy, "
-        "KubeSchedulerConfiguration, the legacy Policy, or a ConfigMap that carries one. "
-        "Nothing of it can be put in force.",
+        "The text is not valid YAML, or the document is of another kind. kpolicy reads "
+        "SchedulingPolicy, KubeSchedulerConfiguration, the legacy Policy, and ConfigMaps that "
+        "carry one of these. No part of the file is put in force.",
         "kind: SchedulingPolice",
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy",
     ),
@@ -21,8 +21,8 @@ DOCUMENT_PAGES: Final = (
         "KP102",
         ERROR,
         "unknown field",
-        "The document is strict: a field that nothing reads is nearly always a typing error, and "
-        "ignoring it would change what the policy does without a word.",
+        "The document has a field that kpolicy does not know. Most often it is a typing error. If "
+        "kpolicy ignored it, the policy would do something else than its author expects.",
         "priorities:\n  - name: spare\n    wieght: 3",
         "priorities:\n  - name: spare\n    weight: 3",
     ),
@@ -30,7 +30,7 @@ DOCUMENT_PAGES: Final = (
         "KP103",
         ERROR,
         "unknown built-in, method or enum value",
-        "The name is not one of those that exist. The hint names the nearest ones.",
+        "The name does not exist. The hint names the most similar name.",
         "predicates:\n  - builtin: NodeResourceFit",
         "predicates:\n  - builtin: NodeResourcesFit",
     ),
@@ -38,8 +38,8 @@ DOCUMENT_PAGES: Final = (
         "KP104",
         ERROR,
         "duplicate name",
-        "A name stands for one thing: rules are replaced by name in `extends` and `overrides`, and "
-        "explain, events and metrics cite them by it.",
+        "A name must be unique: `extends` and `overrides` replace rules by name, and explain, "
+        "events and metrics show the name.",
         "priorities:\n  - {name: ssd, weight: 1, expression: '1'}\n"
         "  - {name: ssd, weight: 2, expression: '2'}",
         "priorities:\n  - {name: ssd, weight: 1, expression: '1'}\n"
@@ -49,8 +49,8 @@ DOCUMENT_PAGES: Final = (
         "KP105",
         ERROR,
         "duplicate YAML key",
-        "YAML readers disagree on which of two equal keys counts, so one of them would be lost "
-        "without a word.",
+        "YAML readers disagree on which of two equal keys counts. One of the two values would be "
+        "lost without a message.",
         "metadata:\n  name: a\n  name: b",
         "metadata:\n  name: a",
     ),
@@ -58,9 +58,9 @@ DOCUMENT_PAGES: Final = (
         "KP106",
         WARNING,
         "a value that YAML readers disagree on",
-        "YAML 1.1 takes `no`, `on`, `012` and `1:30` for booleans and numbers. kpolicy reads YAML "
-        "1.2 and takes the words for text and `012` for twelve; other tools on the way, such as "
-        "Helm, may not.",
+        "YAML 1.1 reads `no`, `on`, `012` and `1:30` as booleans and numbers. kpolicy reads YAML "
+        "1.2: the words are text, and `012` is twelve. Other tools that handle the file, such as "
+        "Helm, may read it in the other way.",
         "labels: {country: no}",
         'labels: {country: "no"}',
     ),
@@ -68,7 +68,7 @@ DOCUMENT_PAGES: Final = (
         "KP107",
         ERROR,
         "expression and built-in together, or neither",
-        "A rule is either a built-in of kube-scheduler or an expression of yours.",
+        "A rule has either `builtin`, a built-in of kube-scheduler, or `expression`.",
         "predicates:\n  - name: a\n    builtin: NodeName\n    expression: node.ready",
         "predicates:\n  - builtin: NodeName\n  - name: a\n    expression: node.ready",
     ),
@@ -76,8 +76,8 @@ DOCUMENT_PAGES: Final = (
         "KP108",
         ERROR,
         "anchor or alias",
-        "Aliases can make a document of a few lines stand for billions of values, so a policy is "
-        "read without them.",
+        "With aliases, a document of a few lines can stand for billions of values. Therefore "
+        "kpolicy does not read them.",
         "spec:\n  predicates: &p []\n  priorities: *p",
         "spec:\n  predicates: []\n  priorities: []",
     ),
@@ -85,7 +85,7 @@ DOCUMENT_PAGES: Final = (
         "KP109",
         ERROR,
         "document too large",
-        "Everything kpolicy reads has a bound: 1 MiB, 64 levels, 50,000 values and 256 documents.",
+        "A policy file may have 1 MiB, 64 levels, 50,000 values and 256 documents.",
         "a file of 2 MiB",
         "several files of less than 1 MiB",
     ),
@@ -101,7 +101,7 @@ DOCUMENT_PAGES: Final = (
         "KP111",
         ERROR,
         "reserved word used as a name",
-        "CEL keeps words such as `namespace`, `for` and `let` for itself.",
+        "CEL reserves words such as `namespace`, `for` and `let`.",
         "namespace == 'default'",
         "pod.namespace == 'default'",
     ),
@@ -109,7 +109,8 @@ DOCUMENT_PAGES: Final = (
         "KP112",
         ERROR,
         "expression too long or too deep",
-        "An expression may have 10 KiB and 64 levels; longer ones are hard to read and to bound.",
+        "An expression may have 10 KiB and 64 levels. Longer expressions are hard to read, and "
+        "their cost is hard to limit.",
         "expression: ((((((((…))))))))",
         "variables: [{name: part, expression: …}]",
     ),
@@ -117,7 +118,7 @@ DOCUMENT_PAGES: Final = (
         "KP113",
         ERROR,
         "value of the wrong type or out of range",
-        "The field wants another type, or a value within bounds.",
+        "The value has another type than the field, or is outside of the range of the field.",
         "priorities:\n  - {name: ssd, weight: '3', expression: '1'}",
         "priorities:\n  - {name: ssd, weight: 3, expression: '1'}",
     ),
@@ -125,7 +126,7 @@ DOCUMENT_PAGES: Final = (
         "KP114",
         ERROR,
         "missing field",
-        "The field has no default, so the document means nothing without it.",
+        "The field has no default, so the document must state it.",
         "variables:\n  - expression: pod.name",
         "variables:\n  - name: who\n    expression: pod.name",
     ),
@@ -133,7 +134,8 @@ DOCUMENT_PAGES: Final = (
         "KP115",
         ERROR,
         "arguments that do not go together",
-        "The arguments of a built-in are checked as kube-scheduler checks its configuration.",
+        "These arguments of a built-in contradict each other. kpolicy checks arguments as "
+        "kube-scheduler checks its configuration.",
         "args: {scoringStrategy: {type: RequestedToCapacityRatio}}",
         "args:\n  scoringStrategy:\n    type: RequestedToCapacityRatio\n"
         "    requestedToCapacityRatio:\n"
@@ -143,8 +145,8 @@ DOCUMENT_PAGES: Final = (
         "KP116",
         ERROR,
         "policies that contradict each other",
-        "Several policies of a profile add up; where a setting can have one value only, such as "
-        "`tieBreak`, they must agree.",
+        "The rules of all policies of a profile apply together. A setting such as `tieBreak` has "
+        "a single value, so the policies must agree on it.",
         "tieBreak: name     # in one policy\ntieBreak: random   # in another",
         "tieBreak: name     # in one of them",
     ),
@@ -152,7 +154,7 @@ DOCUMENT_PAGES: Final = (
         "KP117",
         ERROR,
         "no profile",
-        "No document says which pods to serve, so nothing would ever be scheduled.",
+        "No document names a profile, so no pod would be scheduled.",
         "spec:\n  predicates: []",
         "spec:\n  profiles: [{schedulerName: kpolicy}]",
     ),
@@ -160,7 +162,7 @@ DOCUMENT_PAGES: Final = (
         "KP118",
         ERROR,
         "made for a newer kpolicy",
-        "`spec.minEngine` asks for a newer release than this one.",
+        "`spec.minEngine` requires a newer release of kpolicy than this one.",
         'spec: {minEngine: "99.0"}',
         'spec: {minEngine: "0.1"}',
     ),
@@ -177,7 +179,8 @@ DOCUMENT_PAGES: Final = (
         "KP120",
         ERROR,
         "`extends` unknown or cyclic",
-        "A policy extends another by its name, at most four deep and never itself.",
+        "A policy can extend another policy by its name. At most four policies can follow each "
+        "other in this way, and none may extend itself.",
         "metadata: {name: a}\nspec: {extends: a}",
         "metadata: {name: a}\nspec: {extends: kube-scheduler-default}",
     ),
@@ -185,7 +188,8 @@ DOCUMENT_PAGES: Final = (
         "KP121",
         ERROR,
         "variable used before its definition, or unused",
-        "Variables are defined in order; each may use those above it. An unused one is a warning.",
+        "Variables are defined in order: each can use the variables above it. A variable that "
+        "nothing uses is a warning.",
         "variables:\n  - {name: a, expression: variables.b}\n  - {name: b, expression: '1'}\n"
         "predicates: [{name: c, expression: variables.a > node.podCount}]",
         "variables:\n  - {name: b, expression: '1'}\n  - {name: a, expression: variables.b}\n"
@@ -195,7 +199,8 @@ DOCUMENT_PAGES: Final = (
         "KP122",
         ERROR,
         "override of a rule that does not exist",
-        "`overrides` change rules by name; a name that no rule has would change nothing.",
+        "`overrides` change rules by name. No rule has this name, so the override would change "
+        "nothing.",
         "overrides:\n  priorities: [{name: leest-allocated, weight: 0}]",
         "overrides:\n  priorities: [{name: least-allocated, weight: 0}]",
     ),
@@ -203,8 +208,8 @@ DOCUMENT_PAGES: Final = (
         "KP123",
         ERROR,
         "ConfigMap of params that is not there",
-        "`paramsFrom` names a ConfigMap that is neither among the files nor, for `kpolicy run`, in "
-        "the cluster.",
+        "`paramsFrom` names a ConfigMap that does not exist: it is not among the files, and for "
+        "`kpolicy run` not in the cluster.",
         "paramsFrom: [{configMap: {namespace: kpolicy-system, name: gpu-parms}}]",
         "paramsFrom: [{configMap: {namespace: kpolicy-system, name: gpu-params, optional: true}}]",
     ),
@@ -212,7 +217,7 @@ DOCUMENT_PAGES: Final = (
         "KP124",
         ERROR,
         "value for a param that no policy declares",
-        "A value was given by `--param`, or by a test, under a name that no policy declares.",
+        "`--param` or a test gives a value for a name that no policy declares as a param.",
         "params: {maxGangPerRack: 2}",
         "params: {maxGangsPerRack: 2}",
     ),
@@ -220,8 +225,8 @@ DOCUMENT_PAGES: Final = (
         "KP125",
         WARNING,
         "key of a ConfigMap that is no param",
-        "`paramsFrom` takes the keys of a ConfigMap that are names of declared params; this one "
-        "has no effect.",
+        "`paramsFrom` reads the keys of a ConfigMap that are names of declared params. This key "
+        "is none, so it has no effect.",
         "data: {maxGangPerRack: '2'}",
         "data: {maxGangsPerRack: '2'}",
     ),
@@ -229,8 +234,8 @@ DOCUMENT_PAGES: Final = (
         "KP130",
         WARNING,
         "deprecated, or without effect",
-        "The name is read, but Kubernetes or kube-scheduler have given it up, or it does nothing "
-        "here. The hint says what is used instead.",
+        "kpolicy reads the name, but Kubernetes or kube-scheduler have removed or deprecated it, "
+        "or it has no effect here. The hint says what to use instead.",
         "label(node, 'failure-domain.beta.kubernetes.io/zone') == 'a'",
         "label(node, 'topology.kubernetes.io/zone') == 'a'",
     ),
@@ -238,7 +243,8 @@ DOCUMENT_PAGES: Final = (
         "KP142",
         WARNING,
         "mounted with subPath",
-        "A volume mounted with subPath never changes, so edits of the ConfigMap are not seen.",
+        "Kubernetes never updates a volume that is mounted with subPath, so kpolicy would not see "
+        "changes of the ConfigMap.",
         "volumeMounts:\n  - {mountPath: /policy.yaml, subPath: policy.yaml}",
         "volumeMounts:\n  - {mountPath: /etc/kpolicy}",
     ),
@@ -246,7 +252,7 @@ DOCUMENT_PAGES: Final = (
         "KP190",
         WARNING,
         "unused suppression",
-        "The comment silences a finding that is not there any more.",
+        "The comment silences a finding that does not exist any more.",
         "predicates:\n  - {name: a, expression: node.ready}  # kpolicy: ignore[KP301]",
         "predicates:\n  - {name: a, expression: node.ready}",
     ),

@@ -14,8 +14,9 @@ EXPRESSION_PAGES: Final = (
         "KP201",
         ERROR,
         "unknown fact or function",
-        "Expressions see the facts of the catalogue, the declared params and variables, and the "
-        "functions of CEL and its Kubernetes libraries. The hint names the nearest ones.",
+        "Expressions can use the facts that kpolicy documents, the declared params and variables, "
+        "and the functions of CEL and its Kubernetes libraries. The hint names the most similar "
+        "one.",
         "node.freee('cpu') > 5",
         "node.free('cpu') > 5",
     ),
@@ -31,7 +32,8 @@ EXPRESSION_PAGES: Final = (
         "KP203",
         ERROR,
         "result of the wrong type",
-        "A predicate gives a bool, a priority a number, a message a string.",
+        "The result of a predicate is a bool, that of a priority a number, and that of a message "
+        "a string.",
         "predicates:\n  - {name: a, expression: pod.priority}",
         "predicates:\n  - {name: a, expression: pod.priority > 0}",
     ),
@@ -39,8 +41,8 @@ EXPRESSION_PAGES: Final = (
         "KP204",
         ERROR,
         "no matching overload",
-        "CEL does not convert between types by itself, so the operator or function does not exist "
-        "for these operands.",
+        "CEL does not convert between types by itself. The operator or function does not exist "
+        "for operands of these types.",
         "pod.request('cpu') > '500m'",
         "pod.request('cpu') > cpu('500m')",
     ),
@@ -64,7 +66,7 @@ EXPRESSION_PAGES: Final = (
         "KP207",
         ERROR,
         "literal that cannot be read",
-        "A number out of range, or a quantity, duration, selector or pattern that is not one.",
+        "The number is out of range, or the text is no quantity, duration, selector or pattern.",
         "node.free('memory') > units('2GB')",
         "node.free('memory') > units('2Gi')",
     ),
@@ -72,7 +74,7 @@ EXPRESSION_PAGES: Final = (
         "KP208",
         WARNING,
         "type not known before it runs",
-        "`dyn` reached the result, so a wrong type shows only when a pod is scheduled.",
+        "The type of the result is `dyn`, so a wrong type is only noticed when a pod is scheduled.",
         "dyn(pod.priority)",
         "pod.priority",
     ),
@@ -80,9 +82,9 @@ EXPRESSION_PAGES: Final = (
         "KP209",
         ERROR,
         "object where a value is wanted",
-        "A pod, a node, the cluster, a domain, and the pods of a domain or of the cluster are "
-        "asked for what they hold. They cannot be compared, listed or looped over; the pods of one "
-        "node (`node.pods`) can.",
+        "A pod, a node, the cluster or a domain is not a value: it cannot be compared, listed or "
+        "looped over. Read one of its members. The pods of one node (`node.pods`) can be looped "
+        "over; the pods of a domain or of the cluster cannot.",
         "cluster.pods.exists(p, p.labels['tier'] == 'high')",
         "cluster.pods.count(selector({'tier': 'high'})) > 0",
     ),
@@ -90,11 +92,11 @@ EXPRESSION_PAGES: Final = (
         "KP401",
         ERROR,
         "cost above the limit",
-        "The worst case of this expression would slow every cycle down, or is more than the policy "
-        "allows for all nodes together (`limits.costPerCycle`). Loops over pods inside loops over "
-        "pods are the usual reason; a count by selector costs nothing. With "
-        "`limits.allowQuadratic` loops inside loops are limited by what they cost on each node "
-        "(KR110) and not by their worst case.",
+        "In the worst case this expression would slow down every cycle, or costs more than the "
+        "policy allows for all nodes together (`limits.costPerCycle`). The usual reason is a loop "
+        "over pods inside another loop over pods; a count by selector costs almost nothing. With "
+        "`limits.allowQuadratic` the worst case of such loops is not limited, but their real cost "
+        "on each node is (KR110).",
         "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
         "node.pods.count(selector({'app': pod.labels['app']})) == 0",
     ),
@@ -110,8 +112,8 @@ EXPRESSION_PAGES: Final = (
         "KP403",
         WARNING,
         "leaves the columnar path",
-        "This part is evaluated node by node instead of for all nodes at once, or once for all "
-        "nodes that are alike. It costs time in every cycle.",
+        "This part is evaluated for each node separately, instead of for all nodes at once or "
+        "once for all equal nodes. It takes time in every cycle.",
         "node.pods.exists(p, p.priority < pod.priority)",
         "node.pods.count(selector('tier=batch')) > 0",
     ),
@@ -119,7 +121,7 @@ EXPRESSION_PAGES: Final = (
         "KP404",
         WARNING,
         "reads an annotation",
-        "Annotations are large, change often and have no column of their own.",
+        "Annotations are large, change often, and have no column in the engine.",
         "node.annotations[?'pool'].orValue('') == 'a'",
         "label(node, 'pool') == 'a'",
     ),
@@ -131,8 +133,8 @@ RUNTIME_PAGES: Final = (
         "KR101",
         ERROR,
         "no overload for these types",
-        "A value of type `dyn` turned out to have a type that the operator or function does not "
-        "take. Types that are known beforehand are checked by `kpolicy lint`.",
+        "At run time, a value of type `dyn` has a type that the operator or function does not "
+        "accept. `kpolicy lint` checks the types that are known before.",
         "dyn(node.labels['generation']) > 7",
         "int(label(node, 'generation')) > 7",
     ),
@@ -140,8 +142,9 @@ RUNTIME_PAGES: Final = (
         "KR102",
         ERROR,
         "no such key",
-        "A map has no such key, or an object no such field: most often a label that this node or "
-        "pod does not have. `kpolicy lint` tells unguarded lookups (KP301).",
+        "A map does not have this key, or an object does not have this field. Most often it is a "
+        "label that this node or pod does not have. `kpolicy lint` reports lookups without a test "
+        "(KP301).",
         "node.labels['rack'] == pod.labels['rack']",
         "label(node, 'rack') == label(pod, 'rack')",
     ),
@@ -149,8 +152,8 @@ RUNTIME_PAGES: Final = (
         "KR103",
         ERROR,
         "division by zero",
-        "The divisor of `/` or `%` is zero for this node, for example where it has none of a "
-        "resource. `ratio` gives 0 then.",
+        "The divisor of `/` or `%` is zero on this node, for example because the node has none of "
+        "a resource. `ratio` returns 0 in this case.",
         "node.requested('example.com/gpu') / node.allocatable('example.com/gpu') < 1",
         "ratio(node.requested('example.com/gpu'), node.allocatable('example.com/gpu')) < 1.0",
     ),
@@ -158,8 +161,8 @@ RUNTIME_PAGES: Final = (
         "KR104",
         ERROR,
         "number out of 64 bits",
-        "A result does not fit into 64 bits. Memory is counted in bytes, so products of two "
-        "amounts overflow soon; numbers of type double do not.",
+        "The result does not fit into 64 bits. Memory is counted in bytes, so the product of two "
+        "amounts is soon too large. Numbers of type double do not overflow.",
         "node.free('memory') * node.free('memory') > 0",
         "double(node.free('memory')) * double(node.free('memory')) > 0.0",
     ),
@@ -167,8 +170,8 @@ RUNTIME_PAGES: Final = (
         "KR105",
         ERROR,
         "out of range",
-        "An index is outside of its list or text, or a number outside of what a conversion or "
-        "function takes.",
+        "An index is outside of its list or text, or a number is outside of the range that a "
+        "conversion or function accepts.",
         "pod.tolerations[0].key == 'spot'",
         "pod.tolerations.exists(t, t.key == 'spot')",
     ),
@@ -176,8 +179,8 @@ RUNTIME_PAGES: Final = (
         "KR106",
         ERROR,
         "text that is no value of the type",
-        "A text cannot be read as the number, time, duration, quantity or pattern that is asked "
-        "for. Labels and annotations hold whatever somebody wrote.",
+        "The text is not a valid number, time, duration, quantity or pattern. Labels and "
+        "annotations can hold any text.",
         "int(node.labels['generation']) >= 7",
         "label(node, 'generation').matches('^[0-9]{1,9}$')\n"
         "  && int(label(node, 'generation')) >= 7",
@@ -186,7 +189,7 @@ RUNTIME_PAGES: Final = (
         "KR107",
         ERROR,
         "key given twice",
-        "A map that the expression makes has the same key twice.",
+        "The expression makes a map in which the same key occurs twice.",
         "{label(node, 'a'): 1, label(node, 'b'): 2}.size() == 2",
         "[label(node, 'a'), label(node, 'b')].size() == 2",
     ),
@@ -194,8 +197,8 @@ RUNTIME_PAGES: Final = (
         "KR108",
         ERROR,
         "value that a function does not take",
-        "An operand has the right type and a value that cannot be used there, for example a key of "
-        "a map that is neither bool, int, uint nor string.",
+        "An operand has the right type, but a value that cannot be used here, for example a key "
+        "of a map that is neither bool, int, uint nor string.",
         "{dyn(0.5): 'half'}.size() == 1",
         "{'0.5': 'half'}.size() == 1",
     ),
@@ -203,7 +206,7 @@ RUNTIME_PAGES: Final = (
         "KR109",
         ERROR,
         "fact that is not known",
-        "The expression reads something that the engine does not hold at that moment.",
+        "The expression reads a value that the engine does not have at this moment.",
         "node.pods.exists(p, 'x' in p.labels)",
         "node.pods.count(selector('x')) > 0",
     ),
@@ -211,10 +214,10 @@ RUNTIME_PAGES: Final = (
         "KR110",
         ERROR,
         "cost limit reached",
-        "Evaluating took more steps than a policy may spend on one node; or, on as many nodes as "
-        "there are, the worst case of this rule and those before it is more than a policy may "
-        "spend in a cycle (`limits.costPerCycle`), and then no node is looked at. Counting by "
-        "selectors is much cheaper than a loop over pods.",
+        "The evaluation took more steps than a policy may use on one node. Or, for the number of "
+        "nodes in the cluster, the worst case of this rule and the rules before it is more than a "
+        "policy may use in a cycle (`limits.costPerCycle`); then the rule is not evaluated on any "
+        "node. A count by selector is much cheaper than a loop over pods.",
         "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
         "node.pods.count(selector('app=web')) < 3",
     ),

@@ -11,10 +11,10 @@ MEANING_PAGES: Final = (
         "KP301",
         WARNING,
         "unguarded lookup",
-        "Looking up a key that is not there is an error in CEL. A predicate that errs rejects the "
-        "node, a priority that errs scores 0. A guard is seen wherever it stands: `'k' in m && …`, "
-        "`!('k' in m) || …`, `? :`, `label(x, 'k')`, a condition around the rule. Whoever writes "
-        "`onError` has decided, and is not told.",
+        "In CEL it is an error to look up a key that does not exist. If a predicate has an error, "
+        "it rejects the node; if a priority has an error, it scores 0. A test for the key "
+        "anywhere in the rule is enough: `'k' in m && …`, `!('k' in m) || …`, `? :`, `label(x, "
+        "'k')`, or a condition of the rule. A rule with `onError` is not reported.",
         "node.labels['zone'] == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -22,8 +22,9 @@ MEANING_PAGES: Final = (
         "KP303",
         WARNING,
         "constant condition",
-        "The condition is the same for all pods and nodes: a literal, or parts that exclude or "
-        "cover each other. Parameters and variables count as switches, and are not told.",
+        "The condition has the same value for all pods and nodes: it is a literal, or its parts "
+        "exclude or include each other. Params and variables are not reported, because policies "
+        "use them as switches.",
         "pod.name == 'a' && pod.name == 'b'",
         "pod.name == 'a' || pod.name == 'b'",
     ),
@@ -32,7 +33,7 @@ MEANING_PAGES: Final = (
         WARNING,
         "rule that never differs on the snapshot",
         "On the recorded cluster the rule passes every node, or rejects every node, for all pods "
-        "that were asked about. Only `--snapshot` tells.",
+        "of the snapshot. Reported with `--snapshot` only.",
         "label(node, 'zoen') == ''",
         "label(node, 'zone') == ''",
     ),
@@ -40,7 +41,7 @@ MEANING_PAGES: Final = (
         "KP305",
         ERROR,
         "always an error",
-        "This part fails whatever the pod and the node are.",
+        "This part fails for every pod and every node.",
         "node.free('cpu') / 0 > 5",
         "node.free('cpu') / 2 > 5",
     ),
@@ -48,8 +49,8 @@ MEANING_PAGES: Final = (
         "KP306",
         WARNING,
         "same as, or implied by, an earlier rule",
-        "Whatever passes the earlier rule passes this one, so it adds nothing; a priority written "
-        "twice counts twice.",
+        "Every node that passes the earlier rule also passes this rule, so it has no effect. A "
+        "priority that is written twice counts twice.",
         "predicates:\n  - {name: a, expression: node.ready}\n  - {name: b, expression: node.ready}",
         "predicates:\n  - {name: a, expression: node.ready}",
     ),
@@ -57,7 +58,8 @@ MEANING_PAGES: Final = (
         "KP307",
         WARNING,
         "contradicts a built-in or another rule",
-        "No node can pass both this rule and a built-in beside it, or both it and an earlier rule.",
+        "No node can pass both this rule and a built-in of the same profile, or both this rule "
+        "and an earlier rule.",
         "predicates:\n  - builtin: NodeUnschedulable\n"
         "  - {name: a, expression: node.unschedulable}",
         "predicates:\n  - builtin: NodeUnschedulable\n  - {name: a, expression: node.ready}",
@@ -66,8 +68,9 @@ MEANING_PAGES: Final = (
         "KP312",
         WARNING,
         "not in the snapshot",
-        "No node or pod of the recorded cluster has this label, taint, resource or namespace; a "
-        "value of a label is told if one nearly like it exists. Only `--snapshot` tells.",
+        "No node or pod of the recorded cluster has this label, taint, resource or namespace. The "
+        "value of a label is reported if the cluster has a similar value. Reported with "
+        "`--snapshot` only.",
         "label(node, 'zoen') == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -83,8 +86,8 @@ MEANING_PAGES: Final = (
         "KP322",
         WARNING,
         "score without a bound",
-        "Scores are clamped to 0-100. Without `normalize`, most nodes would share the top score. "
-        "Whoever writes `normalize`, be it `none`, has decided, and is not told.",
+        "Scores are limited to 0-100. Without `normalize`, most nodes would have the highest "
+        "score. A rule with `normalize`, also with `none`, is not reported.",
         "priorities:\n  - {name: spare, expression: node.free('cpu')}",
         "priorities:\n  - {name: spare, expression: node.free('cpu'), normalize: {method: max}}",
     ),
@@ -92,8 +95,8 @@ MEANING_PAGES: Final = (
         "KP323",
         WARNING,
         "score that never differs",
-        "A score that is equal on all nodes decides nothing: it reads nothing of the node, or "
-        "`--snapshot` shows that it is the same on all nodes there.",
+        "A score that is equal on all nodes has no effect. Either it reads nothing of the node, "
+        "or `--snapshot` shows that it is the same on all nodes of the recorded cluster.",
         "priorities:\n  - {name: same, expression: '50'}",
         "priorities:\n  - {name: ssd, expression: \"label(node, 'disk') == 'ssd' ? 100 : 0\"}",
     ),
@@ -101,8 +104,9 @@ MEANING_PAGES: Final = (
         "KP324",
         WARNING,
         "weight that drowns all others",
-        "One priority weighs more than fifty times the sum of all others, so those only break "
-        "ties. If that is meant, a predicate says it more clearly.",
+        "The weight of one priority is more than fifty times the sum of all others, so the others "
+        "only decide between equal scores. If this is the intention, a predicate expresses it "
+        "more clearly.",
         "priorities:\n  - {builtin: ImageLocality, weight: 1}\n"
         "  - {builtin: NodeAffinity, weight: 5000}",
         "priorities:\n  - {builtin: ImageLocality, weight: 1}\n"
@@ -112,7 +116,7 @@ MEANING_PAGES: Final = (
         "KP325",
         WARNING,
         "no check of resources",
-        "Nothing keeps pods off nodes that are full; the kubelet will reject them there.",
+        "No rule keeps pods off nodes that are full. The kubelet rejects the pods there.",
         "predicates:\n  - builtin: NodeName",
         "predicates:\n  - builtin: NodeName\n  - builtin: NodeResourcesFit",
     ),
@@ -120,9 +124,9 @@ MEANING_PAGES: Final = (
         "KP331",
         WARNING,
         "message that can fail or is too long",
-        "When `messageExpression` errs, the text of `message` is shown instead; it is told only "
-        "where the predicate is false, so what is false then guards it. Events have no room for "
-        "more than 256 bytes.",
+        "If `messageExpression` has an error, the text of `message` is shown instead. The message "
+        "is evaluated only where the predicate is false, so that the opposite of the predicate "
+        "guards its lookups. Events have room for 256 bytes.",
         "predicates:\n  - name: a\n    expression: node.ready\n"
         "    messageExpression: \"'rack ' + node.labels['rack']\"",
         "predicates:\n  - name: a\n    expression: node.ready\n"
@@ -132,7 +136,7 @@ MEANING_PAGES: Final = (
         "KP332",
         WARNING,
         "message or reason of the wrong form",
-        "Events show one line; reasons are CamelCase words, as in the Kubernetes API.",
+        "An event shows one line. A reason is a word in CamelCase, as in the Kubernetes API.",
         "predicates:\n  - {name: a, expression: node.ready, reason: not ready}",
         "predicates:\n  - {name: a, expression: node.ready, reason: NotReady}",
     ),
@@ -140,8 +144,9 @@ MEANING_PAGES: Final = (
         "KP341",
         WARNING,
         "time in a predicate",
-        "A pod parked by the clock is not woken by any event, and its decision cannot be told "
-        "again. So no fact tells the time; names such as `now` are unknown (KP201).",
+        "No event would wake a pod that waits for a point in time, and its decision could not be "
+        "explained later. Therefore no fact tells the time; names such as `now` are unknown "
+        "(KP201).",
         "pod.queuedSeconds > 60",
         "pod.priority > 0",
     ),
@@ -149,7 +154,7 @@ MEANING_PAGES: Final = (
         "KP351",
         WARNING,
         "changing fact marked `preemptible: false`",
-        "Evicting pods may change what this rule reads, so preemption could help after all.",
+        "Evicting pods can change what this rule reads, so preemption could help.",
         "predicates:\n  - {name: room, preemptible: false, expression: node.free('cpu') > 0}",
         "predicates:\n  - {name: room, expression: node.free('cpu') > 0}",
     ),
@@ -157,7 +162,7 @@ MEANING_PAGES: Final = (
         "KP361",
         WARNING,
         "condition better said by a profile",
-        "Every pod of the profile fails or passes this condition alike.",
+        "The condition has the same value for every pod of the profile.",
         "matchConditions: [{name: ours, expression: pod.schedulerName == 'kpolicy'}]",
         "matchConditions: [{name: high, expression: pod.priority > 1000}]",
     ),
@@ -173,7 +178,7 @@ MEANING_PAGES: Final = (
         "KP502",
         ERROR,
         "test that asserts nothing",
-        "A test without expectations cannot fail, and a document without tests tests nothing.",
+        "A test without expectations cannot fail, and a document without tests checks nothing.",
         "expect: {}",
         "expect: {decision: place}",
     ),
@@ -181,7 +186,7 @@ MEANING_PAGES: Final = (
         "KP503",
         WARNING,
         "rule not seen both ways",
-        "No test sees this rule both pass and reject.",
+        "No test shows that this rule both passes and rejects nodes.",
         "tests: []",
         "tests: [{name: rejects, …}, {name: passes, …}]",
     ),
@@ -197,7 +202,7 @@ MEANING_PAGES: Final = (
         "KP601",
         WARNING,
         "legacy name that never worked",
-        "The name was not registered, or did nothing, in the release it comes from.",
+        "In the release that it comes from, the name was not registered or had no effect.",
         '{"name": "PodToleratesNodeNoExecuteTaints"}',
         '{"name": "PodToleratesNodeTaints"}',
     ),
@@ -205,8 +210,8 @@ MEANING_PAGES: Final = (
         "KP602",
         WARNING,
         "meaning chosen among releases",
-        "kube-scheduler releases disagreed here; the message says which meaning is taken. "
-        '`compatibility: {release: "1.N"}` in the file chooses another.',
+        "Releases of kube-scheduler disagree here. The message says which meaning kpolicy uses; "
+        '`compatibility: {release: "1.N"}` in the file selects another one.',
         '{"kind": "Policy"}',
         '{"kind": "Policy", "predicates": [], "priorities": []}',
     ),
@@ -214,7 +219,7 @@ MEANING_PAGES: Final = (
         "KP603",
         ERROR,
         "legacy argument that cannot be expressed",
-        "The argument is missing, empty, doubled, or of another rule.",
+        "The argument is missing, empty, given twice, or belongs to another rule.",
         '{"name": "Region", "argument": {"serviceAffinity": {"label": "region"}}}',
         '{"name": "Region", "argument": {"serviceAffinity": {"labels": ["region"]}}}',
     ),
@@ -222,7 +227,7 @@ MEANING_PAGES: Final = (
         "KP604",
         WARNING,
         "kube-scheduler setting without effect here",
-        "The plugin or setting is read, but kpolicy does that part in one way only.",
+        "kpolicy reads the plugin or setting, but does this part in its own way.",
         "plugins: {queueSort: {enabled: [{name: Coscheduling}]}}",
         "plugins: {}",
     ),
@@ -230,7 +235,8 @@ MEANING_PAGES: Final = (
         "KP605",
         ERROR,
         "nothing to convert",
-        "The document is a SchedulingPolicy already; `kpolicy convert` reads what is not.",
+        "The document is a SchedulingPolicy already. `kpolicy convert` converts documents of "
+        "other kinds.",
         "kpolicy convert policy.yaml",
         "kpolicy convert scheduler.json",
     ),
@@ -238,8 +244,9 @@ MEANING_PAGES: Final = (
         "KP606",
         ERROR,
         "version of KubeSchedulerConfiguration that is not read",
-        "v1, v1beta3 and v1beta2 are read, each with the defaults it had. Plugins and arguments of "
-        "earlier versions have other names and meanings, and no release since 1.24 reads them.",
+        "kpolicy reads v1, v1beta3 and v1beta2, each with the defaults of that version. In "
+        "earlier versions plugins and arguments have other names and meanings, and no release "
+        "since 1.24 reads them.",
         "apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration",
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration",
     ),
