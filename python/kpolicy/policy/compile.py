@@ -170,7 +170,7 @@ def examine(
 
 
 def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """By file and line, each once; an error hides the warnings at the same place."""
+    """Sorts by file and line and drops repetitions; an error hides warnings at the same place."""
     # Two rules may share the arguments that are wrong: that is one finding.
     distinct = {(d.code, d.place, d.message): d for d in reversed(list(diagnostics))}
     wrong = {found.place for found in distinct.values() if found.is_error}
@@ -179,7 +179,7 @@ def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Policy]:
-    """Names must be distinct: policies are extended and cited by name."""
+    """The policies without those whose name occurs before; these are reported."""
     by_name: dict[str, Policy] = {}
     for policy in policies:
         first = by_name.setdefault(policy.name, policy)
@@ -205,7 +205,7 @@ def _program(
     *,
     every_pod: bool,
 ) -> Program | None:
-    """`everyone`: `policies` and those that they extend."""
+    """The program of all profiles; `everyone` are `policies` and those that they extend."""
     profiles = dict(resolution.profiles)
     if every_pod and len(profiles) == 1:
         profiles = {EVERY_POD: next(iter(profiles.values()))}

@@ -150,7 +150,7 @@ def _percentage(served: Sequence[Served], findings: list[Diagnostic]) -> int:
 def _preemption(
     served: Sequence[Served], findings: list[Diagnostic]
 ) -> tuple[str, Policy, Preemption]:
-    """The heir, the policy that has the setting, and the setting."""
+    """The policy of the profile, the policy that states the setting, and the setting."""
     effectives = [policy.effective for policy in served]
     settings = [(e.policy.name, *e.preemption) for e in effectives if e.preemption is not None]
     default = effectives[0].policy

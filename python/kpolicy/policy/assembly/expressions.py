@@ -85,7 +85,7 @@ class Expressions:
 
     @property
     def variable_texts(self) -> dict[str, str]:
-        """By name, inherited ones first: each sees those before it."""
+        """Texts of variables by name, inherited ones first: a variable can use those before it."""
         return {name: compiled.text for name, compiled in self._variables.items()}
 
     def compiled(self, path: Path) -> CompiledExpression | None:
@@ -146,7 +146,7 @@ class Expressions:
         return compiled
 
     def _has_no_room(self, path: Path) -> bool:
-        """Whether nothing more is compiled; the first time is a finding."""
+        """Whether there is no room for more expressions; the first one without room is reported."""
         if self._room.is_full and not self._room.is_reported:
             self._room.is_reported = True
             most = f"{EXPRESSION_NODES_MAX:,} nodes"
@@ -167,7 +167,7 @@ class Expressions:
                 self._variables[variable.name] = compiled
 
     def _own_variables(self) -> None:
-        """In order: each sees those above it and the inherited ones."""
+        """Compiles variables in order: a variable can use those above it and the inherited ones."""
         first: dict[str, Path] = {}
         for index, variable in enumerate(self._policy.model.spec.variables):
             path = ("spec", "variables", index)
@@ -180,7 +180,7 @@ class Expressions:
             first[variable.name] = path
             at = (*path, "expression")
             self._compile(at, ANY, NODE_ROOTS, is_variable=True)
-            # A variable that there was no room for is known: its uses are no findings.
+            # A variable for which there was no room is defined, so that its uses are not reported.
             skipped = CompiledExpression(variable.expression, ERROR, ())
             self._variables[variable.name] = self._compiled.get(at, skipped)
 
@@ -289,7 +289,7 @@ class ExpressionSets:
             values[name], findings = params.of(line, of_heirs)
             if has_errors(findings):
                 wrong.add(name)
-            # A policy without profiles that others extend gets its values from them.
+            # If others extend a policy without profiles, its params get their values from those.
             if line[0].model.spec.profiles or name not in extended:
                 self.diagnostics += findings
             self.own[name] = Expressions(line[0], line, values[name], room)

@@ -128,7 +128,7 @@ def _entries(config_map: ConfigMap) -> Iterator[tuple[Scalar, Scalar]]:
             yield entry.key, entry.value
 
 
-# Which value counts.
+# The value of a param.
 
 
 class ParamValues:
@@ -183,7 +183,7 @@ class ParamValues:
         held: HeldText | None,
         findings: list[Diagnostic],
     ) -> Parameter | None:
-        """`declarations`: the nearest policy first."""
+        """The value of one param; `declarations` begin with the nearest policy."""
         policy, param = declarations[0]
         path: Path = ("spec", "params", name)
         kind = parse_param_type(param.type)

@@ -193,7 +193,7 @@ def never_evaluated(
 
 
 def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Diagnostic]:
-    """A finding about the first rule that is not evaluated when there are so many nodes."""
+    """A finding about the first rule that is not evaluated in a cluster of `nodes` nodes."""
     stated = policy.model.spec.limits.cost_per_cycle
     limit = stated or _COST_PER_CYCLE_DEFAULT
     for cost in drawn_costs(policy, expressions):

@@ -335,7 +335,7 @@ def _with_shared(policy: Policy, builtin: Builtin, node: Mapping) -> Mapping:
 def _implicit(
     policy: Policy, predicates: Sequence[WrittenRule], findings: list[Diagnostic]
 ) -> list[WrittenRule]:
-    """Built-ins that a legacy release asked whatever its policy listed."""
+    """Built-ins that a legacy release always used, whether its policy listed them or not."""
     valid: list[WrittenRule] = []
     filters = [builtin.name for builtin in BUILTINS.values() if builtin.filters]
     listed = {written.rule.builtin for written in predicates}

@@ -90,7 +90,7 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
     if not candidates:
         return _unknown(scope, node, name, args, member)
     if any(arg.type == ERROR for arg in args):
-        # That was reported. A result that is bool in any case helps to find more.
+        # The error is reported already. A result that is surely bool helps to find further errors.
         is_bool = {overload.result for overload in candidates} == {BOOL}
         return Reported(type=BOOL if is_bool else ERROR, span=node.span)
     by_count = [overload for overload in candidates if len(overload.params) == len(args)]
@@ -108,7 +108,7 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
     if len(found) == 1 or not any(arg.type == DYN for arg in args):
         identity, result = overload.id, substituted(overload.result, bound)
     else:
-        # Types decide at run time.
+        # The engine chooses the overload at run time.
         identity = overload.family.id
         result = joined([substituted(overload.result, bound) for overload, bound in found])
     if name in ("_==_", "_!=_"):

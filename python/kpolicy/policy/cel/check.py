@@ -169,7 +169,7 @@ class Checker:
     # Macros.
 
     def _macro(self, node: syntax.Call) -> Tree | None:
-        """What a macro stands for; None when the call is not one."""
+        """The tree that a macro stands for; None if the call is no macro."""
         count = len(node.args)
         if node.target is None:
             return self._has(node) if node.name == "has" and count == 1 else None

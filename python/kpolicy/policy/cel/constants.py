@@ -53,11 +53,11 @@ _SET_OPERATORS: Final = ("&&", "--", "~~")
 
 
 class _RefusedError(Exception):
-    """Why the engine would not read it; never leaves this module."""
+    """The reason why the engine would refuse the pattern; never leaves this module."""
 
 
 def refusal(pattern: str) -> str:
-    """What is wrong with it, or nothing."""
+    """Why the engine would refuse the pattern; empty if it would not."""
     if len(pattern) > _CHARACTERS_MAX:
         return f"a pattern has at most {_CHARACTERS_MAX:,} characters"
     try:
@@ -69,7 +69,7 @@ def refusal(pattern: str) -> str:
 
 
 class _Reader:
-    """Reads from left to right; each part gives the bytes that it takes at the most."""
+    """Reads a pattern from left to right; methods return how many bytes a part takes at most."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -113,7 +113,7 @@ class _Reader:
         return size
 
     def _atom(self, depth: int) -> int | None:
-        """None: flags, which cannot be repeated."""
+        """The size of an atom; None for flags, which cannot be repeated."""
         mark = self._next()
         self._at += 1
         match mark:
@@ -164,7 +164,7 @@ class _Reader:
         return size
 
     def _opened_by_flags(self) -> bool:
-        """Whether there is more in the brackets than flags."""
+        """Whether the flags are followed by a pattern in the same group."""
         found = self._matched(_FLAGS)
         flags = found[1] + (found[2] or "") if found else ""
         if not found or found[0] == "?)" or len(set(flags)) < len(flags):
@@ -179,7 +179,7 @@ class _Reader:
         return size if character is None else literal(character, self._is_folded)
 
     def _escape(self) -> tuple[int, str | None]:
-        """What is after a backslash, in a class too: a character, or the size of a class."""
+        """Reads after a backslash: a character, or the size of a class of characters."""
         mark = self._next()
         if mark and mark in PERL:
             self._at += 1
@@ -203,7 +203,7 @@ class _Reader:
 
     def _class(self) -> int:
         is_negated = self._taken("^")
-        # All that a class does not name takes more than what it names.
+        # The complement of a class takes more than the class.
         size = CLASS + (ANY if is_negated else 0) + self._member(is_first=True)
         while not self._taken("]"):
             size += self._member(is_first=False)
@@ -247,7 +247,7 @@ SIZES: Final = {".": ANY, "^": LOOK, "$": LOOK}
 GROUP: Final = 200
 ALTERNATIVE: Final = 80
 CLASS: Final = 100
-# Letters, categories and scripts of all the world.
+# A class of Unicode, such as letters or a script.
 UNICODE_CLASS: Final = 60_000
 PERL: Final = {
     "d": 5_500,
@@ -263,14 +263,14 @@ _REPETITION: Final = 120
 
 
 def literal(character: str, is_folded: bool) -> int:
-    """A character; folded it is all that differ from it in case."""
+    """The size of a character, or of all its cases if `is_folded`."""
     if is_folded:
         return 250 if character.isascii() else 700
     return _BYTE * len(character.encode("utf-8", "replace"))
 
 
 def member(low: str, high: str, is_folded: bool) -> int:
-    """A range of characters in a class."""
+    """The size of a range of characters in a class."""
     if high.isascii():
         return 350 if is_folded else 40
     if low == high:
@@ -279,7 +279,7 @@ def member(low: str, high: str, is_folded: bool) -> int:
 
 
 def repeated(size: int, least: int, most: int | None) -> int:
-    """`most` None: as often as there is."""
+    """The size of a repetition; there is no upper bound if `most` is None."""
     if most is None:
         return max(least, 1) * size + _REPETITION
     return most * size + (most - least + 1) * _REPETITION
@@ -339,7 +339,8 @@ def _form(form: re.Pattern[str]) -> Callable[[str], str]:
     return lambda text: "" if form.fullmatch(text) else " "
 
 
-# By name: says why a text is refused (a blank: no more than that it is), and what is expected.
+# By name: the function that returns why a text is refused (a blank if there is no more to say), and
+# what is expected.
 _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     "pattern": (refusal, "a regular expression of RE2 syntax"),
     "quantity": (_form(_QUANTITY), "a quantity such as 500m"),
@@ -380,7 +381,7 @@ def check_constant(scope: Scope, family: Family, call: Call) -> Tree:
         return call
     operand = call.args[family.pattern or 0]
     text = text_of(operand)
-    # A version that is normalized first is read by the engine alone.
+    # Only the engine reads versions that are normalized first.
     if text is None or (family.checked == "semver" and len(call.args) > 1):
         return call
     check, expected = _CHECKS[family.checked]

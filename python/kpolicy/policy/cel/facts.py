@@ -157,7 +157,7 @@ class Catalogue:
         return self.types.get(kind.name)
 
     def extended(self, roots: Mapping[str, Root], types: Mapping[str, ObjectType]) -> Catalogue:
-        """With more roots, and more members of the types."""
+        """The catalogue with further roots, and further members of types."""
         merged = dict(self.types)
         for name, extra in types.items():
             before = merged.get(name)
@@ -368,15 +368,15 @@ CATALOGUE: Final = Catalogue(
 # The roots whose API objects are kept, as far as expressions read them by path.
 API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 
-# Beside the roots: of these the engine answers what they hold, and not what they are.
+# Like the roots, these are no values: the engine only answers for their members.
 PATHS_ONLY: Final = frozenset({"node.domain", "node.domain.pods", "cluster.pods"})
 
-# Of a type whose values are loops' ranges: the type of an element and how many there may be.
+# Types that a loop can run over: the type of an item, and the largest number of items.
 RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})
 
 
 def resource_unit(resource: str) -> str:
-    """The unit of an amount of a resource, as a phantom of its type."""
+    """The unit of an amount of a resource, which its type carries."""
     if resource == "cpu":
         return "milli-cpu"
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):

@@ -19,7 +19,7 @@ from kpolicy.policy.cel.scope import COST_MAX, CompiledExpression, Environment, 
 from kpolicy.policy.cel.tree import Fact, Loop, Tree, Variable, own_operands, read_of
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
 
-# Of one expression. Further errors are found when these are repaired.
+# The most diagnostics of one expression. Further ones are found when these are repaired.
 DIAGNOSTICS_MAX: Final = 50
 # Policy variables that use one another: every level is a level of recursion on the tree.
 VARIABLE_LEVELS_MAX: Final = 64
@@ -38,7 +38,7 @@ def compile_expression(
     try:
         return _compiled(text, expected, environment or Environment(), is_variable=is_variable)
     except RecursionError:
-        # The limits of depth leave room for callers; who calls from the end of the stack gets this.
+        # The limits of depth leave room on the stack, unless the caller itself has used most of it.
         return CompiledExpression(text, ERROR, (_beyond("it is nested too deeply", text),))
 
 
@@ -125,7 +125,7 @@ def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
 
 
 def _cheaper(limit: int, *, is_nested: bool) -> str:
-    """A policy may only lower the limit: where it has, that can be taken back."""
+    """The hint of KP401. A policy that lowers the limit is told that it could raise it again."""
     hint = "count with a selector: `node.pods.count(selector(…))`"
     if is_nested:
         hint += "; or `limits.allowQuadratic`, and then what a node really costs is limited"
@@ -140,7 +140,7 @@ def _range(text: str, loop: Loop) -> str:
 
 
 def _head(text: str, loop: Loop) -> Span:
-    """The range and the name of the macro: what loops, without what is done each time."""
+    """The span of the range and of the name of the macro, without the body of the loop."""
     name = _MACRO.match(text, loop.over.span.end)
     return Span(loop.span.start, name.end() if name is not None else loop.span.end)
 
@@ -158,7 +158,7 @@ def _worst_loop(tree: Tree) -> tuple[Tree, Loop | None]:
 
 
 def _has_nested_loop(tree: Tree) -> bool:
-    """Also in a variable that is used; what is reached twice is looked at once."""
+    """Whether a loop contains another one, also by way of a variable."""
     waiting, seen = [(tree, False)], set()
     while waiting:
         node, is_inside = waiting.pop()
@@ -168,7 +168,7 @@ def _has_nested_loop(tree: Tree) -> bool:
         if (id(node), is_inside) in seen:
             continue
         seen.add((id(node), is_inside))
-        # A variable is evaluated once, whatever loop uses it.
+        # A variable is evaluated once, also if a loop uses it.
         below = (is_inside or is_loop) and not isinstance(node, Variable)
         waiting.extend((operand, below) for operand in node.operands)
     return False

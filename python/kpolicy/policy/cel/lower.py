@@ -42,7 +42,7 @@ from kpolicy.policy.cel.types import BYTES, DOUBLE, DYN, ERROR, STRING, Type, li
 FORMAT: Final = 1
 # Less than the engine's bound of 200: lint walks the same trees, with some calls a level.
 DEPTH_MAX: Final = 128
-# Bounds of the engine; an expression beyond them is refused there.
+# Bounds of the engine, which refuses an expression beyond them.
 NODES_MAX: Final = 8192
 SLOTS_MAX: Final = 64
 
@@ -196,7 +196,7 @@ class _Layout:
         return self.constants[key]
 
     def _note_read(self, fact: Fact) -> None:
-        """What wakes pods and which columns are prepared; an argument that varies is `null`."""
+        """Notes a read of a fact, for waking pods and preparing columns; `null`: any argument."""
         args = [
             constant_json(arg.value, arg.type) if isinstance(arg, Constant) else None
             for arg in fact.args

@@ -85,7 +85,7 @@ _RECORD_SIZE_MAX: Final = 256
 
 
 def tests_of(shape: Shape, operands: int) -> int:
-    """How many of the operands behind the variables are tests."""
+    """How many of the operands after the variables are tests."""
     return operands if shape.kind in _TESTING else int(shape.has_test)
 
 

@@ -63,7 +63,7 @@ _OPERATORS: Final = frozenset(
 
 
 def parse(text: str) -> Expression | Diagnostic:
-    """The syntax tree, or the first thing that is wrong."""
+    """The syntax tree, or a diagnostic of the first error."""
     refused = _beyond_limits(text)
     if refused is not None:
         return refused
@@ -84,7 +84,7 @@ def parse(text: str) -> Expression | Diagnostic:
 
 
 def _beyond_limits(text: str) -> Diagnostic | None:
-    """Why the text is not even parsed, if so: one scan of any text, without recursion."""
+    """A diagnostic if the text is too long or too deep to be parsed; needs no recursion."""
     length = len(text.encode("utf-8", "surrogatepass"))
     if length > EXPRESSION_BYTES_MAX:
         return beyond_limit(
@@ -162,7 +162,7 @@ def _short(text: str) -> str:
 
 
 def _wanted(expected: set[str]) -> str:
-    """The expected tokens, as a reader would say it."""
+    """The expected tokens in words."""
     names: list[str] = []
     if "INT_LIT" in expected:
         names.append("a value")

@@ -54,7 +54,7 @@ _PIECE: Final = re.compile(
 
 
 class LiteralError(Exception):
-    """Why a literal denotes nothing: code, message, and where it is within the token."""
+    """A literal has no value: code, message, and the place of the error within the token."""
 
     def __init__(self, code: str, message: str, start: int = 0, end: int | None = None) -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ def octets(token: str) -> bytes:
 
 
 def _body(token: str, start: int) -> tuple[str, int]:
-    """What stands in quotes, and where that begins."""
+    """The text between the quotes, and its offset."""
     start += token[start] in "rR"
     quote = 3 if token[start : start + 3] in ('"""', "'''") and len(token) >= start + 6 else 1
     return token[start + quote : -quote], start + quote
@@ -239,7 +239,7 @@ _OPERATORS: Final = {
 
 
 class TreeMaker:
-    """The reductions. Holds no state. The parser itself drops nodes of a single child."""
+    """A method for each rule of the grammar. lark itself drops nodes with a single child."""
 
     def expr(self, children: list[Any]) -> Expression:
         condition, mark, yes, _, no = children

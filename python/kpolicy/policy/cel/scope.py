@@ -88,14 +88,14 @@ class Environment:
 
 # Errors of the checker that CEL without a checker would raise at run time.
 _AT_RUN_TIME: Final = frozenset({"KP201", "KP202", "KP204", "KP205", "KP207"})
-# Names under which people look for the clock; no fact tells the time.
+# Names that authors try when they want the time, which no fact tells.
 _CLOCK: Final = frozenset(
     {"now", "time", "today", "date", "age", "ageSeconds", "queuedSeconds", "creationTimestamp"}
 )
 
 
 def no_clock(name: str) -> str:
-    """A hint for those who ask for the time."""
+    """The hint for a name that looks like a request for the time."""
     return "no fact tells the time: see `kpolicy rule KP341`" if name in _CLOCK else ""
 
 

@@ -37,7 +37,7 @@ class Type:
 
 
 DYN: Final = Type("dyn")
-# The type of what was already reported: everything goes with it, silently.
+# The type of a part that has been reported: it fits everywhere, so that no further error follows.
 ERROR: Final = Type("error")
 NULL: Final = Type("null")
 BOOL: Final = Type("bool")
@@ -59,7 +59,7 @@ _ARITY: Final = {"list": 1, "map": 2, "optional": 1}
 _DEPTH_MAX: Final = 8
 
 
-# Deeper than any value that somebody writes; each level costs all work on types once more.
+# Types nested deeper than this are refused: all work on types grows with their depth.
 TYPE_DEPTH_MAX: Final = 80
 
 
@@ -134,7 +134,7 @@ def substituted(kind: Type, bound: dict[str, Type]) -> Type:
 
 
 def joined(kinds: list[Type]) -> Type:
-    """The type of a value that is one of these: theirs if they agree, `dyn` otherwise."""
+    """The common type of values of these types; `dyn` if there is none."""
     if not kinds:
         return DYN
     first = next((kind for kind in kinds if kind != ERROR), ERROR)

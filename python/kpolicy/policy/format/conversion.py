@@ -25,7 +25,7 @@ from kpolicy.policy.yaml.source import Source, named_sources, placed
 from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
-# Findings that become comments: what the conversion chose or left out.
+# Findings that become comments, because they say what the conversion chose or left out.
 _CODES_IN_COMMENTS: Final = ("KP102", "KP6")
 
 Comments: TypeAlias = dict[Path, list[str]]
@@ -256,7 +256,7 @@ def _flow(value: Any) -> str:
 
 
 def scalar(value: Any, in_flow: bool = False) -> str:
-    """A leaf, quoted where it would be read as something else."""
+    """A scalar, in quotes if it would be read as another value without them."""
     if not isinstance(value, str):
         return json.dumps(value)
     is_plain = (

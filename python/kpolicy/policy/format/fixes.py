@@ -55,7 +55,7 @@ def fixed(
             break
         result = compile_sources(after)
         if not _is_better(compiled, result, len(applied)):
-            # One of the fixes does harm: apply the first good one, and try the others again.
+            # One of the fixes makes it worse: apply the first good one, and try the others again.
             kept, after, result = _first_good(now, compiled, applied, compile_sources)
             refused |= {(f.code, f.message) for f in applied if f not in kept}
             applied = kept
@@ -70,7 +70,7 @@ def _first_good(
     findings: Sequence[Diagnostic],
     compile_sources: Compile,
 ) -> tuple[list[Diagnostic], tuple[Source, ...], Compiled]:
-    """The first fix that does no harm, applied by itself."""
+    """Applies the first fix that makes nothing worse, without the others."""
     for finding in findings:
         _, after = _applied(sources, [finding])
         result = compile_sources(after)

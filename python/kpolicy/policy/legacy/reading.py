@@ -68,7 +68,7 @@ class Reading:
         self.diagnostics.append(remark(code, message, span, hint=hint, severity=severity))
 
     def report_unknown(self, key: Scalar, known: Iterable[str]) -> None:
-        """Releases up to 1.16 ignored unknown keys without a word."""
+        """Reports an unknown key as a warning, because releases up to 1.16 ignored such keys."""
         self.report(
             "KP102",
             f"unknown key `{key.text}`, ignored",

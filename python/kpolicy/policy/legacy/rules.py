@@ -49,7 +49,7 @@ class _Rule:
 
 
 def predicates(reading: Reading) -> list[Node]:
-    """Each check once, in the order in which releases ran them."""
+    """The predicates without repetitions, in the order in which the release ran them."""
     listed = list(reading.listed("predicates"))
     if reading.stands_for_default("predicates"):
         names = default_predicates(reading.minor) if reading.minor >= 10 else ()
@@ -153,7 +153,7 @@ def _as_rule(span: Span, meaning: Meaning, name: str, at: Span) -> Mapping:
 
 
 def _mandatory(reading: Reading) -> Iterator[_Rule]:
-    """The checks that ran whatever the file listed."""
+    """The checks that always ran, whether the file listed them or not."""
     at = reading.head
     taints = ("TaintToleration", Meaning("TaintToleration"))
     second = ("CheckNodeCondition", NODE_CONDITION) if reading.is_pinned(0, 11) else taints
@@ -188,7 +188,7 @@ def _warn_of_full_nodes(reading: Reading) -> None:
 # The highest score of a rule up to release 1.16, and since.
 _SCORE_MAX_OLD: Final = 10
 _SCORE_MAX: Final = 100
-# With so many priorities that outrank all lighter ones together, the author meant it.
+# If so many priorities outweigh all lighter ones together, the author chose it.
 _LEVELS_MIN: Final = 2
 
 
@@ -220,7 +220,10 @@ def priorities(reading: Reading) -> list[Node]:
 
 
 def _remark_on_scale(reading: Reading, rules: list[_ScoringRule]) -> None:
-    """Weights may be chosen such that all lighter priorities never outweigh a heavier one."""
+    """Reports weights that only work with scores of 0 to 10.
+
+    Authors chose weights such that all lighter priorities together never outweigh a heavier one.
+    """
     if reading.pinned is not None or not reading.root.get("priorities"):
         return
     lighter, levels = 0, 0

@@ -24,7 +24,7 @@ from kpolicy.policy.lint.written import WrittenPolicy
 def check_rules(
     policies: Sequence[Policy], expressions: Mapping[str, Expressions], resolution: Resolution
 ) -> list[Diagnostic]:
-    """What is suspicious in these policies; those they extend are not looked at again."""
+    """The findings of lint about these policies, but not about those that they extend."""
     builtins = _builtins(resolution)
     found: list[Diagnostic] = []
     for policy in policies:
@@ -57,6 +57,6 @@ def _builtins(resolution: Resolution) -> dict[str, set[str]]:
 
 
 def _ignores(argument: tuple[str, object]) -> bool:
-    """An argument by which the built-in asks less."""
+    """Whether the built-in checks less because of this argument."""
     name, value = argument
     return name.startswith("ignored") and bool(value)

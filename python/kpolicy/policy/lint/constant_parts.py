@@ -43,7 +43,7 @@ def constant_parts(policy: WrittenPolicy) -> Iterator[Diagnostic]:
 
 
 def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
-    """By path, what it means that the whole is true, and that it is false."""
+    """By path: what follows if the expression is always true, and if it is always false."""
     found: dict[object, tuple[str, str]] = {
         condition.path: ("it matches every pod", "it matches no pod")
         for condition in policy.conditions
@@ -72,7 +72,7 @@ def _of(
     for condition in folding.conditions:
         span = condition.tree.span
         if any(span.start <= inner.start and inner.end <= span.end for inner in reported):
-            continue  # a part of it was the reason
+            continue  # a part of it is reported, which is the reason
         reported.add(span)
         message = _steers(condition.user, condition.value)
         yield policy.finding(expression, "KP303", message, span)
@@ -116,7 +116,7 @@ def _contradictions(
 
 
 def _formulas(tree: Tree) -> Iterator[Tree]:
-    """The whole, and the bool parts that connect others, from outside in."""
+    """The expression, and all `&&` and `||` in it, from outside to inside."""
     yield tree
     for part in islice(own_nodes(tree), 1, None):
         if isinstance(part, And | Or):
@@ -136,12 +136,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fails:
-    """Always an error."""
+    """The value of a part that always fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Varies:
-    """It depends on what is not known here."""
+    """The value of a part that depends on the pod, the node or a switch."""
 
 
 Folded: TypeAlias = Known | Fails | Varies
@@ -168,7 +168,7 @@ class Condition:
 
 @dataclass(slots=True)
 class Folding:
-    """Folds one expression; what it finds is of its own text."""
+    """Computes the constant parts of one expression, without those of its variables."""
 
     failures: list[Failure] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
@@ -279,7 +279,7 @@ def _remainder(a: int, b: int) -> int:
 
 
 def _alike(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Values of one kind, or two numbers."""
+    """A comparison that accepts two values of one type, or two numbers."""
 
     def compared(a: Any, b: Any) -> bool:
         numbers = [isinstance(x, (int, float)) and not isinstance(x, bool) for x in (a, b)]
@@ -292,7 +292,7 @@ def _alike(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 def _to_int(text: str) -> int:
     if text.startswith("+"):
-        raise TypeError  # the engine knows
+        raise TypeError  # only the engine knows
     if text[:1] == "-":
         return -_to_int(text[1:]) if text[1:2] != "-" else int("-")
     if not (text.isascii() and text.isdigit() and len(text) < 25):

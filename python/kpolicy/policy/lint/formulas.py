@@ -53,7 +53,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One of these, or none of these."""
+    """The value is one of these, or none of these."""
 
     values: frozenset[Any]
     is_one_of: bool = True
@@ -84,11 +84,11 @@ def _meet(a: Domain, b: Domain) -> Domain | None:
         return a.meet(b)
     if isinstance(a, Values) and isinstance(b, Values):
         return a.meet(b)
-    return a  # of different kinds: nothing follows
+    return a  # constraints of different kinds: nothing follows
 
 
 Case: TypeAlias = dict[object, Domain]
-# None: too many to tell.
+# None: there are too many cases to prove anything.
 Cases: TypeAlias = list[Case] | None
 
 CASES_MAX: Final = 48
@@ -151,7 +151,7 @@ class Formulas:
         return conjunction([[case], self._there(tree, within)])
 
     def _there(self, tree: Tree, within: str) -> Cases:
-        """What is looked up has been there."""
+        """The constraint that every key that the comparison looks up exists."""
         if isinstance(tree, And | Or | Conditional | Loop | OrValue | Variable):
             return [{}]
         numbers = (self.terms.presence(p, within) for p in _evaluated(tree) if is_lookup(p))
@@ -209,7 +209,7 @@ class Formulas:
         return disjunction(found)
 
     def _decided(self, tree: Call, value: bool, within: str) -> Cases:
-        """A comparison; of two literals the answer is known."""
+        """The cases of a comparison; a comparison of two literals has a known result."""
         left, right = tree.args
         if tree.name in ("equals_any", "not_equals_any") and is_literal(left) and is_literal(right):
             is_equal = left.type.name == right.type.name and left.value == right.value
@@ -242,7 +242,7 @@ def conjunction(parts: Iterable[Cases]) -> Cases:
     is_complete = True
     for part in parts:
         if part is None:
-            # Fewer constraints: what contradicts itself without this part does so with it.
+            # Without this part there are fewer constraints, so a contradiction remains one.
             is_complete = False
             continue
         joined = [met for a in joined for b in part if (met := _met(a, b)) is not None]
@@ -289,7 +289,7 @@ def _turned(orders: frozenset[str]) -> frozenset[str]:
 
 
 def _is_steady(tree: Call) -> bool:
-    """Doubles that are never NaN, which would be neither less nor greater."""
+    """Whether no operand can be NaN, which is neither less nor greater than a number."""
     return all(
         arg.type.name in ("int", "uint", "string", "bool")
         or (arg.type.name == "double" and (isinstance(arg, Fact) or is_literal(arg)))
@@ -318,7 +318,7 @@ def _domain(orders: frozenset[str], left: Tree, right: Constant) -> list[Domain]
 
 
 def _half_line(orders: frozenset[str], value: float, *, is_whole: bool) -> Interval:
-    """Whole numbers above 4 are 5 and more."""
+    """The numbers on one side of `value`; whole numbers above 4 are those from 5 on."""
     is_open = "=" not in orders
     if is_open and is_whole and float(value).is_integer():
         return Interval(low=value + 1) if ">" in orders else Interval(high=value - 1)

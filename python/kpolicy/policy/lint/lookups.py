@@ -60,7 +60,7 @@ class Terms:
     """Numbers for the trees of one run. `within` is the policy variable whose text they are of."""
 
     _numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
-    # The trees are kept, so that their ids stay theirs.
+    # The trees are kept, so that their ids are not used again.
     _known: dict[tuple[int, str], tuple[Tree, int]] = field(default_factory=dict)
 
     def number(self, tree: Tree, within: str = "") -> int:
@@ -102,7 +102,7 @@ class Terms:
         return [self.number(operand, within) for operand in tree.operands]
 
     def _form(self, tree: Tree, within: str) -> tuple[object, ...]:
-        """What a node is, beside its operands."""
+        """All that distinguishes a node, except its operands."""
         match tree:
             case Constant(value=value, parameter=parameter):
                 return "constant", tree.type.name, parameter, repr(value)
@@ -146,7 +146,7 @@ def is_lookup(tree: Tree) -> TypeGuard[LookupNode]:
     return False
 
 
-# Numbers of what is there; None where the case cannot be: everything holds.
+# Numbers of the keys that exist; None for an impossible case, from which everything follows.
 KnownKeys: TypeAlias = frozenset[int] | None
 NOTHING: Final[frozenset[int]] = frozenset()
 
@@ -173,16 +173,16 @@ def either(a: KnownKeys, b: KnownKeys) -> KnownKeys:
 
 @dataclass(slots=True)
 class Guards:
-    """What follows from values, for the trees numbered by `terms`."""
+    """Which keys exist if an expression has a value; `terms` numbers the trees."""
 
     terms: Terms
-    # Variables of variables could be walked without end; what is left after this is not looked at.
+    # Variables that use variables could take very long: after these steps the rest is unchecked.
     steps_left: int = STEPS_MAX
     _implied: dict[tuple[int, bool, str], tuple[Tree, KnownKeys]] = field(default_factory=dict)
     _evaluated: dict[tuple[int, str], tuple[Tree, frozenset[int]]] = field(default_factory=dict)
 
     def implied(self, tree: Tree, value: bool, within: str = "") -> KnownKeys:
-        """What is there if `tree` is `value`; errors aside, which are reported where they arise."""
+        """The keys that exist if `tree` is `value`, provided that it has no error."""
         key = (id(tree), value, within)
         known = self._implied.get(key)
         if known is None:
@@ -232,7 +232,7 @@ class Guards:
         return NOTHING
 
     def evaluated(self, tree: Tree, within: str = "") -> frozenset[int]:
-        """What was looked up with success if `tree` has a value at all."""
+        """The keys that exist if `tree` can be evaluated without an error."""
         known = self._evaluated.get((id(tree), within))
         if known is None:
             known = (tree, self._looked_up(tree, within))
@@ -269,7 +269,7 @@ def _walk(
 ) -> Iterator[tuple[Lookup, int]]:
     guards.steps_left -= 1
     if known is None or guards.steps_left < 0:
-        return  # never evaluated, or enough
+        return  # never evaluated, or too many steps
     match tree:
         case Variable(value=value, name=name):
             yield from _walk(guards, value, known, f"variables.{name}")

@@ -28,14 +28,14 @@ from kpolicy.policy.lint.lookups import (
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import Path, find
 
-# What a map's keys are called, and whose they are.
+# The words for the owner of a map, and for its keys.
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}
 _KEYS: Final = {"labels": "label", "annotations": "annotation", "conditions": "condition"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An expression, what is known where it is evaluated, and what an error of it does."""
+    """An expression, the keys that exist when it is evaluated, and the effect of an error."""
 
     expression: WrittenExpression
     known: KnownKeys
@@ -84,7 +84,7 @@ def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:
 def _beside(
     policy: WrittenPolicy, conditions: Sequence[WrittenExpression], index: int
 ) -> KnownKeys:
-    """What all but one of the conditions say; those before it have been evaluated."""
+    """The keys that exist if all conditions but one hold; those before it are evaluated first."""
     known: KnownKeys = NOTHING
     for other, condition in enumerate(conditions):
         if other != index:
@@ -170,7 +170,7 @@ def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
 
 
 def _joined(tree: Tree) -> Iterator[Tree]:
-    """What is put together by `+`, in order; it all counts."""
+    """The parts that `+` joins, in order."""
     pending = [tree]
     while pending:
         part = pending.pop()

@@ -49,7 +49,7 @@ _KERNELS: Final = frozenset(
         "to_double",
     }
 )
-# A little arithmetic: node by node as well, but for next to nothing.
+# Arithmetic that is evaluated node by node too, but at almost no cost.
 _CHEAP: Final = ("clamp", "linear", "step", "math", "negate", "modulo")
 _SIMPLE: Final = frozenset({"int", "double", "bool", "string"})
 _OF_NODES: Final = frozenset({"node", "victim"})
@@ -67,7 +67,7 @@ def reads(policy: WrittenPolicy) -> Iterator[Diagnostic]:
 
 
 def _deep(tree: Tree, seen: set[str]) -> Iterator[tuple[Tree, Tree]]:
-    """Every part, variables' included, each with the part of the own text it belongs to."""
+    """Every part, those of variables included, with the part of the own text that contains it."""
     for part in own_nodes(tree):
         yield part, part
         if isinstance(part, Variable) and part.name not in seen:
@@ -136,7 +136,7 @@ def _by_lane(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic
 
 
 def _without_kernel(tree: Tree, seen: set[str]) -> tuple[Tree, str, Span] | None:
-    """The first part that runs lane by lane, the fact that is to blame, and where."""
+    """The first part that is evaluated node by node, the fact that is the reason, and its place."""
     if tree.time <= Time.POD:
         return None
     if isinstance(tree, Variable):
@@ -150,7 +150,7 @@ def _without_kernel(tree: Tree, seen: set[str]) -> tuple[Tree, str, Span] | None
         return next((found for found in parts if found is not None), None)
     fact = _fact_of(tree)
     if fact is not None and _is_read(fact):
-        is_annotation = fact.name.endswith("annotations[]")  # KP404 says so
+        is_annotation = fact.name.endswith("annotations[]")  # reported as KP404
         has_column = bool(fact.column) or tree.time == Time.NODE_CLASS
         return None if has_column or is_annotation else (tree, fact.name, tree.span)
     blocking = next(filter(None, (_blocking(part) for part, _ in _deep(tree, set()))), None)
@@ -163,7 +163,7 @@ def _is_read(fact: Fact) -> bool:
 
 
 def _has_kernel(tree: Tree) -> bool:
-    """Whether only its operands matter."""
+    """Whether the engine evaluates it for all nodes at once, if it does so for its operands."""
     match tree:
         case And() | Or() | Conditional():
             return True
@@ -178,7 +178,7 @@ def _has_kernel(tree: Tree) -> bool:
 
 
 def _blocking(tree: Tree) -> Fact | None:
-    """A fact of nodes that does not put them in classes; one of the pod is asked about those."""
+    """A fact that is not the same for all nodes of a class; facts of the pod are no obstacle."""
     fact = _fact_of(tree)
     if fact is None or tree.time <= Time.POD or fact.name.partition(".")[0] not in _OF_NODES:
         return None

@@ -19,7 +19,7 @@ from kpolicy.policy.lint.lookups import both, unguarded
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 
-# What a node has that passes the built-in, and the pods that this is not asked of.
+# By built-in: what holds of every node that passes it, and which pods are excepted.
 _BUILTINS: Final[Mapping[str, tuple[str, str]]] = {
     "NodeUnschedulable": (
         "!node.unschedulable",
@@ -27,7 +27,7 @@ _BUILTINS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "NodeResourcesFit": ("node.podCount < node.podLimit && node.fits(pod)", ""),
 }
-# Pairs of rules compared in one policy; more are left alone.
+# The most pairs of rules that are compared in one policy.
 _PAIRS_MAX: Final = 20_000
 
 
@@ -108,7 +108,7 @@ def _beside(
     tree, before = rule.expression.tree, earlier.expression.tree
     cases = policy.formulas.cases(before)
     if cases is None or cases == []:
-        return None  # reported as constant
+        return None  # reported as a constant
     if contradict(cases, policy.formulas.cases(tree, False)) and _asked_with(policy, earlier, rule):
         known = both(policy.guards.implied(before, True), policy.guards.evaluated(before))
         for condition in rule.conditions:

@@ -42,7 +42,7 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
     span = at.tree.span
     if at.tree.time <= Time.POD:
         message = "this score reads nothing of the node, so it is the same on all nodes"
-        # Legacy files have such priorities on purpose.
+        # Legacy files have such priorities intentionally.
         if policy.policy.kind == "SchedulingPolicy":
             yield policy.finding(at, "KP323", message, span)
         return
@@ -51,7 +51,7 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
     folding.fold(at.tree)
     found = bounds.of(at.tree)
     if "normalize" in policy.policy.lost(rule.path):
-        return  # it is there, and wrong
+        return  # it is written, but has an error of its own
     if rule.rule.normalize is not None or found is None or folding.failures or folding.conditions:
         return
     if math.isinf(found.high):
@@ -118,7 +118,7 @@ _NUMBERS: Final = frozenset({"int", "uint", "double"})
 
 @dataclass(slots=True)
 class Bounds:
-    """Of the trees of one policy; a variable is looked at once."""
+    """The ranges of the trees of one policy; a variable is examined once."""
 
     _known: dict[int, tuple[Tree, Range | None]] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class Bounds:
         return None
 
     def _either(self, yes: Tree, no: Tree) -> Range | None:
-        """One branch without a bound is enough; one that is not understood hides nothing else."""
+        """The range of both branches; of one, if the other is unknown and this one has no bound."""
         ranges = [found for found in (self.of(yes), self.of(no)) if found is not None]
         if len(ranges) == 2:
             return ranges[0].joined(ranges[1])
@@ -175,7 +175,7 @@ class Bounds:
     def _extreme(
         self, items: tuple[Tree, ...], pick: Callable[[list[float]], float]
     ) -> Range | None:
-        """The smallest bound of all that have one."""
+        """The range of the smallest or the largest item, if the ranges of all items are known."""
         ranges = [found for item in items if (found := self.of(item)) is not None]
         if not ranges or len(ranges) < len(items):
             return None

@@ -61,7 +61,7 @@ class WrittenPolicy:
 
     @cached_property
     def conditions(self) -> tuple[WrittenExpression, ...]:
-        """Of the whole policy."""
+        """The conditions of the whole policy."""
         return self._conditions(("spec",), self.policy.model.spec)
 
     @cached_property

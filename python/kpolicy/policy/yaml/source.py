@@ -53,7 +53,7 @@ class SourceText:
 
     name: str
     text: str
-    # The text that quotes this one (a ConfigMap), and the way from spans here to spans there.
+    # The text that quotes this one (a ConfigMap), and a function from spans here to spans there.
     within: tuple[SourceText, Callable[[Span], Span]] | None = None
     # False if quotes and backslashes must be escaped there.
     is_verbatim: bool = True
