@@ -39,7 +39,7 @@ BINDS_IN_FLIGHT_MAX: Final = 64
 # filled while the engine decides the next.
 BINDS_WAITING_MAX: Final = BATCH_PODS_MAX
 # A bind whose outcome is unknown keeps its reservation and is asked about again, first so soon,
-# then at most so late, until the API server tells.
+# then at most so late, until the API server answers.
 BIND_ASK_AGAIN_S_INITIAL: Final = 1.0
 BIND_ASK_AGAIN_S_MAX: Final = 10.0
 # They do not count among the binds under way, up to so many: requests that hang for some pods (a
@@ -60,13 +60,13 @@ PRE_BINDS_MAX: Final = 4096
 # often as kube-scheduler does.
 VOLUMES_LOOK_S_MIN: Final = 0.05
 VOLUMES_LOOK_S_MAX: Final = 1.0
-# The node of such a pod is told in its status first, of so many pods at once, so that a burst of
-# them leaves the writers of conditions to others; none waits longer for it, and goes on without.
+# The node of such a pod is written into its status first, for so many pods at once: a burst of
+# them must not keep the writers of conditions from others. A pod that waited so long goes on.
 NOMINATIONS_IN_FLIGHT_MAX: Final = 16
 NOMINATION_S_MAX: Final = 10.0
 
 # --- extenders -----------------------------------------------------------------------------------
-# kube-scheduler's, where the policy says none.
+# kube-scheduler's default, for extenders without a timeout in the policy.
 EXTENDER_TIMEOUT_S: Final = 5.0
 # Pods about which extenders are asked at once. kube-scheduler asks about one at a time; more would
 # only find nodes that the ones before them took.
@@ -79,7 +79,7 @@ EXTENDER_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 EXTENDER_INLINE_BYTES_MAX: Final = 256 * 1024
 # Of a node's name or a reason: it becomes part of an event of 1,024 bytes.
 EXTENDER_REASON_CHARACTERS_MAX: Final = 1024
-# What an extender says it bound is looked up so often, first at once.
+# A pod that an extender reports as bound is looked up so often, the first time at once.
 EXTENDER_BIND_LOOKS_MAX: Final = 4
 EXTENDER_BIND_LOOK_S: Final = 0.1
 # Pods placed, and to be bound by an extender: far above the reservations there can be.
@@ -88,10 +88,10 @@ EXTENDER_BINDS_EXPECTED_MAX: Final = 10_000
 EXTENDER_CLOSE_S: Final = 60.0
 
 # --- settling ------------------------------------------------------------------------------------
-# Outcomes told to the engine in one call.
+# Outcomes of binds handed to the engine in one call.
 SETTLE_BATCH_MAX: Final = 1024
-# Good news gathers so long before the engine is told: the watch tells it too. Bad news, which gives
-# room back to others, does not wait.
+# Successful binds gather so long before they are handed to the engine, which also sees them in the
+# watch. Failed ones free room for other pods, and do not wait.
 SETTLE_LINGER_S: Final = 0.004
 SUMMARY_PERIOD_S: Final = 10.0
 

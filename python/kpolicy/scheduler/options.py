@@ -183,7 +183,7 @@ ConfigMapText = Annotated[str, AfterValidator(_config_map)]
 
 
 class SchedulerConfiguration(Edge):
-    """Everything that `kpolicy run` can be told, by file."""
+    """The settings of `kpolicy run`, in a file."""
 
     api_version: Literal["kpolicy.dev/v1alpha1"]
     kind: Literal["SchedulerConfiguration"]

@@ -137,7 +137,7 @@ class Scheduler:
 
     @property
     def waits_for(self) -> str:
-        """What the API server last said, while a start waits for it."""
+        """The last failure of the API server, while the start waits for it."""
         return self._patience.waits_for
 
     @property
@@ -160,13 +160,13 @@ class Scheduler:
         return await thread.call(thread.engine.statistics)
 
     async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
-        """Put other policies in force, or what the source says now. What was in force stays when
-        they do not compile."""
+        """Put these policies in force, or read the source again. If they do not compile, the policy
+        in force stays."""
         assert self._delivery is not None, "it is there as long as the scheduler runs"
         return await self._delivery.reload(sources)
 
     async def compare(self) -> Compared:
-        """What of nodes, pods, nominations and the queue is not as the API server says."""
+        """How nodes, pods, nominations and the queue differ from what the API server has."""
         assert self._parts is not None, "the scheduler does not run"
         return await self._parts.comparer.compare()
 

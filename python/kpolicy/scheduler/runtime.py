@@ -184,8 +184,8 @@ ElectorThreads: TypeAlias = Callable[[ApiClient, Elector, Callable[[], None]], E
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The real one by default. `run_id` tells this run from all others: it ends the identity in the
-    lease and begins every decision id, so that a bind can be traced to who led."""
+    """The real machine by default. `run_id` is unique to this run: it ends the identity in the
+    lease and begins every decision id, so that a bind can be traced to the replica that led."""
 
     host_name: str = field(default_factory=socket.gethostname)
     process_id: int = field(default_factory=os.getpid)

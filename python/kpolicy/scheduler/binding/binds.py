@@ -1,7 +1,7 @@
 """Binds placed pods, and ends their reservations in the engine, many in one call.
 
 A reservation ends once, and only then may its pod be tried again. A bind whose outcome is unknown
-keeps its reservation until the API server tells, and meanwhile takes no place in the window.
+keeps its reservation until the API server answers, and takes no place in the window meanwhile.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Binds:
         reservation: Reservation,
         traceparent: str | None,
     ) -> SettledOutcome:
-        """Asks the API server until it tells what became of the bind."""
+        """Asks the API server until it answers what became of the bind."""
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
         with self._reservations.doubted(reservation):
             while True:

@@ -165,7 +165,7 @@ class Nominations:
         self._window = asyncio.Semaphore(limits.NOMINATIONS_IN_FLIGHT_MAX)
 
     async def tell(self, pod: Attempt, node: str) -> None:
-        """Returns once it is written or given up, and in any case before long."""
+        """Returns once it is written or given up, after `NOMINATION_S_MAX` at the latest."""
         async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
             if self._fence():
                 self._status.nominate(pod.namespace, pod.name, pod.uid, node)

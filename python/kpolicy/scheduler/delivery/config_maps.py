@@ -57,7 +57,7 @@ class ConfigMapWatches:
         self._moved = asyncio.Event()
 
     async def held(self, name: ConfigMapName) -> HeldConfigMap | Problem | None:
-        """What it is now, None where there is none; it is watched from the first time on."""
+        """The ConfigMap as it is now, None if there is none. The first call starts its watch."""
         name = ConfigMapName(name.namespace, name.name)
         watched = self._watched.get(name)
         if watched is None:
@@ -72,21 +72,21 @@ class ConfigMapWatches:
         return watched.sink.held
 
     def digests(self, names: Collection[ConfigMapName]) -> dict[ConfigMapName, str]:
-        """Of what is held now, of those that are watched."""
+        """The digests of those that are watched, as they are now."""
         return {name: self._watched[name].sink.digest for name in names if name in self._watched}
 
     def uid(self, name: ConfigMapName) -> str:
-        """Of the one that is there or was there last."""
+        """The uid of the ConfigMap of this name, or of the last one that had it."""
         watched = self._watched.get(ConfigMapName(name.namespace, name.name))
         return watched.sink.last_uid if watched is not None else ""
 
     async def differ(self, seen: Mapping[ConfigMapName, str]) -> None:
-        """Until one of these is something else than was seen."""
+        """Returns when one of these ConfigMaps has another digest."""
         while self.digests(seen.keys()) == seen:
             await self._moved.wait()
 
     async def list_anew(self) -> None:
-        """Ask the API server for each, however sure the watches are; not for ever."""
+        """List each again, although its watch runs. Gives up after `ADDED_RESOURCE_SYNC_S`."""
         async with asyncio.TaskGroup() as group:
             for watched in self._watched.values():
                 group.create_task(self._within_time(watched.informer.list_anew()))
@@ -111,18 +111,18 @@ class ConfigMapWatches:
         )
         answer = await probe(self._client, [resource], patience=self._patience)
         if isinstance(answer, ConnectionProblem):
-            # Of two who came at once, the first has started it.
+            # If two callers came at once, the first has started it.
             return self._watched.get(name) or Problem(answer.code, answer.message, answer.hint)
         if name in self._watched:
             return self._watched[name]
-        sink = ConfigMapSink(name, self._tell)
+        sink = ConfigMapSink(name, self._notify)
         informer = Informer(self._client, resource, sink, self._clock, self._random)
         task_name = f"watch-configmap-{name.namespace}-{name.name}"
         task = self._tasks.begin(informer.run, task_name, INFORMER_SILENT_S_MAX)
         self._watched[name] = _Watched(sink, informer, task)
         return self._watched[name]
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
@@ -135,7 +135,7 @@ class ConfigMapWatches:
 
 @dataclass(frozen=True, slots=True)
 class HeldConfigMap:
-    """What it was last seen to be. `digest` is of its texts alone."""
+    """A ConfigMap as it was last seen. `digest` is that of its texts alone."""
 
     name: ConfigMapName
     uid: str
@@ -193,7 +193,7 @@ _LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy"}
 
 
 class OwnConfigMap:
-    """`manager` owns the keys that it applies, and none that it does not."""
+    """A ConfigMap that kpolicy writes. `manager` owns the keys that it applies, no others."""
 
     def __init__(self, name: ConfigMapName, client: ApiClient, *, manager: str) -> None:
         self.name = name

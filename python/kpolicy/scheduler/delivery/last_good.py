@@ -39,7 +39,7 @@ _DIGEST_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class LastGood:
-    """`hash` is of the program that the sources compiled to, by whoever kept them."""
+    """`hash` is that of the program that the sources compiled to when they were kept."""
 
     hash: str
     sources: tuple[Source, ...]
@@ -49,8 +49,8 @@ class LastGood:
 async def start(
     reloader: Reloader, source: PolicySource, stores: tuple[LastGoodStore, ...]
 ) -> Problem | None:
-    """The first policy: what the source says, or else what was last good, said loudly. Without
-    either nothing is scheduled: a policy that nobody checked decides nothing."""
+    """Put the first policy in force: that of the source, or else the last good one, which is logged
+    as an error. Without either nothing is scheduled."""
     wanted = await reloader.read(source)
     if wanted.problem is None:
         return None

@@ -88,7 +88,7 @@ class Delivery:
         reloader.subscribe(self._end_unneeded_watches)
 
     def source_of(self, policies: PolicyOrigin) -> WithConfigMaps:
-        """A source whose ConfigMaps are watched as long as we run."""
+        """A source whose ConfigMaps are watched as long as this process runs."""
         if isinstance(policies, ConfigMapName):
             self._needed.add(ConfigMapName(policies.namespace, policies.name))
             policies = ConfigMapSource(policies, self._watches)
@@ -101,14 +101,14 @@ class Delivery:
         return await start(self._reloader, self.source, self._stores)
 
     def follow(self, tasks: Tasks) -> None:
-        """Also while another leads: whoever takes over decides by what is wanted then."""
+        """Also while another replica leads: this one may have to take over at any time."""
         silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
         follow_source = partial(follow, self.source, self._reloader.read, self._clock)
         tasks.begin(follow_source, "policy-source", silent_s_max)
         tasks.begin(self.report.run, "policy-report", silent_s_max)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
-        """These, or what the source says when it is asked anew."""
+        """Put these sources in force, or read the policy source again."""
         if sources is not None:
             return await self._reloader.read(self.source.of(sources))
         await self._watches.list_anew()

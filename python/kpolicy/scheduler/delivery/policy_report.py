@@ -69,22 +69,22 @@ class PolicyReport:
         self._kept = ""
         self._is_begun = False
         self._complained: set[str] = set()
-        reloader.subscribe(self.hear)
+        reloader.subscribe(self._note)
 
-    def hear(self, last: Reloaded) -> None:
-        """Of every reload. Those who do not lead only remember."""
+    def _note(self, last: Reloaded) -> None:
+        """Called after every reload. A replica that does not lead records no event."""
         for condition in conditions(last, self._reloader.in_force):
             if self._was.get(condition.type) != condition.is_true:
                 self._was[condition.type] = condition.is_true
                 self._since_ns[condition.type] = last.at_ns
         if self._is_begun and self._leads():
-            self._tell(last)
+            self._record_event(last)
             self._news.set()
 
     def begin(self) -> None:
-        """We lead from now on: say how things are."""
+        """This replica leads from now on, and reports the present state."""
         self._is_begun = True
-        self._tell(self._reloader.last)
+        self._record_event(self._reloader.last)
         self._news.set()
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
@@ -103,7 +103,7 @@ class PolicyReport:
                 await self._news.wait()
             self._news.set()
 
-    def _tell(self, last: Reloaded) -> None:
+    def _record_event(self, last: Reloaded) -> None:
         news, regarding = notice(last, self._reloader.in_force), self._about()
         if news is not None and regarding is not None:
             self._events.record(
@@ -111,7 +111,7 @@ class PolicyReport:
             )
 
     async def _keep(self) -> bool:
-        """False: it is to be tried again."""
+        """Returns False if it must be tried again."""
         now = self._reloader.in_force
         if now is None or now.is_last_good or now.hash == self._kept or not self._leads():
             return True
@@ -136,7 +136,7 @@ class PolicyReport:
         return failure is None
 
     def _complain(self, text: str) -> None:
-        """Once for each: it may come with every reload."""
+        """Logs each text once: it may come with every reload."""
         if text not in self._complained and len(self._complained) < limits.UNREADABLE_NAMES_MAX:
             self._complained.add(text)
             _log.warning("%s", text)
@@ -164,7 +164,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event: what is new about the policy."""
+    """An event about the policy."""
 
     kind: Literal["Normal", "Warning"]
     reason: str
@@ -172,7 +172,7 @@ class Notice:
 
 
 def conditions(last: Reloaded, now: InForce | None) -> tuple[Condition, ...]:
-    """Accepted: what the source says now can be put in force. Active: something is in force."""
+    """Accepted: the content of the source can be put in force. Active: a policy is in force."""
     reason = _REASONS.get(last.result, "Unknown")
     message = last.problem.message if last.problem is not None else _counted(last.diagnostics)
     accepted = Condition(ACCEPTED, last.in_force, reason, message)
@@ -185,7 +185,7 @@ def conditions(last: Reloaded, now: InForce | None) -> tuple[Condition, ...]:
 
 
 def notice(last: Reloaded, now: InForce | None) -> Notice | None:
-    """None where nothing became of it."""
+    """None if the reload changed nothing."""
     if last.problem is None:
         if last.result != "loaded" or now is None:
             return None

@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 
 class PolicySource(Protocol):
     async def read(self) -> tuple[Source, ...] | Problem:
-        """Everything, now; or why it could not be read."""
+        """All policies as they are now, or why they could not be read."""
 
     async def changed(self) -> None:
-        """Until there may be something else to read than was read last."""
+        """Returns when the policies may differ from those that were read last."""
 
 
 async def follow(
@@ -53,7 +53,7 @@ async def follow(
 
 
 class FixedSource:
-    """Policies that are given once; no source at all means the shipped default."""
+    """Policies that never change; no source at all means the shipped default."""
 
     def __init__(self, sources: Sequence[Source] = ()) -> None:
         self._sources = tuple(sources)
@@ -66,8 +66,8 @@ class FixedSource:
 
 
 class FileSource:
-    """Files and folders, looked at each second by content: nothing but the content tells whether a
-    mounted ConfigMap changed, and a megabyte takes a millisecond."""
+    """Files and folders, read each second: only its content shows whether a mounted ConfigMap
+    changed, and reading a megabyte takes a millisecond."""
 
     def __init__(self, paths: Sequence[Path], clock: Clock) -> None:
         self._paths = tuple(paths)
@@ -106,7 +106,7 @@ class FileSource:
 
 
 def digest_of(texts: PolicyTexts | Problem) -> str:
-    """A folder that cannot be read counts as a content of its own, told once."""
+    """A folder that cannot be read has a digest of its own, so that it is reported once."""
     if isinstance(texts, PolicyTexts):
         return texts.digest
     return f"unreadable: {texts}"
@@ -276,11 +276,12 @@ class WithConfigMaps:
 
     async def read(self) -> tuple[Source, ...] | Problem:
         sources = await self._policies.read()
-        # Of the policies themselves, a source tells when they may be readable; of access, nothing.
+        # A source reports when a policy that is missing may be readable, but not when access is
+        # granted.
         self._is_unread = isinstance(sources, Problem) and sources.code != POLICY_UNREADABLE
         if isinstance(sources, Problem):
             return sources
-        # What is not there is left for the compiler to tell.
+        # The compiler reports ConfigMaps that do not exist.
         wanted = await asyncio.to_thread(wanted_config_maps, sources)
         names = [ConfigMapName(wanted_map.namespace, wanted_map.name) for wanted_map in wanted]
         found: list[Source] = []
@@ -303,17 +304,17 @@ class WithConfigMaps:
         works: list[Coroutine[Any, Any, None]] = [self._policies.changed()]
         if self._seen:
             works.append(self._watches.differ(self._seen))
-        if self._is_unread:  # nothing else would tell that it can be read by now
+        if self._is_unread:  # no event shows that it can be read by now
             works.append(self._clock.sleep(limits.POLICY_RETRY_S))
         await first_of(*works)
 
     def of(self, sources: Sequence[Source]) -> WithConfigMaps:
-        """The same of other policies."""
+        """A source of these policies, with the ConfigMaps that they name."""
         return WithConfigMaps(FixedSource(sources), self._watches, self._clock)
 
 
 def _manifest(held: HeldConfigMap) -> Source:
-    """As it would be written, so that what is wrong in it has a line."""
+    """The ConfigMap as a manifest, so that a mistake in it has a line."""
     name = held.name
     metadata = {"name": name.name, "namespace": name.namespace}
     manifest = {

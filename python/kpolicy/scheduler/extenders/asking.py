@@ -60,7 +60,7 @@ class Subject:
 
 
 async def ask(clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]) -> Asked:
-    """Which nodes all of them keep, and what they give to each."""
+    """Which nodes all extenders keep, and the scores of each node."""
     asked = await _filtered(clients, subject, nodes)
     if len(asked.kept) < 2:  # Clause: one node alone is not scored.
         return asked
@@ -86,7 +86,7 @@ async def _filtered(
             return Asked(error=answer.message)
         kept, more_refused = answer
         refused.update((node.node, node) for node in more_refused)
-    # Who was refused by one and named as kept by a later one is kept: the last word counts.
+    # A node that one extender refused and a later one kept is kept: the last answer counts.
     left = set(kept)
     still_refused = tuple(node for name, node in refused.items() if name not in left)
     return Asked(tuple(map(KeptNode, kept)), still_refused)
@@ -136,7 +136,7 @@ def _kept(
 async def _scored(
     clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]
 ) -> tuple[KeptNode, ...]:
-    """What each gave to each node, times its weight, summed up. One that fails gives nothing."""
+    """The sum of all scores of each node, times the weights. An extender that fails adds none."""
     asked = [client for client in clients if client.extender.prioritize_verb]
     async with asyncio.TaskGroup() as group:
         answers = [group.create_task(_ask_scores(client, subject, nodes)) for client in asked]
@@ -191,7 +191,7 @@ class Trimming:
             for victim in node.victims
         }
         self._bodies: dict[str, bytes] = {}
-        # Who went by himself is shown to nobody, and for the engine he stays among those who go.
+        # Victims that are gone by now. No extender is shown them; the engine still counts them.
         self._gone: set[str] = set()
         self._left = [
             LeftNode(node.node, [victim.uid for victim in node.victims], node.violations)
@@ -199,7 +199,7 @@ class Trimming:
         ]
 
     async def ask(self, clients: Sequence[ExtenderClient]) -> LeftRoom:
-        """All of those that have a say, in order."""
+        """Asks the extenders with a preempt verb, in order."""
         for client in clients:
             if not client.extender.preempt_verb:
                 continue
@@ -229,7 +229,7 @@ class Trimming:
         return await self._checked(client, left)
 
     async def _args(self, client: ExtenderClient) -> bytes | Failed | None:
-        """None: on no node is anybody left who would have to go."""
+        """None: no node has a victim left."""
         if not client.extender.node_cache_capable:
             failed = await self._read_victims()
             if failed is not None:
@@ -258,7 +258,8 @@ class Trimming:
         return node._replace(victims=[uid for uid in node.victims if uid not in self._gone])
 
     def _with_gone(self, left: list[LeftNode]) -> list[LeftNode]:
-        """A node that nobody has to leave any more was not asked about, and is left."""
+        """Adds what the extender was not asked about: victims that are gone, and nodes without any
+        other victim."""
         went = {
             node.node: [uid for uid in node.victims if uid in self._gone] for node in self._left
         }

@@ -79,7 +79,7 @@ class TwoSteps:
         return decision
 
     async def basis(self) -> Basis:
-        """What a decision rests on, had of an empty batch."""
+        """What a decision made now rests on; the engine answers it for an empty batch."""
         now_ns, monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         empty = await self._thread.call(self._thread.engine.schedule, [], now_ns)
         return Basis(empty.program_hash, empty.resource_version, now_ns, monotonic_ns)
@@ -138,7 +138,7 @@ class TwoSteps:
         body = await self._pods.pending(pod)
         if isinstance(body, Failed):
             return body
-        if body is None:  # who is gone is told so by the engine
+        if body is None:  # the engine reports that the pod is gone
             return LeftRoom(candidates.token, "", [])
         trimming = Trimming(body, candidates, located=self._located, read=self._pods.victim)
         return await trimming.ask(clients)
@@ -181,15 +181,15 @@ class ExtendedPods:
 
     @property
     def under_way(self) -> int:
-        """Pods that wait to be asked about, or are."""
+        """How many pods wait for extenders, or are being asked about."""
         return len(self._waiting) + self._asking
 
     def stop(self) -> None:
-        """Ask about no more; answers that still come become binds."""
+        """Ask about no more pods. Answers that still come become binds."""
         self._stopped = True
 
     async def take(self, batch: list[Attempt]) -> list[Attempt]:
-        """Keep those about which somebody is to be asked; the others."""
+        """Keeps the pods that an extender is interested in, and returns the others."""
         extenders = self.in_force.now
         if not extenders.by_profile:
             return batch
@@ -241,7 +241,7 @@ class ExtendedPods:
             self._signals.work_came()
 
     async def _try(self, waiting: _Pod, pod_try: PodTry, group: asyncio.TaskGroup) -> bool:
-        """False: what was asked about is out of date."""
+        """Returns False if the answers are out of date."""
         extenders = self.in_force.now
         clients = _interested(extenders, waiting)
         answers = await self._two_steps.ask(pod_try, clients)
@@ -279,7 +279,7 @@ def _interested(extenders: Extenders, waiting: _Pod) -> list[ExtenderClient]:
 
 
 def _failed(pod: Attempt, message: str) -> Decision:
-    """Of a cycle that an extender broke off."""
+    """The decision of a cycle that an extender ended with an error."""
     return Decision(
         Verdict.FAILED,
         pod.uid,

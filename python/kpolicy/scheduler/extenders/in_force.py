@@ -51,7 +51,7 @@ _log = PodLog(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extenders:
-    """Of one program. A profile that is not here asks nobody."""
+    """The extenders of one program. A profile that is not here has none."""
 
     by_profile: Mapping[str, tuple[ExtenderClient, ...]] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class Extenders:
 
     @property
     def managed(self) -> list[str]:
-        """Resources that decide who is asked."""
+        """Extended resources that decide which extenders are asked."""
         return sorted({name for client in self.clients for name in client.managed})
 
     @classmethod
@@ -122,7 +122,8 @@ _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h":
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It gave no answer; `message` as kube-scheduler tells it. `is_lost`: it may have acted."""
+    """The extender gave no answer; `message` is that of kube-scheduler. `is_lost`: the extender may
+    have acted all the same."""
 
     message: str
     is_lost: bool = False
@@ -219,7 +220,7 @@ def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:
         return None
     settings = extender.tls_config or ExtenderTls()
     authority = _source(settings.ca_data, settings.ca_file)
-    # Clause: who asks for HTTPS and names no authority gets no verification.
+    # Clause: with `enableHTTPS` and no certificate authority, certificates are not verified.
     verify = not settings.insecure and (authority is not None or not extender.enable_https)
     certificate = _source(settings.cert_data, settings.cert_file)
     key = _source(settings.key_data, settings.key_file)
@@ -317,7 +318,7 @@ class ExtenderBinds:
         return Unknown(Unreachable(Cause.LOST, message, sent=True), until_ns, sends)
 
     async def _seen(self, binding: Binding) -> SettledOutcome | PodUnreadable | None:
-        """What the API server says; None: the pod is on no node as yet."""
+        """Where the pod is according to the API server; None: on no node so far."""
         path = pod_path(binding.namespace, binding.name)
         answer = await self._client.request("GET", path, timeout_s=limits.EXTENDER_TIMEOUT_S)
         if isinstance(answer, Status) and answer.code == _NOT_FOUND:

@@ -167,7 +167,7 @@ def _object(body: bytes) -> dict[str, Any] | Unreadable:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """By names in lower case; of a name given twice the last counts."""
+    """The fields by their names in lower case. If a name occurs twice, the last value counts."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -206,7 +206,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
 
 
 def _nodes(value: Any) -> tuple[str, ...] | None:
-    """Names of the nodes of a NodeList: what else it says of them is ours to know."""
+    """The names of the nodes of a NodeList. Its other fields are ignored."""
     if value is None:
         return None
     items = _list(_fields(value).get("items"))

@@ -32,7 +32,7 @@ class Taken:
 def take(
     queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
 ) -> Taken:
-    """Put each pod of the batch where its decision says.
+    """Put each pod of the batch into the lane that follows from its decision.
 
     A pod that left the queue while the engine decided is bound all the same if it was placed: only
     the API server knows which of the two came first, and the reservation must end."""

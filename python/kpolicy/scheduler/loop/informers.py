@@ -57,8 +57,8 @@ class Informers:
     async def ensure(
         self, names: list[str], anew: list[str], *, whose: str = "policy"
     ) -> Problem | None:
-        """Watch what this one reads, and list the ones in `anew` again. After the first lists are
-        whole, wait for those of the added ones. What nobody reads is watched no more, soon."""
+        """Watch the resources that this policy reads, and list those in `anew` again. After the
+        first lists are complete, wait for those of added resources. Others are soon watched no more."""
         async with self._turn:
             self._wanted[whose] = frozenset(names)
             problem = await self._ensure(names, anew)
@@ -67,7 +67,7 @@ class Informers:
         return problem
 
     async def list_anew(self) -> None:
-        """Bring every list again. Until all are whole."""
+        """List every resource again. Returns when all lists are complete."""
         await _all_whole([], self._informers)
 
     async def _ensure(self, names: list[str], anew: list[str]) -> Problem | None:
@@ -107,7 +107,8 @@ class Informers:
         return self._running.keys() - REQUIRED.union(*self._wanted.values())
 
     async def _retire(self) -> None:
-        """Not in the middle of a swap, nor under those who wait for what is brought."""
+        """Stops informers that are not needed, but not during a reload, and not while pods wait for
+        objects of theirs."""
         while self._unwanted():
             await self._clock.sleep(limits.RETIRE_LOOK_S)
             async with self._turn:

@@ -43,7 +43,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """An attempt without a node, to be told in the pod's status and as an event."""
+    """An attempt without a node, to be reported in the pod's status and as an event."""
 
     pod: Attempt
     decision: Decision
@@ -74,7 +74,7 @@ class PodTry:
         self.is_kept = self.trace is not None and self.trace.sampled
 
     def fields(self) -> dict[str, object]:
-        """What a line of the log says of it. Ids only of traces that are there to be looked up."""
+        """The fields of its log lines. The ids of a trace only if it is exported."""
         fields: dict[str, object] = {"pod": self.pod.key, "pod_uid": self.pod.uid}
         if self.node:
             fields["node"] = self.node

@@ -31,7 +31,7 @@ EVERY_PROFILE = "*"
 class Signals:
     """How the parts of the loop wake each other.
 
-    `deciding` is held during each decision: whoever else holds it knows that none is under way.
+    `deciding` is held during each decision: while another part holds it, none is under way.
     """
 
     to_decide: asyncio.Event = field(default_factory=asyncio.Event)
@@ -149,7 +149,7 @@ class EngineSink:
         self._on_heard(resource)
 
     def _name(self, resource: str, unreadable: Unreadable) -> None:
-        """Counted always, logged once for each object: it may come with every list."""
+        """Counts each time, and logs each object once: it may come with every list."""
         self.unreadable[resource] += 1
         key = f"{resource}/{unreadable.object}"
         if key in self._named:

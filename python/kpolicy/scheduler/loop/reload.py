@@ -44,7 +44,7 @@ Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """`is_last_good`: not what the source says, but what it said when it was last good."""
+    """`is_last_good`: not the present content of the source, but the last one that compiled."""
 
     program: Program
     generation: int
@@ -196,7 +196,7 @@ class Reloader:
             self.refused = reloaded
         self._metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
         now = self.in_force
-        # At the start nothing is in force: the one who started us is told, not the log.
+        # At the start nothing is in force: the problem is printed to the user and not logged.
         if now is not None:
             self._show(now)
             log_diagnostics(reloaded.diagnostics)

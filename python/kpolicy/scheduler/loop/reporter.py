@@ -42,7 +42,7 @@ class Tally:
 
 
 class Reporter:
-    """Nothing here waits: writers queue what they are given. `policies` names those in force."""
+    """Nothing here waits: writers queue what they write. `policies` names those in force."""
 
     def __init__(
         self,
@@ -85,14 +85,14 @@ class Reporter:
         return pod_try
 
     def left(self, uid: str) -> None:
-        """The pod needs us no more: what waits to be written about it is not written."""
+        """The pod left the queue: writes about it that still wait are dropped."""
         self.status.forget(uid)
 
     def rejected(self, rejection: Rejection, basis: Basis, pod_try: PodTry) -> None:
         pod, decision = rejection.pod, rejection.decision
         result = _RESULTS[rejection.reason]
         # Where no node is held for the pod, an earlier nomination is void.
-        self._tell(
+        self._report_failure(
             pod,
             rejection.reason,
             decision.message,
@@ -136,19 +136,19 @@ class Reporter:
     def bind_failed(
         self, placement: Placement, message: str, basis: Basis, pod_try: PodTry
     ) -> None:
-        """Nothing is told in the pod's status when the message is empty: it is not our pod."""
+        """With an empty message the pod's status is not written: another scheduler has the pod."""
         pod = placement.pod
         self.tally.failed += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         self._metrics.attempted(ERROR, pod.profile, took_s)
         self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
         if message:
-            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
+            self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")
             _log.warning("%s: %s", pod.key, message, extra=pod_try.fields())
 
     def preempted(self, plan: Plan, eviction: Eviction, *, in_memory: bool = False) -> None:
-        """A victim was told to go, or taken back before anybody knew of it. Of the lines about it
-        the victim is the pod, and the try is that of the one for whom it goes."""
+        """A victim was evicted, or its placement withdrawn before the bind. In the log, `pod` is
+        the victim, and the ids are those of the preemptor's attempt."""
         pod = plan.pod
         victim = Reference(eviction.namespace, eviction.name, eviction.uid)
         self.events.record(
@@ -173,16 +173,16 @@ class Reporter:
         _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
 
     def room_settled(self, room: Room, seconds: float) -> None:
-        """Nothing is told of a pod that left, nor by one who may not lead any more."""
+        """No failure is reported of a pod that left, nor by a replica that leads no more."""
         pod = room.plan.pod
         self._metrics.room_made(seconds, succeeded=room.is_made)
         if room.trouble and self._queue.get(pod.uid) is not None:
             message = f"preemption on {room.plan.node} failed: {room.trouble}"
-            self._tell(pod, ConditionReason.SCHEDULER_ERROR, message, "")
+            self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")
             _log.warning("%s: %s", pod.key, message, extra={"node": room.plan.node})
 
     def followed(self, step: Step, pod_try: PodTry) -> None:
-        """Something that a try led to is over."""
+        """Adds a later step, the preemption, to the trace of the attempt."""
         if pod_try.trace is not None and pod_try.is_kept:
             self._traces.add(step, pod_try.trace)
 
@@ -206,7 +206,7 @@ class Reporter:
             self._queue.traced(pod_try.pod.uid, pod_try.trace)
             self._traces.record(pod_try.record(subject, basis, result, failure), pod_try.trace)
 
-    def _tell(
+    def _report_failure(
         self,
         pod: Attempt,
         reason: ConditionReason,

@@ -121,7 +121,8 @@ class Preemptions:
                 room.give_up("")
             if room.is_over:
                 return
-            # Clause: nobody need end who has not begun. Its room is free once that is settled.
+            # Clause: a pod whose bind was not sent need not be evicted. Its room is free once the
+            # reservation is settled.
             if self._reservations.withdraw(eviction.uid):
                 self.outcomes["Withdrawn"] += 1
                 self._reporter.preempted(room.plan, eviction, in_memory=True)

@@ -26,8 +26,8 @@ from kpolicy.telemetry.attempt import Step
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
-# kube-scheduler tells what came of preemption behind this, wherever it did not find room.
-_TOLD = "preemption: "
+# Behind this, kube-scheduler writes why preemption found no room.
+_PREEMPTION = "preemption: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,13 @@ def plan(pod: Attempt, decision: Decision) -> Plan:
 
 def was_tried(decision: Decision) -> bool:
     """Whether room was looked for at all: what `preemption_attempts_total` counts."""
-    return bool(decision.victims) or _TOLD in decision.message
+    return bool(decision.victims) or _PREEMPTION in decision.message
 
 
 @dataclass(slots=True)
 class Room:
-    """What came of it so far. `trouble` is what to tell; a fenced one is not told."""
+    """What came of the preemption so far. `trouble` is the failure to report; a replica that may no
+    longer act reports none."""
 
     plan: Plan
     evicted: list[str] = field(default_factory=list)
@@ -131,6 +132,6 @@ class Room:
         )
 
     def give_up(self, trouble: str) -> None:
-        """The first trouble is the one that is told."""
+        """The first trouble is the one that is reported."""
         self.trouble = self.trouble or trouble
         self.is_over = True

@@ -1,4 +1,4 @@
-"""Compares nodes, pods, nominations and the queue with what the API server says.
+"""Compares nodes, pods, nominations and the queue with what the API server has.
 
 A difference counts only if two passes find it, some time apart: between two answers of a busy
 cluster there are always some. It reads only and repairs nothing.
@@ -73,7 +73,7 @@ class Comparer:
         self._numbers = _Numbers()
 
     async def compare(self) -> Compared:
-        """Compare and log. Who asks while a comparison runs gets that one's answer."""
+        """Compare and log. If a comparison is under way, its answer is returned."""
         if self._under_way is None or self._under_way.done():
             self._under_way = self._group.create_task(self._run(), name="comparer")
         return await asyncio.shield(self._under_way)
@@ -111,7 +111,7 @@ class Comparer:
             again = await self._pass()
             lasting = tuple(difference for difference in again.differences if difference in found)
             compared = Compared(again.nodes, again.pods, again.queued, 2, lasting, again.failure)
-        self._tell(compared)
+        self._report(compared)
         return compared
 
     async def _pass(self) -> Compared:
@@ -130,7 +130,7 @@ class Comparer:
         found = (*await asyncio.to_thread(work), *misfiled)
         return Compared(len(roster.nodes), len(roster.pods), len(queued), 1, found)
 
-    def _tell(self, compared: Compared) -> None:
+    def _report(self, compared: Compared) -> None:
         if compared.failure:
             self._numbers.failures += 1
             _log.warning(
@@ -179,7 +179,7 @@ class Comparer:
 
 
 def _misfiled(entries: list[QueuedPod], lanes: QueueStatistics) -> list[Difference]:
-    """A pod is in the lane that it says, and in no other."""
+    """Lanes of the queue that hold another number of pods than name them."""
     in_lane = Counter(pod.lane for pod in entries)
     kept = {
         Lane.ACTIVE: lanes.active,
@@ -313,7 +313,7 @@ def _queue(
     for uid, key in queued.items():
         found = theirs.pods.get(uid)
         held = ours.pods.get(uid)
-        # A bound pod stays under way until the watch has said so.
+        # A bound pod stays under way until the watch has shown it on its node.
         if found is None or (found.node and not (held is not None and held.is_assumed)):
             node = found.node if found is not None else ""
             yield Difference("queue", Side.REDUNDANT, key, uid, node)

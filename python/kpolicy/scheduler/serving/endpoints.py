@@ -182,7 +182,7 @@ class DelegatedAccess:
         self._reviews = reviews
         self._users = _Remembered[ReviewedUser | None](clock)
         self._rights = _Remembered[bool](clock)
-        # Whoever sends tokens of no worth waits for others who do, and not for the binds.
+        # Requests with invalid tokens wait for each other, and hold up no bind.
         self._turns = asyncio.Semaphore(limits.REVIEWS_IN_FLIGHT_MAX)
         self._waiting = 0
 

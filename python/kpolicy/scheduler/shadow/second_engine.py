@@ -52,7 +52,7 @@ class Result(StrEnum):
     EXTENDERS_NOT_ASKED = "extenders_not_asked"  # what they would have said could change it
 
 
-# Of these the log says nothing.
+# Results that are not logged.
 QUIET: Final = frozenset({Result.SAME, Result.NOT_JUDGED, Result.EXTENDERS_NOT_ASKED})
 # Extenders take nodes away and never add any: what is rejected without them stays so.
 _CERTAIN: Final = frozenset({Result.FAILED, Result.NOT_JUDGED, Result.WOULD_REJECT})
@@ -105,7 +105,7 @@ class Unasked:
 
     @property
     def managed(self) -> list[str]:
-        """Resources that decide who is asked."""
+        """Extended resources that decide which extenders would be asked."""
         every = (names for own in self.by_profile.values() for names in own)
         return sorted(frozenset[str]().union(*every))
 
@@ -216,7 +216,7 @@ class Shadow:
     # --- from the loop ----------------------------------------------------------------------------
 
     def load(self, program: bytes, unasked: Unasked) -> Future[Loaded]:
-        """Compare with this program from now on, whose extenders nobody asks."""
+        """Compare with this program from now on. Its extenders are not asked."""
         loaded: Future[Loaded] = Future()
         with self._more:
             self._put((program, unasked, loaded), 0)
@@ -298,7 +298,7 @@ class Shadow:
             result = compare(decision, opinion)
             self._results[result] += 1
             if result not in QUIET:
-                self._tell(decision, opinion, result)
+                self._log_difference(decision, opinion, result)
 
     def _concerned(self, decided: list[_Decided], engine: Engine) -> set[str]:
         """Pods about which extenders would be asked, were it in force."""
@@ -314,7 +314,7 @@ class Shadow:
             if self._unasked.concern(profile, frozenset(names))
         }
 
-    def _tell(self, decision: Decision, opinion: Opinion, result: Result) -> None:
+    def _log_difference(self, decision: Decision, opinion: Opinion, result: Result) -> None:
         now_ns = self._clock.monotonic_ns()
         if now_ns - self._lines_since_ns >= limits.SHADOW_LOG_PERIOD_S * NANOSECONDS:
             self._lines_left, self._lines_since_ns = limits.SHADOW_LOG_LINES_MAX, now_ns

@@ -134,7 +134,7 @@ class Pair:
 
 @pytest.fixture(autouse=True)
 def _stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Shadow, "_tell", lambda *_: None)
+    monkeypatch.setattr(Shadow, "_log_difference", lambda *_: None)
 
 
 def test_the_same_policy_never_differs_whatever_the_ties() -> None:
