@@ -24,7 +24,7 @@ from kpolicy.scheduler.delivery.sources import ConfigMapSource
 from kpolicy.scheduler.extenders import extended_pods
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.in_force import ExtenderClient
-from kpolicy.scheduler.leadership import Leadership
+from kpolicy.scheduler.long_tasks import Leadership
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt

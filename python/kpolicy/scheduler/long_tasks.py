@@ -1,8 +1,8 @@
-"""The long tasks of a run: how they begin, and the orderly way out.
+"""The long tasks of a run: leading, how the others begin, and the orderly way out.
 
-All live in one task group; none of them may end before the group does. The way out is measured
-from the first `Stopping.begin`. Telemetry is flushed by its owner after this: the lease must not
-wait for a collector.
+All but leader election live in one task group; none of them may end before the group does. The way
+out is measured from the first `Stopping.begin`. Telemetry is flushed by its owner after this: the
+lease must not wait for a collector.
 """
 
 from __future__ import annotations
@@ -11,20 +11,94 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
+from random import Random
 from typing import Any, TypeVar
 
 from kpolicy.clock import NANOSECONDS, Clock, first_of
-from kpolicy.cluster.limits import OUTBOX_SILENT_S_MAX
-from kpolicy.heartbeat import NO_PULSE, Pulse
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.lease import Elector
+from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
+from kpolicy.heartbeat import NO_PULSE, Heartbeat, Heartbeats, Pulse
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.leadership import Leadership
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.scheduler.problem_codes import FINDINGS, TASK_DIED, Problem
-from kpolicy.scheduler.runtime import LongTask, Runtime, Tasks
+from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.problem_codes import FINDINGS, TASK_DIED, Problem, of_connection
+from kpolicy.scheduler.runtime import ElectorThread, LongTask, Machine, Runtime, Tasks
 from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Histogram
+
+
+class Leadership:
+    def __init__(
+        self,
+        elector: Elector,
+        thread: ElectorThread,
+        heartbeat: Heartbeat,
+        heartbeats: Heartbeats,
+    ) -> None:
+        self._elector = elector
+        self._thread = thread
+        self._heartbeat = heartbeat
+        self._heartbeats = heartbeats
+        self._started = False
+
+    def fence(self) -> bool:
+        return self._elector.fence()
+
+    async def acquire(self) -> None:
+        self._started = True
+        self._heartbeats.add(self._heartbeat)
+        self._thread.start()
+        await self._elector.acquired()
+
+    async def release(self, seconds_max: float) -> bool:
+        """Give the lease up for the next one, if that can be done in time."""
+        if not self._started:
+            return True
+        self._started = False
+        return await asyncio.to_thread(self._thread.stop, seconds_max)
+
+
+def elect(
+    connection: Connection,
+    runtime: Runtime,
+    *,
+    options: Options,
+    machine: Machine,
+    on_lost: Callable[[], None],
+    heartbeats: Heartbeats,
+) -> Leadership | Problem:
+    """`acquire` then waits for our turn to lead."""
+    terms = options.lease_terms()
+    if not isinstance(terms, LeaseTerms):
+        return of_connection(terms)
+    clock, name = runtime.clock, options.lease_name
+    heartbeat = Heartbeat("lease", clock, LEASE_SILENT_S_MAX)
+    client = ApiClient(connection, clock, user_agent="kpolicy-lease", connections_max=1)
+    elector = Elector(
+        client,
+        clock,
+        Random(runtime.random.getrandbits(64)),
+        terms,
+        namespace=options.lease_namespace,
+        name=name,
+        identity=machine.identity,
+        pulse=heartbeat,
+    )
+    thread = machine.elector_thread(client, elector, on_lost)
+    runtime.metrics.watch(
+        "leader_election_master_status",
+        "gauge",
+        "1 while this replica is the leader.",
+        lambda: {(name,): int(elector.fence())},
+        ("name",),
+    )
+    return Leadership(elector, thread, heartbeat, heartbeats)
+
 
 _log = logging.getLogger(__name__)
 

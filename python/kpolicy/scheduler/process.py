@@ -29,8 +29,15 @@ from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.delivery.policy_delivery import Delivery, Keeping, PolicyOrigin
 from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
-from kpolicy.scheduler.leadership import Leadership, elect
-from kpolicy.scheduler.long_tasks import Stopping, begin_deciding, begin_writing, died, wind_down
+from kpolicy.scheduler.long_tasks import (
+    Leadership,
+    Stopping,
+    begin_deciding,
+    begin_writing,
+    died,
+    elect,
+    wind_down,
+)
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.options import Options

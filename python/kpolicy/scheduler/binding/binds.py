@@ -40,9 +40,7 @@ class Binds:
         binder: ExtenderBinds,
         pre_binder: PreBinds,
     ) -> None:
-        self._thread = runtime.engine
-        self._clock = runtime.clock
-        self._metrics = runtime.metrics
+        self._runtime = runtime
         self._feed = feed
         self._reservations = reservations
         self._reporter = reporter
@@ -69,7 +67,7 @@ class Binds:
             pulse.rest(self._changed.is_set)
             await self._changed.wait()
             # Let good news gather; bad news does not wait.
-            async with self._clock.move_on_after(limits.SETTLE_LINGER_S):
+            async with self._runtime.clock.move_on_after(limits.SETTLE_LINGER_S):
                 await self._urgent.wait()
             self._urgent.clear()
 
@@ -78,7 +76,7 @@ class Binds:
 
         Pods that wait for volumes are left to the next leader: what was written for them stays.
         """
-        async with self._clock.move_on_after(seconds) as timeout:
+        async with self._runtime.clock.move_on_after(seconds) as timeout:
             await self._reservations.drain()
         return not timeout.expired
 
@@ -93,7 +91,7 @@ class Binds:
             self._reservations.close(reservation)
         else:
             end = await self._bind_now(placement, basis, pod_try, reservation)
-        pod_try.end(self._clock)
+        pod_try.end(self._runtime.clock)
         # Unless it is tried again, the pod stays in the queue as under way until the watch shows it
         # on a node or gone: an older event that shows it pending may still come.
         if end.settle is Outcome.BOUND:
@@ -109,14 +107,14 @@ class Binds:
     ) -> BindEnd | None:
         """None: the pod may be bound. What is written for a pod stays if it is withdrawn, as in
         kube-scheduler."""
-        started_ns, began_ns = self._clock.now_ns(), self._clock.monotonic_ns()
+        started_ns, began_ns = self._runtime.clock.now_ns(), self._runtime.clock.monotonic_ns()
         with self._reservations.volumes_awaited():
             end = await first_of(
                 self._pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
             )
-        pod_try.volumes_ns = (started_ns, self._clock.now_ns())
-        seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
-        self._metrics.pre_bound(pod_try.pod.profile, seconds, succeeded=end is None)
+        pod_try.volumes_ns = (started_ns, self._runtime.clock.now_ns())
+        seconds = (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS
+        self._runtime.metrics.pre_bound(pod_try.pod.profile, seconds, succeeded=end is None)
         return end
 
     async def _bind_now(
@@ -132,12 +130,12 @@ class Binds:
         traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None
         async with self._reservations.window:
             self._reservations.close(reservation)
-            pod_try.bind_started_ns = self._clock.now_ns()
+            pod_try.bind_started_ns = self._runtime.clock.now_ns()
             if reservation.withdrawn is not None:
                 return reservation.withdrawn
             # Clause: what an extender binds is no bind of a plugin.
             is_by_extender = self._binder.is_by_extender(pod.uid)
-            began_ns = self._clock.monotonic_ns()
+            began_ns = self._runtime.clock.monotonic_ns()
             self._reservations.in_flight += 1
             try:
                 outcome = await self._binder.bind(binding, traceparent)
@@ -148,8 +146,8 @@ class Binds:
             outcome = await self._resolve(binding, outcome, reservation, traceparent)
         end = bind_end(outcome, binding.node)
         if not is_by_extender:
-            seconds = (self._clock.monotonic_ns() - began_ns) / NANOSECONDS
-            self._metrics.bound(pod.profile, seconds, succeeded=end.settle is Outcome.BOUND)
+            seconds = (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS
+            self._runtime.metrics.bound(pod.profile, seconds, succeeded=end.settle is Outcome.BOUND)
         return end
 
     async def _resolve(
@@ -163,7 +161,7 @@ class Binds:
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
         with self._reservations.doubted(reservation):
             while True:
-                await self._clock.sleep(wait_s)
+                await self._runtime.clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._reservations.window:
                     may_send = reservation.may_send_again
@@ -179,8 +177,10 @@ class Binds:
         ended = self._ended[: limits.SETTLE_BATCH_MAX]
         del self._ended[: len(ended)]
         outcomes = [(uid, int(end.settle)) for uid, end in ended]
-        wakes = await self._thread.call(self._thread.engine.settle, outcomes, self._clock.now_ns())
-        now_ns = self._clock.monotonic_ns()
+        wakes = await self._runtime.engine.call(
+            self._runtime.engine.engine.settle, outcomes, self._runtime.clock.now_ns()
+        )
+        now_ns = self._runtime.clock.monotonic_ns()
         for uid, end in ended:
             if end.retry:
                 self._feed.queue.failed(uid, now_ns)

@@ -29,9 +29,7 @@ class Cycle:
         *,
         extended: ExtendedPods | None,
     ) -> None:
-        self._thread = runtime.engine
-        self._clock = runtime.clock
-        self._metrics = runtime.metrics
+        self._runtime = runtime
         self._queue = feed.queue
         self._work = feed.signals.to_decide
         self._deciding = feed.signals.deciding
@@ -73,7 +71,9 @@ class Cycle:
     async def _tick(self, group: asyncio.TaskGroup) -> int:
         """Decide the next batch. Returns how many pods were popped."""
         limit = 0 if self._stopped else self._limit()
-        batch = self._queue.pop_batch(limit, self._clock.monotonic_ns()) if limit > 0 else []
+        batch = (
+            self._queue.pop_batch(limit, self._runtime.clock.monotonic_ns()) if limit > 0 else []
+        )
         if not batch:
             return 0
         popped = len(batch)
@@ -81,15 +81,18 @@ class Cycle:
             batch = await self._extended.take(batch)
             if not batch:
                 return popped
-        self._metrics.batch_pods.observe(len(batch))
-        started_ns, started_monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
-        scheduled = await self._thread.call(
-            self._thread.engine.schedule, [pod.uid for pod in batch], started_ns
+        self._runtime.metrics.batch_pods.observe(len(batch))
+        started_ns, started_monotonic_ns = (
+            self._runtime.clock.now_ns(),
+            self._runtime.clock.monotonic_ns(),
+        )
+        scheduled = await self._runtime.engine.call(
+            self._runtime.engine.engine.schedule, [pod.uid for pod in batch], started_ns
         )
         basis = Basis(
             scheduled.program_hash, scheduled.resource_version, started_ns, started_monotonic_ns
         )
-        taken = take(self._queue, batch, scheduled.decisions, self._clock.monotonic_ns())
+        taken = take(self._queue, batch, scheduled.decisions, self._runtime.clock.monotonic_ns())
         self._resize(len(batch), taken.took_ns)
         self._consequences.act(taken, basis, group)
         return popped
@@ -114,7 +117,7 @@ class Cycle:
 
     def _has_work(self) -> bool:
         ends_ns = self._queue.next_ready_ns() if self._consequences.room > 0 else None
-        is_due = ends_ns is not None and ends_ns <= self._clock.monotonic_ns()
+        is_due = ends_ns is not None and ends_ns <= self._runtime.clock.monotonic_ns()
         return self._work.is_set() or is_due
 
     async def _rest(self) -> None:
@@ -123,6 +126,6 @@ class Cycle:
         if ends_ns is None or self._consequences.room <= 0:
             await self._work.wait()
             return
-        left_s = (ends_ns - self._clock.monotonic_ns()) / NANOSECONDS
-        async with self._clock.move_on_after(left_s):
+        left_s = (ends_ns - self._runtime.clock.monotonic_ns()) / NANOSECONDS
+        async with self._runtime.clock.move_on_after(left_s):
             await self._work.wait()

@@ -58,7 +58,7 @@ class Informers:
         self, names: list[str], anew: list[str], *, whose: str = "policy"
     ) -> Problem | None:
         """Watch the resources that this policy reads, and list those in `anew` again. After the
-        first lists are complete, wait for those of added resources. Others are soon watched no more."""
+        first lists are complete, wait for those of added resources. Others soon end."""
         async with self._turn:
             self._wanted[whose] = frozenset(names)
             problem = await self._ensure(names, anew)

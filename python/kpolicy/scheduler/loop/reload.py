@@ -85,11 +85,8 @@ class Reloader:
         watch: Watch,
         extenders: ExtendersInForce,
     ) -> None:
-        self._thread = runtime.engine
-        self._clock = runtime.clock
-        self._metrics = runtime.metrics
+        self._runtime = runtime
         self._feed = feed
-        self._queue = feed.queue
         self._compile = compile_with
         self._watch_resources = watch
         self._extenders = extenders
@@ -138,7 +135,7 @@ class Reloader:
         if before is not None and before.program == compiled.program:
             self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
-        extenders = Extenders.of(compiled.program, self._clock)
+        extenders = Extenders.of(compiled.program, self._runtime.clock)
         if isinstance(extenders, Problem):
             return Reloaded("refused", diagnostics, extenders)
         async with self._feed.signals.deciding:
@@ -158,12 +155,12 @@ class Reloader:
 
     async def _watch(self) -> Problem | None:
         """What the program in force reads, and anew what was read of it for another program."""
-        engine = self._thread.engine
-        resources = await self._thread.call(engine.resources)
-        return await self._watch_resources(resources, await self._thread.call(engine.stale))
+        engine = self._runtime.engine.engine
+        resources = await self._runtime.engine.call(engine.resources)
+        return await self._watch_resources(resources, await self._runtime.engine.call(engine.stale))
 
     async def _load(self, program: Program) -> Problem | None:
-        refusals = await self._thread.statistics.load(program.bytes)
+        refusals = await self._runtime.engine.statistics.load(program.bytes)
         if not refusals:
             # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
             self._feed.serve(frozenset(program.scheduler_names))
@@ -175,26 +172,30 @@ class Reloader:
 
     async def _enforce(self, program: Program, before: InForce | None) -> None:
         generation = before.generation + 1 if before is not None else 1
-        self.in_force = InForce(program, generation, self._clock.now_ns())
-        for uid in self._queue.unserved(self._feed.serves):
-            self._queue.gone(uid)
+        self.in_force = InForce(program, generation, self._runtime.clock.now_ns())
+        for uid in self._feed.queue.unserved(self._feed.serves):
+            self._feed.queue.gone(uid)
         if before is not None:
-            await self._feed.take_pods(await self._thread.call(self._thread.engine.pending))
+            await self._feed.take_pods(
+                await self._runtime.engine.call(self._runtime.engine.engine.pending)
+            )
             await self._wake_parked()
         self._feed.signals.work_came()
 
     async def _wake_parked(self) -> None:
         woken = limits.SLICE_PODS
         while woken == limits.SLICE_PODS:
-            now_ns = self._clock.monotonic_ns()
-            woken = self._queue.wake_all(POLICY_CHANGED, limits.SLICE_PODS, now_ns)
+            now_ns = self._runtime.clock.monotonic_ns()
+            woken = self._feed.queue.wake_all(POLICY_CHANGED, limits.SLICE_PODS, now_ns)
             await asyncio.sleep(0)
 
     def _done(self, reloaded: Reloaded) -> Reloaded:
-        self.last = reloaded = replace(reloaded, at_ns=self._clock.now_ns())
+        self.last = reloaded = replace(reloaded, at_ns=self._runtime.clock.now_ns())
         if reloaded.problem is not None:
             self.refused = reloaded
-        self._metrics.reloaded(reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns)
+        self._runtime.metrics.reloaded(
+            reloaded.result, in_force=reloaded.in_force, now_ns=reloaded.at_ns
+        )
         now = self.in_force
         # At the start nothing is in force: the problem is printed to the user and not logged.
         if now is not None:
@@ -206,9 +207,9 @@ class Reloader:
         return reloaded
 
     def _show(self, now: InForce) -> None:
-        self._metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
+        self._runtime.metrics.policy_info.replace({(now.hash, str(now.generation)): 1})
         is_kept = now.is_last_good or not self.last.in_force
-        self._metrics.policy_last_good.set(int(is_kept))
+        self._runtime.metrics.policy_last_good.set(int(is_kept))
 
 
 def log_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:

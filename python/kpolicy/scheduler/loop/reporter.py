@@ -57,9 +57,7 @@ class Reporter:
         self.events = events
         self.status = status
         self.tally = Tally()
-        self._clock = runtime.clock
-        self._metrics = runtime.metrics
-        self._traces = runtime.traces
+        self._runtime = runtime
         self._queue = queue
         self._run_id = run_id
         self._policies = policies
@@ -68,9 +66,9 @@ class Reporter:
     def begin(self, pod: Attempt) -> PodTry:
         """A try, and the ids under which it will be known."""
         self._decisions += 1
-        now_ns = self._clock.now_ns()
+        now_ns = self._runtime.clock.now_ns()
         decision_id = f"{self._run_id}-{self._decisions}"
-        return PodTry(pod, decision_id, self._traces.begin(now_ns), now_ns)
+        return PodTry(pod, decision_id, self._runtime.traces.begin(now_ns), now_ns)
 
     def decided(
         self, subject: Placement | Rejection, basis: Basis, pod_try: PodTry | None = None
@@ -79,7 +77,7 @@ class Reporter:
         if pod_try is None:
             pod_try = self.begin(subject.pod)
         else:
-            pod_try.decided_ns = self._clock.now_ns()
+            pod_try.decided_ns = self._runtime.clock.now_ns()
         pod_try.policies, pod_try.policy_hash = self._policies(), basis.policy_hash
         pod_try.node = subject.decision.node
         return pod_try
@@ -100,11 +98,11 @@ class Reporter:
             urgent=bool(decision.victims),
         )
         if was_tried(decision):
-            self._metrics.preemption_attempts.add()
+            self._runtime.metrics.preemption_attempts.add()
         took_ns = decision.took_ns
-        self._metrics.attempted(result, pod.profile, took_ns / 1e9)
+        self._runtime.metrics.attempted(result, pod.profile, took_ns / 1e9)
         for rule in decision.rejected_by:
-            self._metrics.rule_rejections.add((pod.profile, rule))
+            self._runtime.metrics.rule_rejections.add((pod.profile, rule))
         if result == ERROR:
             self.tally.failed += 1
         else:
@@ -127,8 +125,8 @@ class Reporter:
         self.tally.placed += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         waited_s = (pod_try.ended_monotonic_ns - pod.first_active_ns) / 1e9
-        self._metrics.attempted(SCHEDULED, pod.profile, took_s)
-        self._metrics.placed(pod.attempts, waited_s, rescued=pod.is_flushed)
+        self._runtime.metrics.attempted(SCHEDULED, pod.profile, took_s)
+        self._runtime.metrics.placed(pod.attempts, waited_s, rescued=pod.is_flushed)
         self._trace(placement, basis, pod_try, SCHEDULED)
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("bound %s to %s", pod.key, node, extra=pod_try.fields())
@@ -140,7 +138,7 @@ class Reporter:
         pod = placement.pod
         self.tally.failed += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
-        self._metrics.attempted(ERROR, pod.profile, took_s)
+        self._runtime.metrics.attempted(ERROR, pod.profile, took_s)
         self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
         if message:
             self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")
@@ -175,7 +173,7 @@ class Reporter:
     def room_settled(self, room: Room, seconds: float) -> None:
         """No failure is reported of a pod that left, nor by a replica that leads no more."""
         pod = room.plan.pod
-        self._metrics.room_made(seconds, succeeded=room.is_made)
+        self._runtime.metrics.room_made(seconds, succeeded=room.is_made)
         if room.trouble and self._queue.get(pod.uid) is not None:
             message = f"preemption on {room.plan.node} failed: {room.trouble}"
             self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")
@@ -184,7 +182,7 @@ class Reporter:
     def followed(self, step: Step, pod_try: PodTry) -> None:
         """Adds a later step, the preemption, to the trace of the attempt."""
         if pod_try.trace is not None and pod_try.is_kept:
-            self._traces.add(step, pod_try.trace)
+            self._runtime.traces.add(step, pod_try.trace)
 
     def _trace(
         self,
@@ -196,7 +194,7 @@ class Reporter:
     ) -> None:
         if pod_try.trace is None:
             return
-        pod_try.is_kept = self._traces.keeps(
+        pod_try.is_kept = self._runtime.traces.keeps(
             pod_try.trace,
             failed=result != SCHEDULED,
             slow=pod_try.is_slow(subject.decision),
@@ -204,7 +202,9 @@ class Reporter:
         )
         if pod_try.is_kept:
             self._queue.traced(pod_try.pod.uid, pod_try.trace)
-            self._traces.record(pod_try.record(subject, basis, result, failure), pod_try.trace)
+            self._runtime.traces.record(
+                pod_try.record(subject, basis, result, failure), pod_try.trace
+            )
 
     def _report_failure(
         self,

@@ -35,11 +35,8 @@ class Preemptions:
         *,
         evictor: Evictor,
     ) -> None:
-        self._thread = runtime.engine
-        self._clock = runtime.clock
-        self._metrics = runtime.metrics
+        self._runtime = runtime
         self._feed = feed
-        self._queue = feed.queue
         self._reservations = reservations
         self._reporter = reporter
         self._evictor = evictor
@@ -54,13 +51,13 @@ class Preemptions:
         self.under_way += 1
         wanted = plan(rejection.pod, rejection.decision)
         if wanted.evictions:
-            self._metrics.preemption_victims.observe(wanted.victims_total)
+            self._runtime.metrics.preemption_victims.observe(wanted.victims_total)
         self._displace(wanted)
         group.create_task(self._make_room(wanted, pod_try))
 
     async def drain(self, seconds: float) -> bool:
         """Wait for those under way, at most so long."""
-        async with self._clock.move_on_after(seconds):
+        async with self._runtime.clock.move_on_after(seconds):
             while self.under_way:
                 self._ended.clear()
                 await self._ended.wait()
@@ -69,51 +66,53 @@ class Preemptions:
     def _displace(self, wanted: Plan) -> None:
         """Clause: pods whose claims give way look for another place at once."""
         for uid in wanted.displaced:
-            pod = self._queue.get(uid)
+            pod = self._feed.queue.get(uid)
             if pod is not None:
                 self._reporter.status.release(pod.namespace, pod.name, uid)
-                self._queue.wake(uid, CLAIM_GONE, self._clock.monotonic_ns())
+                self._feed.queue.wake(uid, CLAIM_GONE, self._runtime.clock.monotonic_ns())
 
     async def _make_room(self, wanted: Plan, pod_try: PodTry) -> None:
         about(pod_try)
-        room, began_ns = Room(wanted), self._clock.monotonic_ns()
-        started_ns = self._clock.now_ns()
+        room, began_ns = Room(wanted), self._runtime.clock.monotonic_ns()
+        started_ns = self._runtime.clock.now_ns()
         # Should we end here, the next one finds the claim and does not give the room to another.
         if not await self._is_claimed(wanted.pod.uid):
             room.give_up(f"the nomination to {wanted.node} could not be written")
-        room.spent("write nomination", started_ns, self._clock.now_ns(), failure=room.trouble)
+        room.spent(
+            "write nomination", started_ns, self._runtime.clock.now_ns(), failure=room.trouble
+        )
         for evictions in (wanted.together, wanted.last):
             async with asyncio.TaskGroup() as group:
                 for eviction in evictions:
                     group.create_task(self._evict(eviction, room))
-        wakes = await self._thread.call(
-            self._thread.engine.settle_room,
+        wakes = await self._runtime.engine.call(
+            self._runtime.engine.engine.settle_room,
             wanted.pod.uid,
             room.evicted,
-            self._clock.now_ns(),
+            self._runtime.clock.now_ns(),
             is_made=room.is_made,
         )
-        self._reporter.followed(room.step(started_ns, self._clock.now_ns()), pod_try)
-        self._end(room, (self._clock.monotonic_ns() - began_ns) / NANOSECONDS)
+        self._reporter.followed(room.step(started_ns, self._runtime.clock.now_ns()), pod_try)
+        self._end(room, (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS)
         await self._feed.take_wakes(wakes)
         self._feed.signals.work_came()
 
     async def _is_claimed(self, uid: str) -> bool:
         """Whether the API server has the claim. One that never takes it must not hold the pod for
         ever: there may be room for it by now."""
-        async with self._clock.move_on_after(limits.ROOM_CLAIM_S_MAX):
+        async with self._runtime.clock.move_on_after(limits.ROOM_CLAIM_S_MAX):
             return await self._reporter.status.written(uid)
         return False
 
     def _end(self, room: Room, seconds: float) -> None:
-        pod, now_ns = room.plan.pod, self._clock.monotonic_ns()
+        pod, now_ns = room.plan.pod, self._runtime.clock.monotonic_ns()
         self.under_way -= 1
         self._ended.set()
         self._reporter.room_settled(room, seconds)
         if room.is_made:
-            self._queue.release(pod.uid, now_ns)
+            self._feed.queue.release(pod.uid, now_ns)
         else:
-            self._queue.fail_held(pod.uid, now_ns)
+            self._feed.queue.fail_held(pod.uid, now_ns)
 
     async def _evict(self, eviction: Eviction, room: Room) -> None:
         async with self._window:
@@ -127,14 +126,14 @@ class Preemptions:
                 self.outcomes["Withdrawn"] += 1
                 self._reporter.preempted(room.plan, eviction, in_memory=True)
                 return
-            started_ns = self._clock.now_ns()
+            started_ns = self._runtime.clock.now_ns()
             shared = self._evicting.get(eviction.uid)
             if shared is not None:
                 outcome = await asyncio.shield(shared)
             else:
                 outcome = await self._evict_once(eviction)
         room.take(eviction, outcome)
-        room.evicting(eviction, outcome, started_ns, self._clock.now_ns())
+        room.evicting(eviction, outcome, started_ns, self._runtime.clock.now_ns())
         if shared is None and isinstance(outcome, Evicted):
             self._reporter.preempted(room.plan, eviction)
 
@@ -153,5 +152,5 @@ class Preemptions:
 
     def _is_wanted(self, uid: str) -> bool:
         """Whether the pod still waits for the room: it may be deleted, or bound by someone else."""
-        pod = self._queue.get(uid)
+        pod = self._feed.queue.get(uid)
         return pod is not None and pod.held

@@ -63,10 +63,8 @@ class Comparer:
         self, client: ApiClient, runtime: Runtime, feed: QueueFeed, group: asyncio.TaskGroup
     ) -> None:
         self._client = client
-        self._thread = runtime.engine
-        self._clock = runtime.clock
+        self._runtime = runtime
         self._feed = feed
-        self._queue = feed.queue
         self._group = group
         self._under_way: asyncio.Task[Compared] | None = None
         self._dumping: asyncio.Task[None] | None = None
@@ -107,7 +105,7 @@ class Comparer:
         compared = await self._pass()
         if compared.differences and not compared.failure:
             found = set(compared.differences)
-            await self._clock.sleep(limits.COMPARE_AGAIN_S)
+            await self._runtime.clock.sleep(limits.COMPARE_AGAIN_S)
             again = await self._pass()
             lasting = tuple(difference for difference in again.differences if difference in found)
             compared = Compared(again.nodes, again.pods, again.queued, 2, lasting, again.failure)
@@ -118,9 +116,9 @@ class Comparer:
         roster = await read_roster(self._client, RESOURCES["nodes"], RESOURCES["pods"])
         if isinstance(roster, str):
             return Compared(failure=roster)
-        lines = await self._thread.call(self._thread.engine.holdings)
-        entries = self._queue.entries()
-        misfiled = _misfiled(entries, self._queue.statistics())
+        lines = await self._runtime.engine.call(self._runtime.engine.engine.holdings)
+        entries = self._feed.queue.entries()
+        misfiled = _misfiled(entries, self._feed.queue.statistics())
         queued = {pod.uid: pod.key for pod in entries}
         serves = self._feed.serves
 
@@ -138,7 +136,7 @@ class Comparer:
             )
             return
         self._numbers.runs += 1
-        self._numbers.ended_ns = self._clock.now_ns()
+        self._numbers.ended_ns = self._runtime.clock.now_ns()
         self._numbers.differences = Counter(
             (difference.what, difference.side.value) for difference in compared.differences
         )
@@ -169,8 +167,8 @@ class Comparer:
 
     async def _dump(self) -> None:
         await self.compare()
-        entries = self._queue.entries()
-        now_ns = self._clock.monotonic_ns()
+        entries = self._feed.queue.entries()
+        now_ns = self._runtime.clock.monotonic_ns()
         for pod in entries[: limits.QUEUE_DUMPED_MAX]:
             _log.info("queued: %s", pod.key, extra=_fields(pod, now_ns))
         lanes = Counter(pod.lane.value for pod in entries)
