@@ -51,7 +51,7 @@ def _tests(_: argparse.Namespace) -> Outcome:
 
 def _startup(_: argparse.Namespace) -> Outcome:
     waited = startup.measure()
-    return [one.line() for one in waited], startup.table(waited), []
+    return [wait.line() for wait in waited], startup.table(waited), []
 
 
 def _expressions(_: argparse.Namespace) -> Outcome:
@@ -61,17 +61,17 @@ def _expressions(_: argparse.Namespace) -> Outcome:
 
 def _explain(arguments: argparse.Namespace) -> Outcome:
     asked = explaining.measure(arguments.nodes)
-    return [one.line() for one in asked], explaining.table(asked), explaining.failures(asked)
+    return [answer.line() for answer in asked], explaining.table(asked), explaining.failures(asked)
 
 
 def _memory(_: argparse.Namespace) -> Outcome:
-    told = footprint.measure()
-    return told, footprint.table(told), []
+    figures = footprint.measure()
+    return figures, footprint.table(figures), []
 
 
 def _load(_: argparse.Namespace) -> Outcome:
-    told = loading.measure()
-    return told, loading.table(told), []
+    figures = loading.measure()
+    return figures, loading.table(figures), []
 
 
 def _plot(arguments: argparse.Namespace) -> Outcome:

@@ -34,21 +34,21 @@ def measure(nodes: int = NODES, pods: int = PODS, program: Program | None = None
 
 def failures(runs: Sequence[Run]) -> list[str]:
     """Violations of boundary B3; empty if there are none."""
-    said = []
+    failures = []
     for run in runs:
         crossings = sum(run.calls.values())
         if crossings > allowed(run):
-            said.append(f"{_name(run)}: {crossings:,} crossings, {allowed(run):,} are allowed")
+            failures.append(f"{_name(run)}: {crossings:,} crossings, {allowed(run):,} are allowed")
         if run.calls_for_pods > max(CALLS_ONCE_MAX, CALLS_A_POD_MAX * run.pods):
-            said.append(f"{_name(run)}: {run.calls_for_pods:,} calls to decide and settle")
+            failures.append(f"{_name(run)}: {run.calls_for_pods:,} calls to decide and settle")
     if len(runs) > 1:
         most = GROWTH_WITH_NODES_MAX * runs[1].calls_for_pods + CALLS_ONCE_MAX
         if runs[0].calls_for_pods > most:
-            said.append(
+            failures.append(
                 f"{runs[0].calls_for_pods:,} calls to decide and settle with {runs[0].nodes:,} "
                 f"nodes, {runs[1].calls_for_pods:,} with {runs[1].nodes:,}"
             )
-    return said
+    return failures
 
 
 def allowed(run: Run) -> int:

@@ -70,10 +70,10 @@ def measure(nodes: int = NODES) -> list[Asked]:
 
 def failures(asked: Sequence[Asked]) -> list[str]:
     return [
-        f"{one.workload} as {one.output} held the loop up for {one.held_up_ms:.0f} ms, "
+        f"{answer.workload} as {answer.output} held the loop up for {answer.held_up_ms:.0f} ms, "
         f"{HELD_UP_MS_MAX:.0f} ms are allowed"
-        for one in asked
-        if one.held_up_ms > HELD_UP_MS_MAX
+        for answer in asked
+        if answer.held_up_ms > HELD_UP_MS_MAX
     ]
 
 
@@ -81,11 +81,11 @@ def table(asked: Sequence[Asked]) -> list[str]:
     rows = [
         ["workload", "as", "nodes", "answer", "took", "in the engine", "loop held up", "without"]
     ]
-    for one in asked:
-        times = (one.took_ms, one.engine_ms, one.held_up_ms, one.idle_ms)
-        size = f"{one.answer_bytes / 1e6:.2f} MB"
-        cells = (f"{one.nodes:,}", size, *(f"{each:.1f} ms" for each in times))
-        rows.append([one.workload, one.output, *cells])
+    for answer in asked:
+        times = (answer.took_ms, answer.engine_ms, answer.held_up_ms, answer.idle_ms)
+        size = f"{answer.answer_bytes / 1e6:.2f} MB"
+        cells = (f"{answer.nodes:,}", size, *(f"{milliseconds:.1f} ms" for milliseconds in times))
+        rows.append([answer.workload, answer.output, *cells])
     lines = columns(rows, right=range(2, 8))
     return [*lines, f"of {ROUNDS} rounds the one that held the loop up least"]
 
@@ -97,7 +97,7 @@ async def _measure(nodes: int) -> list[Asked]:
             with _asking(workload, nodes) as asking:
                 for output in ("text", "json"):
                     rounds = [await asking.ask(output) for _ in range(ROUNDS)]
-                    found.append(min(rounds, key=lambda one: one.held_up_ms))
+                    found.append(min(rounds, key=lambda answer: answer.held_up_ms))
             if progress is not None:
                 progress(done + 1, len(WORKLOADS))
     return found

@@ -39,7 +39,7 @@ PREDICATES: Final = (
     ),
 )
 
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Cost:
     first_us: float
     again_us: float
 
-    def line(self) -> Told:
+    def line(self) -> Figures:
         return {
             "about": self.about,
             "expression": self.expression,

@@ -23,27 +23,27 @@ _STAGES: Final = (
     ("peak", "at any time"),
 )
 
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def measure(nodes: int = NODES, pods: int = PODS) -> Told:
+def measure(nodes: int = NODES, pods: int = PODS) -> Figures:
     with progress_bar("listing and deciding"):
-        told = ask("live", str(nodes), str(pods))
-    return {"nodes": nodes, "pods": pods, "reachMiB": REACH_MIB, **told}
+        figures = ask("live", str(nodes), str(pods))
+    return {"nodes": nodes, "pods": pods, "reachMiB": REACH_MIB, **figures}
 
 
-def ask(*words: str) -> Told:
+def ask(*words: str) -> Figures:
     """Runs `resident` in a new process, and returns the object that it prints."""
     command = [sys.executable, "-m", "benches.resident", *words]
-    told: Told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return told
+    figures: Figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return figures
 
 
-def table(told: Told) -> list[str]:
+def table(figures: Figures) -> list[str]:
     rows = [["resident MiB", "when"]]
-    rows += [[f"{told[name]:,.0f}", meaning] for name, meaning in _STAGES]
-    rows.append([f"{told['reachMiB']:,}", "to stay below"])
-    held = told["statistics"]
+    rows += [[f"{figures[name]:,.0f}", meaning] for name, meaning in _STAGES]
+    rows.append([f"{figures['reachMiB']:,}", "to stay below"])
+    held = figures["statistics"]
     lines = columns(rows, right=(0,))
     lines.append(
         f"{held['nodes']:,} nodes, {held['pods']:,} pods of {held['podTemplates']:,} templates, "

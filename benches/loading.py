@@ -22,17 +22,17 @@ PODS: Final = 150_000
 RUNS: Final = 3
 REACH_S: Final = 3.0
 
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def measure(nodes: int = NODES, pods: int = PODS) -> Told:
+def measure(nodes: int = NODES, pods: int = PODS) -> Figures:
     with tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder:
         path = Path(folder) / "snapshot.json"
         with progress_bar("writing the snapshot"), path.open("w", encoding="utf-8") as file:
             file.writelines(recorded.kubectl_list(generated_cluster.Size(nodes, pods, 0)))
         size_bytes = path.stat().st_size
         with progress_bar("reading it") as progress:
-            runs: list[Told] = []
+            runs: list[Figures] = []
             while len(runs) < RUNS:
                 runs.append(ask("offline", str(path)))
                 if progress is not None:
@@ -48,15 +48,16 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Told:
     }
 
 
-def table(told: Told) -> list[str]:
+def table(figures: Figures) -> list[str]:
     rows = [["run", "seconds", "CPU seconds", "MB/s", "resident MiB", "peak MiB"]]
-    for number, run in enumerate(told["runs"], 1):
-        speed = told["bytes"] / 1e6 / run["seconds"]
+    for number, run in enumerate(figures["runs"], 1):
+        speed = figures["bytes"] / 1e6 / run["seconds"]
         times = (f"{run['seconds']:.2f}", f"{run['cpuSeconds']:.2f}", f"{speed:,.0f}")
         rows.append([str(number), *times, f"{run['resident']:,.0f}", f"{run['peak']:,.0f}"])
     lines = columns(rows, right=range(6))
     lines.append(
-        f"{told['nodes']:,} nodes and {told['pods']:,} pods in {told['bytes'] / 1e6:,.0f} MB; "
-        f"to reach: {told['reachSeconds']:.0f} s"
+        f"{figures['nodes']:,} nodes and {figures['pods']:,} pods in "
+        f"{figures['bytes'] / 1e6:,.0f} MB; "
+        f"to reach: {figures['reachSeconds']:.0f} s"
     )
     return lines

@@ -27,10 +27,10 @@ PICTURE: Final = _FOLDER / "cost-by-nodes.svg"
 RUNS: Final = 2
 _CPU: Final = Path("/proc/cpuinfo")
 
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def measure(runs: int = RUNS) -> Told:
+def measure(runs: int = RUNS) -> Figures:
     microseconds: dict[str, dict[str, float]] = defaultdict(dict)
     cases = matrix.cases()
     with progress_bar("measuring every workload at every size") as progress:
@@ -48,29 +48,29 @@ def measure(runs: int = RUNS) -> Told:
     }
 
 
-def save(told: Told, path: Path = DATA) -> None:
-    path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+def save(figures: Figures, path: Path = DATA) -> None:
+    path.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
 
 
-def saved(path: Path = DATA) -> Told:
-    told: Told = json.loads(path.read_text("utf-8"))
-    return told
+def saved(path: Path = DATA) -> Figures:
+    figures: Figures = json.loads(path.read_text("utf-8"))
+    return figures
 
 
-def draw(told: Told, path: Path = PICTURE) -> list[str]:
-    path.write_text(picture(told), "utf-8")
+def draw(figures: Figures, path: Path = PICTURE) -> list[str]:
+    path.write_text(picture(figures), "utf-8")
     return [os.path.relpath(path)]
 
 
-def picture(told: Told) -> str:
+def picture(figures: Figures) -> str:
     lines = tuple(
         Line(name, tuple((int(nodes), cost) for nodes, cost in points.items()))
-        for name, points in sorted(told["microsecondsPerDecision"].items())
+        for name, points in sorted(figures["microsecondsPerDecision"].items())
     )
     return Chart(
         title="Cost of one decision by the size of the cluster",
-        about=f"{told['machine']}; commit {told['commit']}; all nodes scored; "
-        f"processor time, least of {told['runs']} runs",
+        about=f"{figures['machine']}; commit {figures['commit']}; all nodes scored; "
+        f"processor time, least of {figures['runs']} runs",
         x_label="nodes",
         y_label="microseconds a decision",
         lines=lines,

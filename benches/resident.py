@@ -39,17 +39,17 @@ _MIB: Final = 1024
 # The number of different requests that fills the caches for 5,000 nodes.
 WAITING: Final = 10_000
 
-Told = dict[str, Any]
+Figures = dict[str, Any]
 
 
 def main(words: Sequence[str]) -> int:
     name, *rest = words
-    told = asyncio.run(live(*map(int, rest))) if name == "live" else offline(rest[0])
-    print(json.dumps(told))
+    figures = asyncio.run(live(*map(int, rest))) if name == "live" else offline(rest[0])
+    print(json.dumps(figures))
     return 0
 
 
-async def live(nodes: int, existing: int) -> Told:
+async def live(nodes: int, existing: int) -> Figures:
     importlib.import_module("kpolicy.scheduler.process")
     importlib.import_module("kpolicy.telemetry.traces")
     started = resident()
@@ -98,7 +98,7 @@ async def _list(
         await sink.list_end(resource, "1")
 
 
-def offline(path: str) -> Told:
+def offline(path: str) -> Figures:
     began, began_cpu = time.perf_counter(), time.process_time()
     engine = Snapshot.load(path).engine()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - began_cpu

@@ -126,8 +126,8 @@ def policy(rules: int) -> str:
 
 def table(waited: Sequence[Waited]) -> list[str]:
     rows = [["", "least", "median", "processor", "allowed"]]
-    for one in waited:
-        figures = [f"{value:.1f} ms" for value in (one.least, one.median, one.processor)]
-        allowed = _ALLOWED_MS.get(one.what)
-        rows.append([one.what, *figures, f"{allowed} ms" if allowed else ""])
+    for wait in waited:
+        figures = [f"{value:.1f} ms" for value in (wait.least, wait.median, wait.processor)]
+        allowed = _ALLOWED_MS.get(wait.what)
+        rows.append([wait.what, *figures, f"{allowed} ms" if allowed else ""])
     return columns(rows, right=(1, 2, 3, 4))

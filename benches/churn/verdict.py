@@ -34,8 +34,8 @@ _HEADINGS: Final = (
 def warm_up(samples: Sequence[Sample]) -> int | None:
     """How many rounds the warm-up took; None if it is not over."""
     pods, seconds = 0, 0.0
-    for count, one in enumerate(samples, 1):
-        pods, seconds = pods + one.bound, seconds + one.seconds
+    for count, sample in enumerate(samples, 1):
+        pods, seconds = pods + sample.bound, seconds + sample.seconds
         if pods >= WARM_PODS and seconds >= WARM_S:
             return count
     return None
@@ -54,11 +54,11 @@ class Verdict:
     @property
     def resident(self) -> float:
         """The part by which resident memory grows in ten rounds."""
-        return growth([one.resident_mib for one in self.warm])
+        return growth([sample.resident_mib for sample in self.warm])
 
     @property
     def blocks(self) -> float:
-        return growth([one.blocks for one in self.warm])
+        return growth([sample.blocks for sample in self.warm])
 
     def failures(self) -> list[str]:
         grown = ((self.resident, "resident memory"), (self.blocks, "what Python's objects take"))
@@ -81,9 +81,9 @@ class Verdict:
         last = len(self.samples) - 1
         rows: list[Sequence[str]] = [_HEADINGS]
         rows += [
-            _cells(one)
-            for position, one in enumerate(self.samples)
-            if position in (0, last) or one.turn % _SHOWN_EVERY == 0
+            _cells(sample)
+            for position, sample in enumerate(self.samples)
+            if position in (0, last) or sample.turn % _SHOWN_EVERY == 0
         ]
         sentence = (
             f"in ten rounds, from round {self.warm[0].turn} on: resident memory "
@@ -93,14 +93,14 @@ class Verdict:
         return [*columns(rows, right=range(len(_HEADINGS))), "", sentence]
 
 
-def _cells(one: Sample) -> list[str]:
+def _cells(sample: Sample) -> list[str]:
     return [
-        str(one.turn),
-        f"{one.seconds:.1f}",
-        f"{one.bound:,}",
-        f"{one.resident_mib:.1f}",
-        f"{one.blocks:,}",
-        f"{one.engine.get('podTemplates', 0):,}",
-        f"{one.engine.get('objects', 0):,}",
-        f"{one.engine.get('cachedBytes', 0) / 1024:,.0f}",
+        str(sample.turn),
+        f"{sample.seconds:.1f}",
+        f"{sample.bound:,}",
+        f"{sample.resident_mib:.1f}",
+        f"{sample.blocks:,}",
+        f"{sample.engine.get('podTemplates', 0):,}",
+        f"{sample.engine.get('objects', 0):,}",
+        f"{sample.engine.get('cachedBytes', 0) / 1024:,.0f}",
     ]

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         description="Run kube-scheduler and `kpolicy run` in turns on a real kube-apiserver, over "
         "the same nodes and as many waiting pods, and compare bound pods a second and processor "
         "time a pod. docs/internals/bench-cluster.md says how to read the table.",
-        epilog="exit: 0 compared, 1 a pod was not bound or not told of, or --expect was not kept, "
+        epilog="exit: 0 compared, 1 a pod was not bound or has no event, or --expect was not kept, "
         "2 could not work",
     )
     flags.add_argument("--nodes", type=_at_least_one, default=NODES, metavar="N")

@@ -45,33 +45,35 @@ class Comparison:
     @property
     def throughput(self) -> float:
         """The ratio of pods a second."""
-        return self._ratio(lambda one: one.pods_per_second)
+        return self._ratio(lambda turn: turn.pods_per_second)
 
     @property
     def cpu(self) -> float:
         """The ratio of processor time a pod."""
-        return self._ratio(lambda one: one.cpu_ms)
+        return self._ratio(lambda turn: turn.cpu_ms)
 
     @property
     def steady(self) -> Ratios:
         """The ratios in units of the API server's processor time. Both schedulers ask the API
         server for the same, so its time shows how fast the machine was in a round."""
         return Ratios(
-            self._ratio(lambda one: one.pods_per_second * one.api_server_ms),
-            self._ratio(lambda one: one.cpu_ms / one.api_server_ms if one.api_server_ms else 0.0),
+            self._ratio(lambda turn: turn.pods_per_second * turn.api_server_ms),
+            self._ratio(
+                lambda turn: turn.cpu_ms / turn.api_server_ms if turn.api_server_ms else 0.0
+            ),
         )
 
     @property
     def cpu_with_start(self) -> float:
-        return self._ratio(lambda one: one.cpu_with_start_ms)
+        return self._ratio(lambda turn: turn.cpu_with_start_ms)
 
     def failures(self) -> list[str]:
         """Rounds in which a pod had no bind or no event."""
         return [
-            f"{one.contender}: {done:,} {what} for {one.pods:,} pods"
-            for one in self.rounds
-            for done, what in ((one.bound, "bound"), (one.events, "Scheduled events"))
-            if done != one.pods
+            f"{turn.contender}: {done:,} {what} for {turn.pods:,} pods"
+            for turn in self.rounds
+            for done, what in ((turn.bound, "bound"), (turn.events, "Scheduled events"))
+            if done != turn.pods
         ]
 
     def broken(self, promise: Promise) -> list[str]:
@@ -98,14 +100,14 @@ class Comparison:
             "throughputRatioSteady": round(self.steady.throughput, 3),
             "cpuPerPodRatioSteady": round(self.steady.cpu, 3),
             "cpuPerPodWithStartRatio": round(self.cpu_with_start, 3),
-            "rounds": [one.line() for one in self.rounds],
+            "rounds": [turn.line() for turn in self.rounds],
         }
 
     def _ratio(self, figure: Callable[[Round], float]) -> float:
         """The median of the ratios of each round. Both schedulers of a round run one after the
         other, so other work on the machine slows both."""
         firsts, seconds = (
-            [figure(one) for one in self.rounds if one.contender == name]
+            [figure(turn) for turn in self.rounds if turn.contender == name]
             for name in (self.first, self.second)
         )
         pairs = zip(firsts, seconds, strict=True)

@@ -96,7 +96,7 @@ def _first_bind_s(change: _Change, binds: list[Write]) -> float:
 def _backward(changes: list[_Change], binds: list[Write]) -> int:
     """Decisions by an earlier policy after one by a later policy, in the order of the instance's
     decisions."""
-    order = {one.hash: position for position, one in enumerate(changes, 1)}
+    order = {change.hash: position for position, change in enumerate(changes, 1)}
     by_instance: dict[str, list[Write]] = defaultdict(list)
     for bind in binds:
         by_instance[bind.instance].append(bind)
@@ -111,7 +111,7 @@ def _backward(changes: list[_Change], binds: list[Write]) -> int:
 
 
 def _late(changes: list[_Change], binds: list[Write], pods: PodStream) -> int:
-    order = {one.hash: position for position, one in enumerate(changes, 1)}
+    order = {change.hash: position for position, change in enumerate(changes, 1)}
     count = 0
     for position, change in enumerate(changes, 1):
         came = pods.since(change.shown_ns)

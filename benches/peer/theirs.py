@@ -27,7 +27,7 @@ class KubeSchedulerError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What its plugins said of one pod (`totals`: the nodes that pass all filters, with their
+    """What its plugins answer for one pod (`totals`: the nodes that pass all filters, with their
     scores) and what the cycle did; a pod that found no node has a `message`."""
 
     pod: str
@@ -39,13 +39,13 @@ class Answer:
 
 def timed(binary: Path, world: Path, percentage: int, budget_s: float) -> Timing:
     """Times the pods that it decides within the budget."""
-    said = _run(binary, world, percentage, "-budget", f"{budget_s}s")
-    return Timing(said["scheduled"], tuple(said["cycleNs"]), said["cpuNs"])
+    output = _run(binary, world, percentage, "-budget", f"{budget_s}s")
+    return Timing(output["scheduled"], tuple(output["cycleNs"]), output["cpuNs"])
 
 
 def answers(binary: Path, world: Path) -> list[Answer]:
     """The answers for all pods, with all nodes examined."""
-    said = _run(binary, world, ALL_NODES, "-answers")
+    output = _run(binary, world, ALL_NODES, "-answers")
     return [
         Answer(
             answer["pod"],
@@ -54,7 +54,7 @@ def answers(binary: Path, world: Path) -> list[Answer]:
             answer.get("nominated", ""),
             answer.get("message", ""),
         )
-        for answer in said["answers"] or ()
+        for answer in output["answers"] or ()
     ]
 
 
@@ -70,5 +70,5 @@ def _run(binary: Path, world: Path, percentage: int, *more: str) -> dict[str, An
     if ended.returncode != 0:
         last = "\n".join(ended.stderr.splitlines()[-8:])
         raise KubeSchedulerError(f"{binary.name} ended with {ended.returncode}:\n{last}")
-    said: dict[str, Any] = json.loads(ended.stdout)
-    return said
+    output: dict[str, Any] = json.loads(ended.stdout)
+    return output
