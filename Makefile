@@ -1,5 +1,5 @@
-# Every command a person needs. `make` alone prints this help.
-# What each needs it installs: .venv from requirements.lock, crates from Cargo.lock, Go modules from go.sum.
+# The commands for people who work on kpolicy. `make` alone prints them.
+# A target installs what it needs: .venv from requirements.lock, crates from Cargo.lock, Go modules from go.sum.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-# What the engine is built from: a changed test or bench rebuilds nothing.
+# The sources of the engine. A changed test or bench rebuilds nothing.
 ENGINE_SOURCES := $(shell find rust/*/src -name '*.rs' 2>/dev/null) $(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: help
@@ -21,11 +21,11 @@ $(STAMPS)/python: requirements.lock build/venv.sh
 	@PYTHON=$(PYTHON) build/venv.sh $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-# Rewritten only when the parts of pyproject.toml change that the build reads.
+# Written again only if the parts of pyproject.toml that the build reads have changed.
 $(STAMPS)/packaging: pyproject.toml build/packaging.py
 	@$(PYTHON) build/packaging.py $@
 
-# Either profile will do for `dev`: the stamp says which one is installed.
+# `dev` accepts either profile. The stamp says which one is installed.
 $(STAMPS)/engine: $(STAMPS)/python $(STAMPS)/packaging $(ENGINE_SOURCES) build/engine.sh
 	@build/engine.sh development $(CURDIR)/$(VENV) $@
 
@@ -33,25 +33,25 @@ $(STAMPS)/engine: $(STAMPS)/python $(STAMPS)/packaging $(ENGINE_SOURCES) build/e
 dev: $(STAMPS)/engine ## Build everything into .venv (then .venv/bin/kpolicy works); seconds after a change in Rust
 
 .PHONY: release
-release: dev ## The same with the optimised engine: for benchmarks and the end-to-end tests
+release: dev ## Build everything with the optimised engine, for benchmarks and end-to-end tests
 	@[ "$$(cat $(STAMPS)/engine)" = release ] || build/engine.sh release $(CURDIR)/$(VENV) $(STAMPS)/engine
 
 # The inner loop. CONTRIBUTING.md has a table "you changed X, run Y".
 .PHONY: quick
-quick: dev ## Lint and test what changed since the last commit (BASE=main: since then), in seconds
+quick: dev ## Lint and test what changed since the last commit (or since BASE=main), in seconds
 	@$(BIN)/python -m build.quick $(if $(BASE),--base $(BASE))
 
 T ?=
 .PHONY: py
-py: dev ## Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
+py: dev ## Run Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
 	$(BIN)/pytest -q $(T)
 
 .PHONY: rs
-rs: ## Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --test worlds'
+rs: ## Run Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --test worlds'
 	cargo test --locked $(T)
 
 .PHONY: demo
-demo: dev ## Run the scheduler on an embedded control plane: no cluster needed, ends by itself
+demo: dev ## Run the scheduler on an embedded control plane; needs no cluster, ends by itself
 	@$(BIN)/kpolicy demo
 
 .PHONY: test
@@ -60,36 +60,36 @@ test: dev ## Run the tests (Rust and Python; no real cluster)
 	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --durations=15 tests
 
 .PHONY: coverage
-coverage: dev ## Lines and branches of Python that the tests without a cluster reach; the report is in coverage/
+coverage: dev ## Report the lines and branches of Python that tests without a cluster reach, in coverage/
 	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
 		--cov-report=html:coverage tests/unit tests/spec tests/docs
 
 .PHONY: e2e
-e2e: release control-plane ## Test against a real kube-apiserver and etcd
+e2e: release control-plane ## Run tests on a real kube-apiserver and etcd
 	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
 
 .PHONY: e2e-full
-e2e-full: release control-plane ## The same with the scenarios and nemeses that take long
+e2e-full: release control-plane ## Run the tests of e2e, and the scenarios and nemeses that take minutes
 	$(BIN)/pytest -q -m "cluster or peer" tests
 
 .PHONY: control-plane
-control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; minutes when cold, cached after)
+control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; takes minutes the first time, then cached)
 	@$(PYTHON) -m tests.cluster build
 
 .PHONY: cluster
-cluster: control-plane ## Run a real control plane for yourself until ctrl-C
+cluster: control-plane ## Run a real control plane until ctrl-C
 	@$(PYTHON) -m tests.cluster run --nodes 20
 
 WORLDS ?= 10000
 .PHONY: worlds
-worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with one from scratch
+worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with a decision from scratch
 	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
 	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile development -p kpolicy-engine \
 		--test worlds --test recollections -- every_decision what_is_known --nocapture
 
 SEEDS ?= 500
 .PHONY: simulate
-simulate: dev ## Run the whole scheduler through SEEDS simulated clusters in trouble, on virtual time
+simulate: dev ## Run the whole scheduler in SEEDS simulated clusters with faults, on virtual time
 	$(BIN)/python -m tests.simulation --seeds 1..$(SEEDS) --jobs 2
 	$(BIN)/python -m tests.simulation --kills 1 --jobs 2
 
@@ -98,12 +98,12 @@ bench: release ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
 
 .PHONY: attack
-attack: ## Print what hostile pods and rules cost at 5,000 nodes: time, memory, units
+attack: ## Print the costs of hostile pods and rules at 5,000 nodes: time, memory, units
 	cargo test --release --locked -p kpolicy-engine --test hostile -- --nocapture --test-threads 1
 
 SECONDS_OF_FUZZING ?= 60
 .PHONY: fuzz
-fuzz: ## Throw mutated files, watch lines, clusters and programs at the engine for SECONDS_OF_FUZZING
+fuzz: ## Give the engine mutated files, watch lines, clusters and programs for SECONDS_OF_FUZZING
 	cargo run --release --locked --quiet -p kpolicy-codec --example mutate -- --seconds $(SECONDS_OF_FUZZING)
 
 .PHONY: bench-peer
@@ -115,12 +115,12 @@ bench-cluster: release control-plane ## Compare with kube-scheduler on a real AP
 	$(BIN)/python -m benches cluster --expect
 
 .PHONY: bench-endurance
-bench-endurance: release control-plane ## Memory over 50 rounds of churn, failover, reload and stop, on a real API server
+bench-endurance: release control-plane ## Measure memory over 50 rounds of churn, and failover, reload and stop, on a real API server
 	$(BIN)/python -m benches churn
 	$(BIN)/python -m benches failover
 
 .PHONY: lint
-lint: dev ## Formatting, clippy, ruff, mypy, import contracts, stubs, the tree
+lint: dev ## Check formatting, clippy, ruff, mypy, import contracts, stubs, the source tree
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff format --check .
@@ -138,19 +138,19 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer; fi
 
 .PHONY: lock
-lock: $(STAMPS)/python ## Renew requirements.lock from pyproject.toml
+lock: $(STAMPS)/python ## Write requirements.lock again from pyproject.toml
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev \
 		--no-header --output-file requirements.lock pyproject.toml
 
 .PHONY: hooks
-hooks: $(STAMPS)/python ## Run the quick checks before each commit
+hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each commit
 	$(BIN)/pip install --quiet pre-commit
 	$(BIN)/pre-commit install
 
 .PHONY: ci
-ci: lint test worlds simulate e2e ## Everything that must pass
+ci: lint test worlds simulate e2e ## Run all checks
 
 .PHONY: clean
-clean: ## Remove what was built here
+clean: ## Remove all built files
 	rm -rf $(VENV) target coverage python/kpolicy/_engine*.so

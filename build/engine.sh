@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the engine with the cargo profile $1 (development or release) and installs kpolicy, editable, into the
-# virtual environment $2. The last profile that was built is noted in $3, so that make knows which engine is there.
+# virtual environment $2. Writes the profile to the file $3, so that make knows which engine is installed.
 set -euo pipefail
 profile=$1 venv=$2 stamp=$3
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the one wheel in folder $1, and what requirements-run.lock says, into the folder $2:
-# all that a machine with a bare Python of the same version needs on its PYTHONPATH.
+# Installs the wheel in folder $1 and the packages of requirements-run.lock into the folder $2. A machine with a
+# bare Python of the same version needs only this folder on its PYTHONPATH.
 set -euo pipefail
 wheels=$1 site=$2
 python=${PYTHON:-python3}
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 pip() { "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-compile \
     --root-user-action ignore --target "$site" "$@"; }
 pip --require-hashes --only-binary :all: -r requirements-run.lock
-rm -rf "$site/bin" # scripts that name this machine's Python
+rm -rf "$site/bin" # scripts with the path of this machine's Python
 pip --no-deps --no-index "$wheels"/kpolicy-*.whl
 rm -rf "$site/bin"
 # Its file system will be read-only.

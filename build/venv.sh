@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment named by $1 with exactly what requirements.lock says.
+# Makes the virtual environment $1 with exactly the packages of requirements.lock.
 set -euo pipefail
 venv=$1
 python=${PYTHON:-python3}

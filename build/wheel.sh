@@ -3,6 +3,6 @@
 set -euo pipefail
 out=$1
 cd "$(dirname "$0")/.."
-# The same tree gives the same bytes.
+# The same source tree gives the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-315532800}
 maturin build --release --locked --quiet --out "$out"
