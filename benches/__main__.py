@@ -22,6 +22,7 @@ from benches import (
     plot,
     policy_tests,
     startup,
+    wakes,
 )
 from benches.churn import command as churn
 from benches.cluster import command as cluster
@@ -64,6 +65,11 @@ def _explain(arguments: argparse.Namespace) -> Outcome:
     return [answer.line() for answer in asked], explaining.table(asked), explaining.failures(asked)
 
 
+def _wakes(_: argparse.Namespace) -> Outcome:
+    rows = wakes.measure()
+    return [row.line() for row in rows], wakes.table(rows), []
+
+
 def _memory(_: argparse.Namespace) -> Outcome:
     figures = footprint.measure()
     return figures, footprint.table(figures), []
@@ -89,6 +95,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "startup": _startup,
     "expressions": _expressions,
     "explain": _explain,
+    "wakes": _wakes,
     "memory": _memory,
     "load": _load,
     "plot": _plot,
@@ -108,8 +115,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
         "tests of policies, how long the command line takes to start, expressions, what "
-        "/debug/explain holds up, memory, and loading; plot cost by nodes. Without a name: "
-        "boundary, workloads, tests and startup. "
+        "/debug/explain holds up, useless wakes of parked pods, memory, and loading; plot cost "
+        "by nodes. Without a name: boundary, workloads, tests and startup. "
         "`peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` that "
         "of both as processes on a real API server; `churn --help` and `failover --help` are "
         "memory and promises of seconds there.",
