@@ -79,24 +79,19 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
         lines = _lines(text, line + is_alone)
         codes = list(_CODE.finditer(found.group(1)))
         for index, code in enumerate(codes):
-            start = found.start(1) + code.start()
-            span = Span(start, start + len(code.group()))
-            if len(codes) == 1:
-                rest = _comment(text, found, is_alone=is_alone)
-            else:
-                rest = _listed(found.start(1), codes, index)
+            span = Span(*code.span()).shifted(found.start(1))
+            whole = _comment(text, found, is_alone=is_alone)
+            rest = whole if len(codes) == 1 else _listed(codes, index).shifted(found.start(1))
             yield _Suppression(text, span, code.group(), lines, rest)
 
 
 def _lines(text: SourceText, line: int) -> range:
     """The line, and the lines of the block scalar that begins on it."""
-    last = len(text.line_starts)
-    if line > last or not _BLOCK.search(text.line(line)):
-        return range(line, line + 1)
-    outer = _indent(text.line(line))
-    end = line + 1
-    while end <= last and (not text.line(end).strip() or _indent(text.line(end)) > outer):
-        end += 1
+    last, end = len(text.line_starts), line + 1
+    if line <= last and _BLOCK.search(text.line(line)):
+        outer = _indent(text.line(line))
+        while end <= last and (not text.line(end).strip() or _indent(text.line(end)) > outer):
+            end += 1
     return range(line, end)
 
 
@@ -109,14 +104,13 @@ def _comment(text: SourceText, found: re.Match[str], *, is_alone: bool) -> Span:
     if is_alone:
         line, _ = text.line_and_column(found.start())
         starts = text.line_starts
-        end = starts[line] if line < len(starts) else len(text.text)
-        return Span(starts[line - 1], end)
+        return Span(starts[line - 1], starts[line] if line < len(starts) else len(text.text))
     before = text.text[: found.start()]
     return Span(len(before.rstrip(" \t")), found.end())
 
 
-def _listed(start: int, codes: list[re.Match[str]], index: int) -> Span:
+def _listed(codes: list[re.Match[str]], index: int) -> Span:
     """One of several codes with the comma before it; the first code with the comma after it."""
     if index:
-        return Span(start + codes[index - 1].end(), start + codes[index].end())
-    return Span(start + codes[0].start(), start + codes[1].start())
+        return Span(codes[index - 1].end(), codes[index].end())
+    return Span(codes[0].start(), codes[1].start())

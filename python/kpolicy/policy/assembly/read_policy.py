@@ -269,19 +269,14 @@ def _successor(name: str, *, is_filter: bool) -> str:
 
 
 def _duplicate(policy: Policy, name: str, first: Path, path: Path) -> Diagnostic:
-    def name_path(rule: Path) -> Path:
-        has_name = find(policy.tree, (*rule, "name")) is not None
-        return (*rule, "name" if has_name else "builtin")
-
-    at = name_path(path)
-    note = Note("first here", span=policy.span(name_path(first)))
-    return policy.remark(
-        "KP104",
-        f"two {path[1]} are called `{name}`",
-        at,
-        hint="" if at[-1] == "name" else "give one of them a `name`",
-        notes=(note,),
+    names = [find(policy.tree, (*rule, "name")) is not None for rule in (first, path)]
+    before, at = (
+        (*rule, "name" if has_name else "builtin")
+        for rule, has_name in zip((first, path), names, strict=True)
     )
+    hint = "" if names[1] else "give one of them a `name`"
+    notes = (Note("first here", span=policy.span(before)),)
+    return policy.remark("KP104", f"two {path[1]} are called `{name}`", at, hint, notes)
 
 
 def _args(

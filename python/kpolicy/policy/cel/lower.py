@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
@@ -162,15 +161,12 @@ class _Layout:
         return len(self.nodes) - 1
 
     def _variable(self, tree: Variable) -> int:
-        known = self.variables.get(tree.name)
-        if known is not None:
-            return known
-        within, slots = self.within, self.slots
-        self.within, self.slots = f"variables.{tree.name}", {}
-        made = self.add(tree.value)
-        self.within, self.slots = within, slots
-        self.variables[tree.name] = made
-        return made
+        if tree.name not in self.variables:
+            within, slots = self.within, self.slots
+            self.within, self.slots = f"variables.{tree.name}", {}
+            self.variables[tree.name] = self.add(tree.value)
+            self.within, self.slots = within, slots
+        return self.variables[tree.name]
 
     def _loop(self, tree: Loop) -> int:
         over = self.add(tree.over)
@@ -201,9 +197,8 @@ class _Layout:
             constant_json(arg.value, arg.type) if isinstance(arg, Constant) else None
             for arg in fact.args
         ]
-        read: dict[str, Any] = {"fact": fact.name, "args": args}
-        if fact.column:
-            read["column"] = fact.column
+        column = {"column": fact.column} if fact.column else {}
+        read = {"fact": fact.name, "args": args, **column}
         self.reads[json.dumps([fact.name, args], sort_keys=True)] = read
 
 
@@ -246,8 +241,5 @@ def _kind_of(value: Any) -> Type:
 
 def double_text(value: float) -> str:
     """The shortest text that reads back as the same double."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return repr(value)
+    text = repr(value)
+    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(text, text)

@@ -237,13 +237,12 @@ def namespaced(scope: Scope, node: syntax.Call) -> str:
 
 def _dotted(node: syntax.Expression) -> tuple[list[str], syntax.Identifier | None]:
     """The names of `a.b.c` and its first identifier; None when it is not names all through."""
-    names: list[str] = []
-    while isinstance(node, syntax.Select) and not node.optional:
-        names.append(node.name)
-        node = node.operand
-    if not isinstance(node, syntax.Identifier):
+    if isinstance(node, syntax.Identifier):
+        return [node.name], node
+    if not isinstance(node, syntax.Select) or node.optional:
         return [], None
-    return [node.name, *reversed(names)], node
+    names, first = _dotted(node.operand)
+    return [*names, node.name], first
 
 
 def _input(scope: Scope, name: str, node: syntax.Expression) -> Tree:
@@ -286,8 +285,7 @@ def _variable(scope: Scope, node: syntax.Select) -> Tree:
 
 
 def _unknown(scope: Scope, node: syntax.Identifier) -> Tree:
-    environment = scope.environment
-    name = node.name
+    environment, name = scope.environment, node.name
     if name in ("params", "variables"):
         return scope.report(
             "KP205", f"`{name}` is no value by itself", node.span, f"write `{name}.NAME`"

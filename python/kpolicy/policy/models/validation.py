@@ -109,12 +109,10 @@ def _depth(path: Path) -> tuple[int, str]:
 def _path(detail: ErrorDetails, tree: Node) -> Path:
     """`loc` as a path of the tree, without the parts that only name a branch of a union."""
     path: Path = ()
-    loc = (*detail["loc"], *detail.get("ctx", {}).get("at", ()))
-    for index, part in enumerate(loc):
-        last = index == len(loc) - 1
-        if find(tree, (*path, part)) is not None or (last and detail["type"] == "missing"):
+    for part in (*detail["loc"], *detail.get("ctx", {}).get("at", ())):
+        if find(tree, (*path, part)) is not None:
             path = (*path, part)
-    return path
+    return (*path, detail["loc"][-1]) if detail["type"] == "missing" else path
 
 
 def _blamed(detail: ErrorDetails, tree: Node) -> Path:
@@ -213,9 +211,8 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def _schema_at(model: type[BaseModel], path: Path) -> dict[str, Any]:
     """The JSON schema of the value at `path`."""
-    schema = _schema(model)
-    definitions = schema.get("$defs", {})
-    here = schema
+    here = _schema(model)
+    definitions = here.get("$defs", {})
     for part in path:
         steps = (_step(choice, part) for choice in _choices(here, definitions))
         here = next((found for found in steps if found is not None), {})
@@ -227,7 +224,7 @@ def _choices(here: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict
     """The schema itself or the members of its union, with references resolved."""
     for choice in (here, *here.get("anyOf", ())):
         reference = choice.get("$ref", "").rsplit("/", 1)[-1]
-        yield definitions[reference] if reference else choice
+        yield definitions.get(reference, choice)
 
 
 def _step(here: dict[str, Any], part: str | int) -> dict[str, Any] | None:
@@ -290,8 +287,7 @@ _FORMS: Final = {
 
 
 def _form_message(detail: ErrorDetails, path: Path) -> str:
-    shown = _shown(path)
     form = _FORMS.get(detail["type"])
     if form is not None:
-        return f"{shown} {form.format(**detail.get('ctx', {}))}"
-    return f"{shown}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+        return f"{_shown(path)} {form.format(**detail.get('ctx', {}))}"
+    return f"{_shown(path)}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
