@@ -15,6 +15,7 @@ from kpolicy.diagnostics import Place, Span
 from kpolicy.policy.assembly.program import Program, cited
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths, read_policies
 from kpolicy.policy.document_kinds import find_documents
+from kpolicy.policy.models.scheduling_policy import Predicate, Priority
 from kpolicy.policy.yaml.nodes import Path, Scalar, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText
@@ -55,6 +56,7 @@ class RuleParts:
 
 
 _Policies: TypeAlias = Mapping[str, Policy]
+_Rule: TypeAlias = tuple[Policy, Path, Predicate | Priority]
 
 
 def rule_parts(sources: Sequence[Source], program: Program) -> list[RuleParts]:
@@ -78,30 +80,30 @@ def _citation(entry: dict[str, Any], side: str, names: Sequence[str]) -> object:
     return entry.get("place") or (name, side, entry["name"])
 
 
-def _cited_rules(policies: Iterable[Policy]) -> dict[object, tuple[Policy, Path]]:
+def _cited_rules(policies: Iterable[Policy]) -> dict[object, _Rule]:
     """The rules of the sources, by what a program cites; the first one of a name counts."""
-    found: dict[object, tuple[Policy, Path]] = {}
+    found: dict[object, _Rule] = {}
     for policy in policies:
         for path, rule in policy.rules():
             name = rule.name or rule.builtin or ""
-            found.setdefault((policy.name, path[1], name), (policy, path))
+            found.setdefault((policy.name, path[1], name), (policy, path, rule))
             if rule.expression is not None:
-                found.setdefault(cited(policy.place((*path, "expression"))), (policy, path))
+                place = policy.place((*path, "expression"))
+                found.setdefault(cited(place), (policy, path, rule))
     return found
 
 
 def _parts(
-    scheduler_name: str, entry: dict[str, Any], rule: tuple[Policy, Path], policies: _Policies
+    scheduler_name: str, entry: dict[str, Any], rule: _Rule, policies: _Policies
 ) -> RuleParts:
-    policy, path = rule
+    policy, path, model = rule
     is_predicate = path[1] == "predicates"
     expression = None
     if "expression" in entry:
         at = (*path, "expression")
         expression = _expression(entry["expression"], policy, at, policies, is_bool=is_predicate)
     # The order of the program; conditions of other documents follow there.
-    rule_model = dict(policy.rules())[path]
-    paths = (*condition_paths(("spec",), policy.model.spec), *condition_paths(path, rule_model))
+    paths = (*condition_paths(("spec",), policy.model.spec), *condition_paths(path, model))
     conditions = (
         _expression(ir, policy, at, policies, is_bool=True)
         for ir, at in zip(entry.get("match", ()), paths, strict=False)

@@ -21,11 +21,13 @@ _BREAK: Final = re.compile(f"\r\n|[{_BREAKS}]")
 _FOLD: Final = rf"(?P<fold>[ \t]*(?:(?:{_BREAK.pattern})[ \t]*)+)"
 _ESCAPED_BREAK: Final = rf"\\(?:{_BREAK.pattern})(?P<rest>(?:[ \t]|{_BREAK.pattern})*)"
 _ESCAPE: Final = r"\\(?:x.{2}|u.{4}|U.{8}|.)"
+# Blanks are read as a whole, so that many of them take no more than linear time.
+_BLANKS: Final = r"(?P<blanks>[ \t]+)"
 # By style: what stands for characters of the value.
 _TOKENS: Final = {
-    "": re.compile(rf"{_FOLD}|(?P<rest>(?!))|.", re.DOTALL),
-    "'": re.compile(rf"{_FOLD}|(?P<rest>(?!))|''|.", re.DOTALL),
-    '"': re.compile(rf"{_ESCAPED_BREAK}|{_FOLD}|{_ESCAPE}|.", re.DOTALL),
+    "": re.compile(rf"{_FOLD}|{_BLANKS}|.", re.DOTALL),
+    "'": re.compile(rf"{_FOLD}|{_BLANKS}|''|.", re.DOTALL),
+    '"': re.compile(rf"{_ESCAPED_BREAK}|{_FOLD}|{_BLANKS}|{_ESCAPE}|.", re.DOTALL),
 }
 _BLOCK_HEADER: Final = re.compile(rf"([^{_BREAKS}]*)(?:{_BREAK.pattern})?")
 _BLANK_LINES: Final = re.compile(f"[ {_BREAKS}]*")
@@ -95,14 +97,16 @@ def _flow(text: str, start: int, end: int, tokens: re.Pattern[str]) -> list[int]
     """Plain, single-quoted and double-quoted scalars, which fold lines in the same way."""
     offsets: list[int] = []
     for token in tokens.finditer(text, start, end):
-        breaks = _breaks(text, *token.span("fold"))
-        if not breaks and token["rest"] is None:
+        if token.lastgroup is None:
             offsets.append(token.start())
-        elif breaks and text[breaks[0]] in _SEPARATORS:
-            offsets += breaks
+        elif token.lastgroup == "blanks":
+            offsets += range(*token.span())
         else:
-            # One break is read as a space, and of several all but the first.
-            offsets += breaks[1:] or breaks or _breaks(text, *token.span("rest"))
+            breaks = _breaks(text, *token.span(token.lastgroup))
+            # One break is read as a space, and of several all but the first. A break that is
+            # escaped is not read, but all that follow it are.
+            is_folded = token.lastgroup == "fold" and text[breaks[0]] not in _SEPARATORS
+            offsets += (breaks[1:] or breaks) if is_folded else breaks
     return offsets
 
 
