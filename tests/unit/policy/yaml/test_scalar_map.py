@@ -97,3 +97,8 @@ def test_what_pyyaml_writes_maps_exactly(value: str, style: str | None, width: i
 
 def test_most_characters_are_compared_with_themselves() -> None:
     assert check("a: |\n  one two\nb: >\n  three\n  four\nc: 'five six'\nd: seven\n") == 31
+
+
+def test_many_blanks_take_linear_time() -> None:
+    blanks = " " * 400_000
+    assert check(f"a: 'x{blanks}''y'\n") > len(blanks)
