@@ -19,7 +19,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("untimed")
 
-# A thread that was told to end needs its turn once more.
+# A thread that is asked to end needs to run once more.
 _ENDING_S: Final = 5.0
 
 

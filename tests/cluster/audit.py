@@ -18,9 +18,8 @@ CREATED = 201
 
 @dataclass(frozen=True)
 class AuditEvent:
-    """One request that was answered, or at stage ResponseStarted a watch that was opened.
-
-    `request` and `response` are there only for what the policy records whole.
+    """An answered request; at stage ResponseStarted, an opened watch. Only requests that the audit
+    policy records with their bodies have `request` and `response`.
     """
 
     audit_id: str
@@ -53,7 +52,7 @@ class AuditEvent:
 
 @dataclass(frozen=True)
 class Bind:
-    """An attempt to bind a pod, and what the API server answered."""
+    """A bind request, and the API server's answer."""
 
     namespace: str
     pod: str

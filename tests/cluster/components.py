@@ -24,7 +24,8 @@ FIRST_MINOR_WITH_CONTROLLER_SUFFIX = 28
 FIRST_MINOR_WITH_WATCH_GRACE = 28
 RESPONSES = {"level": "RequestResponse", "omitStages": ["RequestReceived"]}
 METADATA = {"level": "Metadata", "omitStages": ["RequestReceived"]}
-# What schedulers write is recorded whole; everything else by who, what and when.
+# Writes of schedulers are recorded with their bodies; everything else only with user, resource and
+# time.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -112,7 +113,7 @@ def api_server(
     folder: Folder, port: int, etcd_port: int, minor: int, flags: Sequence[str]
 ) -> list[str]:
     pki = folder.below("pki")
-    # Without it a graceful stop waits a minute for the watches of others to end by themselves.
+    # Without it, a graceful stop waits a minute until watches of others end by themselves.
     newer = ["--shutdown-watch-termination-grace-period=1s"]
     return [
         "kube-apiserver",
@@ -136,7 +137,7 @@ def api_server(
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         f"--audit-policy-file={folder.audit_policy}",
         f"--audit-log-path={folder.audit_log}",
-        "--audit-log-maxsize=100000",  # MB: a rotated log would be half a history
+        "--audit-log-maxsize=100000",  # MB: a rotated log would lose half of the history
         *(newer if minor >= FIRST_MINOR_WITH_WATCH_GRACE else []),
         *flags,
     ]

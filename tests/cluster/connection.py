@@ -23,7 +23,7 @@ FIRST_ERROR = 400
 
 @dataclass(frozen=True)
 class Response:
-    """What came back, whatever the status."""
+    """A response with any status."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,7 +71,8 @@ class Connections:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """One request, never repeated by us: what became of a lost one is the caller's to find."""
+        """Sends one request, and never repeats it: the caller has to find out what became of a lost
+        one."""
         if query:
             path = f"{path}{'&' if '?' in path else '?'}{urlencode(query)}"
         sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()

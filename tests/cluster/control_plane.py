@@ -42,7 +42,7 @@ COMMAND_TIMEOUT_S = 60
 
 
 class ControlPlane:
-    """A context manager: started when entered, nothing of it left when exited."""
+    """A context manager: it starts the control plane, and removes everything at the end."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ControlPlane:
         self.stop()
 
     def start(self) -> None:
-        """Ready for requests when this returns."""
+        """Starts it; it is ready for requests when this returns."""
         if self._folder is not None:
             raise ControlPlaneError("this control plane runs already: stop it first")
         atexit.register(self.stop)
@@ -99,7 +99,7 @@ class ControlPlane:
                 raise
 
     def stop(self, *, keep_folder: bool = False) -> None:
-        """At once, by SIGKILL: what is in it is not wanted any more."""
+        """Stops it at once, with SIGKILL, because its data is not needed any more."""
         atexit.unregister(self.stop)
         for client in self._clients.values():
             client.close()
@@ -164,7 +164,7 @@ class ControlPlane:
         return self._in().below("kubeconfig", f"{self._user(user).name.replace(':', '-')}.yaml")
 
     def client(self, user: str = ADMIN) -> Client:
-        """One for each user, closed when the control plane stops."""
+        """The client of a user; it is closed when the control plane stops."""
         if user not in self._clients:
             self._clients[user] = Client(self.server, self.ca_file, self.token(user))
         return self._clients[user]
@@ -174,19 +174,19 @@ class ControlPlane:
         return self.client(ADMIN)
 
     def audit_events(self) -> tuple[AuditEvent, ...]:
-        """Everything since the start, in the order it was answered."""
+        """All events since the start, in the order of the answers."""
         self._in()
         assert self._audit is not None
         return self._audit.events()
 
     def kubectl(self, *arguments: str, user: str = ADMIN, stdin: str = "") -> str:
-        """What kubectl prints; an error with its words when it fails."""
+        """The output of kubectl; if it fails, an error with its message."""
         return self._run(
             "kubectl", f"--kubeconfig={self.kubeconfig(user)}", *arguments, stdin=stdin
         )
 
     def grant(self, user: str, rules: Sequence[Rule], *, namespace: str | None = None) -> str:
-        """Give a user a role, in a namespace or in all; in force on return. For `revoke`."""
+        """Gives a user a role, in a namespace or in all; it is in force on return. For `revoke`."""
         return grant(self.admin, user, rules, f"test-{next(self._names)}", namespace)
 
     def revoke(self, name: str, *, namespace: str | None = None) -> None:
@@ -196,14 +196,15 @@ class ControlPlane:
 
     @property
     def etcd(self) -> Process:
-        """To kill, freeze or thaw; `start_etcd` starts it again."""
+        """The process of etcd, to kill, freeze or thaw it; `start_etcd` starts it again."""
         self._in()
         assert self._etcd is not None
         return self._etcd
 
     @property
     def api_server(self) -> Process:
-        """To kill, freeze or thaw; `start_api_server` starts it again."""
+        """The process of the API server, to kill, freeze or thaw it; `start_api_server` starts it
+        again."""
         self._in()
         assert self._api_server is not None
         return self._api_server
@@ -222,19 +223,20 @@ class ControlPlane:
         wait_ready(self.api_server, self._api_server_ready, self._ready_within_s)
 
     def restart_etcd(self, *, gracefully: bool = False) -> None:
-        """The API server stays, and finds it again; the data stays too."""
+        """Restarts etcd. The API server stays and connects again; the data stays too."""
         _end(self.etcd, gracefully)
         self.start_etcd()
         wait_ready(self.api_server, self._api_server_ready, self._ready_within_s)
 
     def restart_api_server(self, *, gracefully: bool = False) -> None:
-        """On the same port, with the same data. Killed, unless gracefully (1-2 s more)."""
+        """Restarts it on the same port, with the same data; with SIGKILL, or gracefully (1-2 s
+        more)."""
         _end(self.api_server, gracefully)
         self.start_api_server()
 
     def start_api_server_beside(self, etcd_port: int) -> tuple[Process, str]:
-        """Another API server on the same data, which it reaches by that port, and its address. It
-        has the first one's certificate, users and log."""
+        """Starts another API server, which reaches the same data by this port; returns its address.
+        It has the first one's certificate, users and log."""
         (port,) = free_ports(1)
         command = components.api_server(
             self._in(), port, etcd_port, self.harness.minor, self._api_server_flags
@@ -247,8 +249,9 @@ class ControlPlane:
         return self._etcd_port
 
     def renew_certificates(self) -> None:
-        """Another authority, and an API server that only it vouches for; in force at its next
-        start. Who trusts `ca_file` has to read it again, and who has a kubeconfig that one."""
+        """Makes another certificate authority, and an API server certificate that only this
+        authority signs; in force at the next start. Clients have to read `ca_file` and their
+        kubeconfigs again."""
         folder, fresh = self._in(), self._in().below("pki-renewed")
         fresh.mkdir(mode=0o700)
         self._run("pki", str(fresh))
@@ -260,7 +263,7 @@ class ControlPlane:
         self._clients = {}
 
     def start_scheduler(self, *flags: str, user: str = KUBE_SCHEDULER) -> Process:
-        """kube-scheduler; give it a configuration with "--config=FILE"."""
+        """Starts kube-scheduler; pass a configuration with "--config=FILE"."""
         (port,) = free_ports(1)
         command = components.scheduler(self.kubeconfig(user), port, self.harness.minor, flags)
         return self._start_beside("kube-scheduler", command, port)
@@ -268,7 +271,7 @@ class ControlPlane:
     def start_controller_manager(
         self, *flags: str, controllers: Sequence[str] = CONTROLLERS
     ) -> Process:
-        """kube-controller-manager with those controllers alone."""
+        """Starts kube-controller-manager with only these controllers."""
         (port,) = free_ports(1)
         account = self.kubeconfig(KUBE_CONTROLLER_MANAGER)
         command = components.controller_manager(

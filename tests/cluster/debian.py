@@ -27,10 +27,10 @@ KUBERNETES = "v1.20.2"
 ETCD = "v3.4.13"  # vendored by it
 SOURCES = (MODULE / "debian" / "main.go", MODULE / "lifeline.go", MODULE / "pki.go")
 OPENAPI = "pkg/generated/openapi"
-# Where the API types are, below the tree, and what does not belong to this API server.
+# Where the API types are in the tree, and which of them this API server does not have.
 API_FOLDERS = ("staging/src/k8s.io", "pkg", "cmd")
 NOT_API = ("code-generator", "sample-apiserver", "sample-controller")
-# The second is what the API server's /version says, the first what all else does.
+# The second is the version in the API server's /version, the first that of everything else.
 STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 STAMPS = {"gitVersion": KUBERNETES, "gitMajor": "1", "gitMinor": "20"}
 LINKER_FLAGS = "-s -w " + " ".join(
@@ -41,7 +41,7 @@ LINKER_FLAGS = "-s -w " + " ".join(
 
 
 def debian_key() -> str:
-    """The name of the folder in the cache for what would be built here."""
+    """The name of the folder in the cache for the build on this machine."""
     digest = hashlib.sha256(f"{LINKER_FLAGS}{GO_VERSION}".encode())
     for path in SOURCES:
         digest.update(path.read_bytes())
@@ -49,7 +49,7 @@ def debian_key() -> str:
 
 
 def build_from_debian(target: Path, report: Report) -> Harness:
-    """Fetch, unpack, generate what the source package lacks, compile."""
+    """Fetches, unpacks, generates the files that the source package lacks, and compiles."""
     if shutil.which("apt-get") is None or not Path(KEYRING).exists():
         raise ControlPlaneError(
             "neither Go modules nor Debian packages can be had here: make the Go module proxy "

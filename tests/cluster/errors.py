@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ControlPlaneError(RuntimeError):
-    """The control plane could not be built, started or asked; the message says what to do."""
+    """The control plane could not be built, started or reached; the message says what to do."""
 
 
 class ModulesUnavailableError(ControlPlaneError):
@@ -12,4 +12,4 @@ class ModulesUnavailableError(ControlPlaneError):
 
 
 class PortTakenError(ControlPlaneError):
-    """Another process took a port between our choosing it and the component's listening."""
+    """Another process took the port before the component could listen on it."""

@@ -33,7 +33,8 @@ _built_helm = cache(helm_binary)
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build before the first test: minutes when cold, which no test's timeout should count."""
+    """Builds before the first test. The first build takes minutes, which must not count for a
+    test's timeout."""
     if session.config.option.collectonly:
         return
     wanted: list[Callable[[], object]] = []
@@ -66,7 +67,7 @@ def control_plane(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlP
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own; its pods are gone afterwards."""
+    """A namespace for the test; its pods are deleted afterwards."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:NAME_LENGTH_MAX]
     name = f"{words.strip('-')}-{next(_numbers)}"
     control_plane.admin.create_namespace(name)

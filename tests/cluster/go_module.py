@@ -16,7 +16,7 @@ from tests.cluster.progress import Outcome, Report, run_reporting
 from tests.cluster.toolchain import GO_ENVIRONMENT, Go, choose_go, installed
 
 COMPILING = ("build", "-v", "-trimpath")  # part of the hash, like the linker's flags
-# What `go list` says when the module itself is wrong, and no other source should hide it.
+# The messages of `go list` when the module itself is wrong; no other source must hide these.
 OUR_FAULT = re.compile(r"missing go\.sum entry|updates to go\.mod|checksum mismatch|SECURITY ERROR")
 
 
@@ -25,14 +25,15 @@ class GoModule:
     folder: Path
 
     def required(self, module: str) -> str:
-        """The version of a module that go.mod asks for."""
+        """The version of a module in go.mod."""
         return self._said(rf"^\s*{re.escape(module)} (v\S+)")
 
     def chosen_go(self) -> Go:
         return choose_go(self._said(r"^go (\S+)"))
 
     def digest(self, words: Sequence[str]) -> str:
-        """Of all that goes into the binary: sources, the recipe's words, the version of Go."""
+        """The hash of everything that goes into the binary: sources, build flags, the version of
+        Go."""
         digest = hashlib.sha256()
         names = (*self.folder.glob("*.go"), self.folder / "go.mod", self.folder / "go.sum")
         for path in sorted(names):
@@ -42,7 +43,7 @@ class GoModule:
         return digest.hexdigest()[:16]
 
     def build(self, target: Path, recipe: Sequence[str], linker_flags: str, report: Report) -> None:
-        """Fetch what it needs and compile."""
+        """Fetches the dependencies and compiles."""
         go = installed(self.chosen_go(), cache_folder(), report)
 
         def run_go(*words: str | Path, describe: Callable[[int], str]) -> Outcome:

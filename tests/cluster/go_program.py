@@ -19,7 +19,7 @@ def built_once(
     binary = home / name
     if not binary.exists():
         with locked(home.parent, report):
-            if not binary.exists():  # or else whoever held the lock has built it
+            if not binary.exists():  # otherwise the holder of the lock has built it
                 report(f"building {shown}, once")
                 with publishing(home) as partial:
                     module.build(partial / name, COMPILING, linker_flags, report)

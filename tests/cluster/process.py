@@ -33,7 +33,7 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; its log is continued."""
+        """Starts it, and continues its log."""
         if self.alive:
             raise ControlPlaneError(f"{self.name} runs already: stop or kill it first")
         with self.log.open("ab") as log:
@@ -63,19 +63,20 @@ class Process:
         self._reap(timeout_s=10)
 
     def stop(self, timeout_s: float = 30) -> None:
-        """SIGTERM, and wait; SIGKILL when it takes longer than `timeout_s`."""
+        """Sends SIGTERM and waits; SIGKILL if it takes longer than `timeout_s`."""
         if self._child is None:
             return
         if self._child.poll() is None:
             self._child.send_signal(signal.SIGTERM)
-            self._child.send_signal(signal.SIGCONT)  # a frozen one could not hear the first
+            self._child.send_signal(signal.SIGCONT)  # a frozen process cannot receive SIGTERM
         try:
             self._reap(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def freeze(self) -> None:
-        """SIGSTOP: it keeps its sockets and answers nothing. All its threads stand on return."""
+        """SIGSTOP: it keeps its sockets and answers nothing. All its threads have stopped on
+        return."""
         child = self._running()
         child.send_signal(signal.SIGSTOP)
         ends_at = time.monotonic() + STOP_WITHIN_S
@@ -98,7 +99,7 @@ class Process:
                 self.thaw()
 
     def raise_if_ended(self) -> None:
-        """A clear error if it died by itself, with the end of what it said."""
+        """Raises an error with the end of its output, if it died by itself."""
         if self.alive:
             return
         said = self.log_tail()

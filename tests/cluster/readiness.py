@@ -21,7 +21,7 @@ PORTS = range(20_000, 32_000)
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports that nobody listens on now; whoever uses one must bear that another comes first."""
+    """Ports on which nobody listens now. Another process may take one before it is used."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         if len(found) == count:
@@ -37,7 +37,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def answers_ok(url: str) -> bool:
-    """Whether a GET gives 200. Certificates are not checked: components make their own."""
+    """Whether a GET gives 200. Certificates are not checked, because components make their own."""
     unchecked = ssl.create_default_context()
     unchecked.check_hostname = False
     unchecked.verify_mode = ssl.CERT_NONE
@@ -54,7 +54,7 @@ def answers_ok(url: str) -> bool:
 
 
 def wait_ready(process: Process, ready: Callable[[], bool], within_s: float) -> None:
-    """Until it is ready; at once with its log if it ends, or when it takes too long."""
+    """Waits until it is ready. If it ends, or takes too long, raises an error with its log."""
     began = time.monotonic()
     last = "it answered, but not with 200"
     while time.monotonic() - began < within_s:

@@ -33,7 +33,7 @@ class Rule:
 
 
 def grant(admin: Client, user: str, rules: Sequence[Rule], name: str, namespace: str | None) -> str:
-    """In a namespace, or everywhere when it is None; in force on return."""
+    """Grants the role in a namespace, or in all if it is None; in force on return."""
     role = {"metadata": {"name": name}, "rules": [rule.document() for rule in rules]}
     admin.create(f"{RBAC}/clusterroles", role)
     binding = {
@@ -48,7 +48,7 @@ def grant(admin: Client, user: str, rules: Sequence[Rule], name: str, namespace:
 
 
 def revoke(admin: Client, name: str, namespace: str | None) -> None:
-    """The authorizer follows within moments, not at once."""
+    """Revokes the role. The authorizer notices it within moments, not at once."""
     admin.delete(f"{_bindings(namespace)}/{name}")
     admin.delete(f"{RBAC}/clusterroles/{name}")
 

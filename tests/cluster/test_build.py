@@ -24,7 +24,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def silent(_line: str) -> None:
-    """Nobody looks."""
+    """Progress is not shown."""
 
 
 def test_builders_at_the_same_time_build_once(monkeypatch: pytest.MonkeyPatch) -> None:

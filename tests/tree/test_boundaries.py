@@ -16,7 +16,7 @@ FORBIDDEN = re.compile(
     r"^(pyo3|tokio|async-|futures|hyper|reqwest|ureq|h2|http|mio|socket2|chrono|time|rand|getrandom"
     r"|fastrand|uuid|ahash)"
 )
-# What the standard library offers of the same.
+# The same in the standard library.
 FORBIDDEN_PATHS = re.compile(
     r"std::(time::(SystemTime|Instant)|net\b|fs\b|env\b|process\b|thread::spawn"
     r"|collections::hash_map::RandomState|collections::Hash(Map|Set))"

@@ -41,7 +41,7 @@ def module_of(path: Path) -> tuple[str, ...]:
 
 
 def names_behind(path: str) -> list[str]:
-    """The first names of what follows `crate::`, one name or a list in braces."""
+    """The names after `crate::`, a single name or a list in braces."""
     if not path.startswith("{"):
         return [path]
     names: list[str] = []

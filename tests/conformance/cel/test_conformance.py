@@ -60,7 +60,7 @@ def _environment(case: Case) -> Environment:
 
 
 def _run(file: str) -> tuple[int, list[str]]:
-    """How many cases pass, and what the others gave."""
+    """The number of cases that pass, and the results of the others."""
     todo = [case for case in cases(DATA, file) if not case.unsupported]
     assert not any(case.check_only for case in todo)
     compiled = [

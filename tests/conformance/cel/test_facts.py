@@ -16,7 +16,7 @@ class Fact(NamedTuple):
     column: str
 
 
-# Below a path of the API, the engine has rows only for what it holds anyway.
+# Below a path of the API, the engine has rows only for fields that it holds anyway.
 API_PATHS = tuple(f"{root}.{part}" for root in API_ROOTS for part in ("metadata", "spec", "status"))
 
 

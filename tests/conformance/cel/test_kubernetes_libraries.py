@@ -100,7 +100,7 @@ ROWS: dict[str, Any] = {
     "'%s of %d'.format(['a', 1])": "a of 1",
     **{f"format.named('{name}').value() == format.{name}()": True for name in _FORMATS},
 }
-# Texts that can never be read are found while compiling, with what would be right.
+# Invalid constant texts are found while compiling, with a hint how to write them.
 REFUSED = {
     "ip('10.0.0.256')": "an IP address such as",
     "ip('::ffff:10.0.0.1')": "IPv4 inside IPv6",

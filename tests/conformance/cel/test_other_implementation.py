@@ -21,7 +21,7 @@ from .evaluator import evaluate_all
 from .random_text import INPUTS, expression, world
 from .suite import same, variable_json
 
-# Where the two are meant to differ: what theirs gives, what ours gives, and why. Random expressions
+# The intended differences: their result, our result, and the reason. Random expressions
 # keep clear of these. `None` is an error.
 DEVIATIONS: Final[tuple[tuple[str, Any, Any, str], ...]] = (
     ("int(' 5')", 5, None, "cel-go, and so the API server, takes no spaces around a number"),

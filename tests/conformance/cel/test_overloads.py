@@ -12,7 +12,7 @@ from .evaluator import evaluate_all
 
 
 def _ir(overload_id: str, params: tuple[Type, ...], result: Type) -> dict[str, Any]:
-    """A call on facts that nobody knows: what is refused is the call itself."""
+    """A call with unknown facts as operands, so that only the call itself can be refused."""
     facts = [{"op": "fact", "type": kind.json(), "fact": "unknown"} for kind in params]
     node = {"op": "call", "type": result.json(), "overload": overload_id}
     call = {**node, "args": list(range(len(params)))}
