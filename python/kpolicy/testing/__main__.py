@@ -14,6 +14,7 @@ from kpolicy.testing.builders import node
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
 
+PORT_MAX = 65_535
 NODES_MAX = 100_000
 ZONES = ("zone-a", "zone-b", "zone-c")
 
@@ -24,9 +25,9 @@ def parser() -> argparse.ArgumentParser:
         description="Serve a small Kubernetes API on the loopback until Ctrl-C.",
     )
     flags.add_argument(
-        "--port", type=_port, default=0, help="port to listen on (default: a free one)"
+        "--port", type=int, default=0, help="port to listen on (default: a free one)"
     )
-    flags.add_argument("--nodes", type=_count, default=3, help="nodes to start with (default: 3)")
+    flags.add_argument("--nodes", type=int, default=3, help="nodes to start with (default: 3)")
     flags.add_argument("--kubeconfig", type=Path, help="file to write a kubeconfig to")
     flags.add_argument(
         "--no-kubelet", action="store_true", help="leave bound pods pending, as without kubelets"
@@ -53,7 +54,11 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    arguments = parser().parse_args(words)
+    flags = parser()
+    arguments = flags.parse_args(words)
+    for name, most in (("port", PORT_MAX), ("nodes", NODES_MAX)):
+        if not 0 <= getattr(arguments, name) <= most:
+            flags.error(f"argument --{name}: must be from 0 to {most}")
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(serve(arguments))
@@ -61,21 +66,6 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"cannot serve: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def _port(text: str) -> int:
-    return _within(text, 65_535)
-
-
-def _count(text: str) -> int:
-    return _within(text, NODES_MAX)
-
-
-def _within(text: str, most: int) -> int:
-    number = int(text)
-    if not 0 <= number <= most:
-        raise argparse.ArgumentTypeError(f"must be from 0 to {most}")
-    return number
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import importlib
-import ipaddress
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -140,10 +139,8 @@ def _choose(
 
 def _current_context(merger: Any) -> str | None:
     """Return the current context: the first file that sets it wins, as in kubectl."""
-    for config in merger.config_files.values():
-        if config.get("current-context"):
-            return str(config["current-context"])
-    return None
+    chosen = (config.get("current-context") for config in merger.config_files.values())
+    return next((str(context) for context in chosen if context), None)
 
 
 def _folder(path: str) -> Path:
@@ -203,6 +200,7 @@ def _of_service_account(
     environ: Mapping[str, str], clock: Clock, folder: Path
 ) -> Connection | ConnectionProblem:
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT", "443")
+    host = f"[{host}]" if ":" in host else host  # IPv6
     for name in ("token", "ca.crt"):
         if not (folder / name).exists():
             return problem(
@@ -215,20 +213,13 @@ def _of_service_account(
         return tls
     namespace = folder / "namespace"
     return Connection(
-        server=f"https://{_bracketed(host)}:{port}",
+        server=f"https://{host}:{port}",
         authorization=TokenFileAuthorization(folder / "token", clock),
         namespace=namespace.read_text("utf-8").strip() if namespace.exists() else "default",
         user="service account",
         source=IN_CLUSTER,
         tls=tls,
     )
-
-
-def _bracketed(host: str) -> str:
-    try:
-        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
-    except ValueError:
-        return host
 
 
 def connection_of(
@@ -342,11 +333,8 @@ def _authorization(
 def _impersonation(user: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Return the impersonation headers; without them we would have more rights than was
     intended."""
-    headers = []
-    if name := user.get("as"):
-        headers.append(("Impersonate-User", str(name)))
-    if uid := user.get("as-uid"):
-        headers.append(("Impersonate-Uid", str(uid)))
+    single = (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid"))
+    headers = [(header, str(user[key])) for key, header in single if user.get(key)]
     if isinstance(groups := user.get("as-groups"), list):
         headers += [("Impersonate-Group", str(group)) for group in groups]
     return tuple(headers)

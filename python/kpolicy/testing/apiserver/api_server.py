@@ -44,70 +44,6 @@ ANONYMOUS: Final = "system:anonymous"
 Verb = Callable[[Target, Request], Answer]
 
 
-class Reads:
-    """Get and list: chooses the version of the objects to show."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-
-    def get(self, target: Target, request: Request) -> Answer:
-        revision = request.query.get("resourceVersion", "")
-        asked = list_parameters(target.resource, {"resourceVersion": revision})
-        self._check_revision(asked)
-        record = self._store.held(target.resource, target.namespace, target.name)
-        if wants_table(request.headers.get("accept", "")):
-            return self._table(target, request, [record], {"resourceVersion": str(record.revision)})
-        return Answer(200, json_of(target.resource, record))
-
-    def collection(self, target: Target, request: Request) -> Answer:
-        asked = list_parameters(target.resource, request.query)
-        self._check_revision(asked)
-        records = self._matching(target, asked)
-        revision = self._store.revision
-        if asked.exact and asked.revision is not None:
-            revision = asked.revision
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if asked.limit and len(records) > asked.limit:
-            if asked.selector.is_everything:
-                metadata["remainingItemCount"] = len(records) - asked.limit
-            records = records[: asked.limit]
-            metadata["continue"] = continue_token(revision, records[-1].key)
-        if wants_table(request.headers.get("accept", "")):
-            return self._table(target, request, records, metadata)
-        return Answer(200, list_json(target.resource, records, metadata))
-
-    def _check_revision(self, asked: ListParameters) -> None:
-        if asked.revision is not None and asked.revision > self._store.revision:
-            raise failures.too_large_revision(asked.revision, self._store.revision)
-
-    def _matching(self, target: Target, asked: ListParameters) -> list[Record]:
-        resource, namespace = target.resource, target.namespace or None
-        if asked.exact and asked.revision is not None and asked.revision < self._store.revision:
-            records = self._store.records_at(resource, asked.revision, namespace)
-        else:
-            records = list(self._store.records(resource, namespace))
-        if records is None:
-            raise failures.expired(_FORGOTTEN if asked.after is None else _FORGOTTEN_PAGE)
-        if asked.after is not None:
-            records = [record for record in records if record.key > asked.after]
-        if not asked.selector.is_everything:
-            records = [record for record in records if asked.selector.matches(record.object)]
-        return records
-
-    def _table(
-        self, target: Target, request: Request, records: list[Record], metadata: dict[str, Any]
-    ) -> Answer:
-        table = tables.table(
-            target.resource,
-            records,
-            self._clock.now_ns(),
-            metadata=metadata,
-            include_object=request.query.get("includeObject", tables.INCLUDE_METADATA),
-        )
-        return Answer(200, to_json(table))
-
-
 _FORGOTTEN: Final = "The resourceVersion for the provided list is too old."
 _FORGOTTEN_PAGE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
@@ -132,10 +68,10 @@ class Serving:
         self.audit: deque[AuditEntry] = deque(maxlen=limits.AUDIT_ENTRIES_MAX)
         self._hubs: dict[Resource, Hub] = {}
         self._delayed: set[asyncio.Task[None]] = set()
-        reads, self.writes = Reads(store, clock), Writes(store, clock)
+        self.writes = Writes(store, clock)
         self._verbs: dict[str, Verb] = {
-            "get": reads.get,
-            "list": reads.collection,
+            "get": self._get,
+            "list": self._list,
             "create": self.writes.create,
             "update": self.writes.update,
             "patch": self.writes.patch,
@@ -211,6 +147,62 @@ class Serving:
         await self._clock.sleep(fault.delay_s)
         if (answer := self._faulty(fault, call, request, reply)) is not None:
             reply.answer(answer)
+
+    def _get(self, target: Target, request: Request) -> Answer:
+        revision = request.query.get("resourceVersion", "")
+        asked = list_parameters(target.resource, {"resourceVersion": revision})
+        self._check_revision(asked)
+        record = self._store.held(target.resource, target.namespace, target.name)
+        if wants_table(request.headers.get("accept", "")):
+            return self._table(target, request, [record], {"resourceVersion": str(record.revision)})
+        return Answer(200, json_of(target.resource, record))
+
+    def _list(self, target: Target, request: Request) -> Answer:
+        asked = list_parameters(target.resource, request.query)
+        self._check_revision(asked)
+        records = self._matching(target, asked)
+        revision = self._store.revision
+        if asked.exact and asked.revision is not None:
+            revision = asked.revision
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if asked.limit and len(records) > asked.limit:
+            if asked.selector.is_everything:
+                metadata["remainingItemCount"] = len(records) - asked.limit
+            records = records[: asked.limit]
+            metadata["continue"] = continue_token(revision, records[-1].key)
+        if wants_table(request.headers.get("accept", "")):
+            return self._table(target, request, records, metadata)
+        return Answer(200, list_json(target.resource, records, metadata))
+
+    def _check_revision(self, asked: ListParameters) -> None:
+        if asked.revision is not None and asked.revision > self._store.revision:
+            raise failures.too_large_revision(asked.revision, self._store.revision)
+
+    def _matching(self, target: Target, asked: ListParameters) -> list[Record]:
+        resource, namespace = target.resource, target.namespace or None
+        if asked.exact and asked.revision is not None and asked.revision < self._store.revision:
+            records = self._store.records_at(resource, asked.revision, namespace)
+        else:
+            records = list(self._store.records(resource, namespace))
+        if records is None:
+            raise failures.expired(_FORGOTTEN if asked.after is None else _FORGOTTEN_PAGE)
+        if asked.after is not None:
+            records = [record for record in records if record.key > asked.after]
+        if not asked.selector.is_everything:
+            records = [record for record in records if asked.selector.matches(record.object)]
+        return records
+
+    def _table(
+        self, target: Target, request: Request, records: list[Record], metadata: dict[str, Any]
+    ) -> Answer:
+        table = tables.table(
+            target.resource,
+            records,
+            self._clock.now_ns(),
+            metadata=metadata,
+            include_object=request.query.get("includeObject", tables.INCLUDE_METADATA),
+        )
+        return Answer(200, to_json(table))
 
     def _watch(self, call: Call, request: Request, reply: Reply) -> None:
         resource = call.target.resource

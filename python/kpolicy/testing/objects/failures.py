@@ -82,13 +82,20 @@ def revision_required(resource: Resource, name: str) -> ApiError:
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
-    message = f'{resource.qualified} "{name}" not found'
-    return ApiError(404, "NotFound", message, _details(resource, name))
+    return _of_object(404, "NotFound", resource, name, "not found")
 
 
 def already_exists(resource: Resource, name: str) -> ApiError:
-    message = f'{resource.qualified} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, _details(resource, name))
+    return _of_object(409, "AlreadyExists", resource, name, "already exists")
+
+
+def forbidden(resource: Resource, name: str, why: str) -> ApiError:
+    return _of_object(403, "Forbidden", resource, name, f"is forbidden: {why}")
+
+
+def _of_object(code: int, reason: str, resource: Resource, name: str, what: str) -> ApiError:
+    message = f'{resource.qualified} "{name}" {what}'
+    return ApiError(code, reason, message, _details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> ApiError:
@@ -116,11 +123,6 @@ def precondition_failed(
         f"{what} in object meta: {held}"
     )
     return conflict(resource, name, why)
-
-
-def forbidden(resource: Resource, name: str, why: str) -> ApiError:
-    message = f'{resource.qualified} "{name}" is forbidden: {why}'
-    return ApiError(403, "Forbidden", message, _details(resource, name))
 
 
 def bad_request(message: str) -> ApiError:

@@ -47,10 +47,6 @@ _IMMUTABLE_IN_NEW: Final = (
 )
 
 
-def to_core(event: Object) -> Object:
-    return {_RENAMED.get(key, key): value for key, value in event.items()}
-
-
 def to_new(event: Object) -> dict[str, Any]:
     new = {_RENAMED_BACK.get(key, key): value for key, value in event.items()}
     return {**new, "apiVersion": NEW_EVENTS.api_version}
@@ -150,7 +146,9 @@ def object_as(resource: Resource, record: Record) -> Mapping[str, Any]:
 
 def stored_form(resource: Resource, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a body as it is stored."""
-    return to_core(body) if resource is NEW_EVENTS else body
+    if resource is not NEW_EVENTS:
+        return body
+    return {_RENAMED.get(key, key): value for key, value in body.items()}
 
 
 def json_of(resource: Resource, record: Record) -> bytes:

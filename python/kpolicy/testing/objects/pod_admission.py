@@ -172,16 +172,13 @@ def _tolerations(sent: list[Object]) -> list[Object]:
             "tolerationSeconds": EVICTION_TOLERATION_S,
         }
         for taint in EVICTION_TAINTS
-        if not any(_tolerates(toleration, taint) for toleration in sent)
+        if not any(
+            toleration.get("key", "") in ("", taint)
+            and toleration.get("effect", "") in ("", "NoExecute")
+            for toleration in sent
+        )
     ]
     return [*sent, *added]
-
-
-def _tolerates(toleration: Object, taint: str) -> bool:
-    return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in (
-        "",
-        "NoExecute",
-    )
 
 
 def _quality(containers: list[Object]) -> str:
