@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-SECOND_NS: Final = 1_000_000_000
+from kpolicy.clock import NANOSECONDS
 
 # --- queue ---------------------------------------------------------------------------------------
 # kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds.
-BACKOFF_INITIAL_NS: Final = 1 * SECOND_NS
-BACKOFF_NS_MAX: Final = 10 * SECOND_NS
+BACKOFF_INITIAL_NS: Final = 1 * NANOSECONDS
+BACKOFF_NS_MAX: Final = 10 * NANOSECONDS
 # Of pods that take more work than one decision may: only another spec or a smaller cluster helps.
-SET_ASIDE_BACKOFF_NS_MAX: Final = 300 * SECOND_NS
+SET_ASIDE_BACKOFF_NS_MAX: Final = 300 * NANOSECONDS
 # Doubling 1 s reaches 10 s at the fifth attempt; a larger exponent would only make large numbers.
 BACKOFF_DOUBLINGS_MAX: Final = 16
 # Pods parked longer than this are tried again although no hint spoke for them; looked at each 30 s.
-PARKED_NS_MAX: Final = 300 * SECOND_NS
+PARKED_NS_MAX: Final = 300 * NANOSECONDS
 FLUSH_PERIOD_S: Final = 30.0
 # Ten times the pods of the largest supported cluster, a few hundred bytes each. What comes beyond
 # is counted, left to the engine's snapshot, and fetched from there when there is room again.
@@ -152,11 +152,11 @@ COMPARE_AGAIN_S: Final = 2.0
 DIFFERENCES_LOGGED_MAX: Final = 20
 # Between two explanations, and between two comparisons that were asked for: what they cost, others
 # wait for.
-PAGE_PERIOD_NS: Final = 1 * SECOND_NS
+PAGE_PERIOD_NS: Final = 1 * NANOSECONDS
 # Names among which one that was perhaps meant is looked for.
 NAMES_COMPARED_MAX: Final = 1000
 # A right that was taken away ends so late; kube-apiserver's own components remember for 10 s too.
-REVIEW_REMEMBERED_NS: Final = 10 * SECOND_NS
+REVIEW_REMEMBERED_NS: Final = 10 * NANOSECONDS
 REVIEWS_REMEMBERED_MAX: Final = 512
 REVIEWS_IN_FLIGHT_MAX: Final = 4
 REVIEWS_WAITING_MAX: Final = 64

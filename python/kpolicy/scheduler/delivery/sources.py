@@ -112,7 +112,8 @@ def digest_of(texts: PolicyTexts | Problem) -> str:
     return f"unreadable: {texts}"
 
 
-_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".cfg"})
+# In folders as in ConfigMaps; files and keys with other names may be params, or notes.
+_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
 _DATA_LINK = "..data"
 
 
@@ -221,10 +222,6 @@ def _problem(name: str, text: str, hint: str) -> Problem:
     return Problem(POLICY_UNREADABLE, f"cannot read policy {name}: {text}", hint)
 
 
-# As in ConfigMap manifests: other keys may be params, or notes.
-_POLICY_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
-
-
 class ConfigMapSource:
     def __init__(self, name: ConfigMapName, watches: ConfigMapWatches) -> None:
         self.name = name
@@ -249,7 +246,7 @@ class ConfigMapSource:
 def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
     """A source for each key, so that what is wrong is found by the lines of its own text."""
     shown = held.name.shown
-    keys = [key] if key else sorted(name for name in held.data if name.endswith(_POLICY_SUFFIXES))
+    keys = [key] if key else sorted(name for name in held.data if name.endswith(_SUFFIXES))
     if key and key not in held.data:
         has = ", ".join(sorted(held.data)) or "none"
         return _carries_none(f"the {shown} has no key `{key}`", f"it has: {has}")

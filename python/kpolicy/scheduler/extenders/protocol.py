@@ -7,13 +7,15 @@ after the first JSON value ignored. An answer that cannot be read is an `Unreada
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii
-from typing import Any
+from typing import Any, TypeVar
 
 from kpolicy.engine import LeftNode
 from kpolicy.scheduler.limits import EXTENDER_REASON_CHARACTERS_MAX
+
+Answer = TypeVar("Answer")
 
 _DECODER = json.JSONDecoder()
 _SCORE_MAX = 2**63 - 1
@@ -83,21 +85,29 @@ def binding_args(namespace: str, name: str, uid: str, node: str) -> bytes:
     return json.dumps(args, separators=(",", ":")).encode()
 
 
-def read_filter(body: bytes) -> FilterAnswer | Unreadable:
-    """ExtenderFilterResult."""
+def _read(body: bytes, kind: str, take: Callable[[dict[str, Any]], Answer]) -> Answer | Unreadable:
     result = _object(body)
     if isinstance(result, Unreadable):
         return result
     try:
-        return FilterAnswer(
+        return take(result)
+    except (TypeError, ValueError) as error:
+        return Unreadable(f"the answer is not {kind}: {error}")
+
+
+def read_filter(body: bytes) -> FilterAnswer | Unreadable:
+    """ExtenderFilterResult."""
+    return _read(
+        body,
+        "an ExtenderFilterResult",
+        lambda result: FilterAnswer(
             _names(result.get("nodenames")),
             _nodes(result.get("nodes")),
             _reasons(result.get("failednodes")),
             _reasons(result.get("failedandunresolvablenodes")),
             _text(result.get("error")),
-        )
-    except (TypeError, ValueError) as error:
-        return Unreadable(f"the answer is not an ExtenderFilterResult: {error}")
+        ),
+    )
 
 
 def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
@@ -118,16 +128,14 @@ def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
 
 def read_preemption(body: bytes) -> list[LeftNode] | Unreadable:
     """ExtenderPreemptionResult: what it leaves of the candidates."""
-    result = _object(body)
-    if isinstance(result, Unreadable):
-        return result
-    try:
+
+    def take(result: dict[str, Any]) -> list[LeftNode]:
         nodes = result.get("nodenametometavictims")
         if nodes is not None and not isinstance(nodes, dict):
             raise TypeError(f"{type(nodes).__name__} where a map is due")
         return [_left(node, _fields(victims)) for node, victims in (nodes or {}).items()]
-    except (TypeError, ValueError) as error:
-        return Unreadable(f"the answer is not an ExtenderPreemptionResult: {error}")
+
+    return _read(body, "an ExtenderPreemptionResult", take)
 
 
 def _left(node: str, victims: dict[str, Any]) -> LeftNode:
@@ -140,13 +148,7 @@ def _left(node: str, victims: dict[str, Any]) -> LeftNode:
 
 def read_binding(body: bytes) -> str | Unreadable:
     """ExtenderBindingResult: its error, empty when the pod was bound."""
-    result = _object(body)
-    if isinstance(result, Unreadable):
-        return result
-    try:
-        return _text(result.get("error"))
-    except TypeError as error:
-        return Unreadable(f"the answer is not an ExtenderBindingResult: {error}")
+    return _read(body, "an ExtenderBindingResult", lambda result: _text(result.get("error")))
 
 
 def _value(body: bytes) -> Any:

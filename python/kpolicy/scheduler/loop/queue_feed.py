@@ -11,6 +11,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.request_failure import Status
@@ -25,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 
 EVERY_PROFILE = "*"
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +72,29 @@ class QueueFeed:
             self._on_left(uid)
 
     async def take_pods(self, pods: list[PodChange]) -> None:
-        """In slices: a page of 8,000 pods must not hold up the loop."""
-        for start in range(0, len(pods), limits.SLICE_PODS):
-            if start:
-                await asyncio.sleep(0)
-            now_ns = self._clock.monotonic_ns()
-            for pod in pods[start : start + limits.SLICE_PODS]:
-                if pod.change == PodState.PENDING and self.serves(pod.scheduler_name):
-                    self.queue.changed(pod, now_ns)
-                else:
-                    self.remove(pod.uid)
-        if pods:
-            self.signals.work_came()
+        await self._in_slices(pods, self._take_pod)
 
     async def take_wakes(self, wakes: list[Wake]) -> None:
-        for start in range(0, len(wakes), limits.SLICE_PODS):
+        await self._in_slices(
+            wakes, lambda wake, now_ns: self.queue.wake(wake.uid, wake.event, now_ns)
+        )
+
+    async def _in_slices(self, items: list[Item], take: Callable[[Item, int], None]) -> None:
+        """A page of 8,000 pods must not hold up the loop."""
+        for start in range(0, len(items), limits.SLICE_PODS):
             if start:
                 await asyncio.sleep(0)
             now_ns = self._clock.monotonic_ns()
-            for wake in wakes[start : start + limits.SLICE_PODS]:
-                self.queue.wake(wake.uid, wake.event, now_ns)
-        if wakes:
+            for item in items[start : start + limits.SLICE_PODS]:
+                take(item, now_ns)
+        if items:
             self.signals.work_came()
+
+    def _take_pod(self, pod: PodChange, now_ns: int) -> None:
+        if pod.change == PodState.PENDING and self.serves(pod.scheduler_name):
+            self.queue.changed(pod, now_ns)
+        else:
+            self.remove(pod.uid)
 
 
 class EngineSink:

@@ -11,7 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from kpolicy.clock import NANOSECONDS
@@ -50,14 +50,6 @@ class Compared:
         }
 
 
-@dataclass(slots=True)
-class _Numbers:
-    runs: int = 0
-    failures: int = 0
-    ended_ns: int = 0
-    differences: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-
 class Comparer:
     def __init__(
         self, client: ApiClient, runtime: Runtime, feed: QueueFeed, group: asyncio.TaskGroup
@@ -68,7 +60,9 @@ class Comparer:
         self._group = group
         self._under_way: asyncio.Task[Compared] | None = None
         self._dumping: asyncio.Task[None] | None = None
-        self._numbers = _Numbers()
+        self._runs = Counter({"compared": 0, "failed": 0})
+        self._ended_ns = 0
+        self._differences: Counter[tuple[str, str]] = Counter()
 
     async def compare(self) -> Compared:
         """Compare and log. If a comparison is under way, its answer is returned."""
@@ -85,19 +79,19 @@ class Comparer:
 
     def differences(self) -> dict[Labels, float]:
         """Of the last comparison that came to its end; none before the first."""
-        if not self._numbers.runs:
+        if not self._runs["compared"]:
             return {}
         return {
-            (what, side.value): self._numbers.differences[what, side.value]
+            (what, side.value): self._differences[what, side.value]
             for what in WHATS
             for side in Side
         }
 
     def runs(self) -> dict[Labels, float]:
-        return {("compared",): self._numbers.runs, ("failed",): self._numbers.failures}
+        return {(result,): count for result, count in self._runs.items()}
 
     def ended_seconds(self) -> dict[Labels, float]:
-        return {(): self._numbers.ended_ns / NANOSECONDS}
+        return {(): self._ended_ns / NANOSECONDS}
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -130,14 +124,14 @@ class Comparer:
 
     def _report(self, compared: Compared) -> None:
         if compared.failure:
-            self._numbers.failures += 1
+            self._runs["failed"] += 1
             _log.warning(
                 "nothing was compared: %s", compared.failure, extra={"code": COMPARISON_FAILED}
             )
             return
-        self._numbers.runs += 1
-        self._numbers.ended_ns = self._runtime.clock.now_ns()
-        self._numbers.differences = Counter(
+        self._runs["compared"] += 1
+        self._ended_ns = self._runtime.clock.now_ns()
+        self._differences = Counter(
             (difference.what, difference.side.value) for difference in compared.differences
         )
         for difference in compared.differences[: limits.DIFFERENCES_LOGGED_MAX]:
