@@ -162,7 +162,7 @@ def judge(scheduler: SchedulerProcess, recorded: Recording) -> History:
     (history,) = histories
     print(f"invariants looked at {told(inputs(history))}")
     blind = without_input(history, expected(history, scheduler))
-    assert not blind, f"they had nothing to look at: {blind}"
+    assert not blind, f"these invariants had nothing to check: {blind}"
     return history
 
 

@@ -192,7 +192,7 @@ class SchedulerProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "it was not started"
-        assert self._process.poll() is None, f"it ended: {self.tail()}"
+        assert self._process.poll() is None, f"the process ended: {self.tail()}"
         return self._process
 
     def _ready(self) -> bool:

@@ -187,7 +187,7 @@ class Stage:
         attempts = self.attempts()
         yield
         self.prove_seen()
-        assert self.attempts() == attempts, f"it was tried again: {self.moves()}"
+        assert self.attempts() == attempts, f"the pod was tried again: {self.moves()}"
 
     # The end --------------------------------------------------------------------------------
 

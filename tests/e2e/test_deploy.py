@@ -106,7 +106,7 @@ def test_the_pods_are_restricted_and_beyond(control_plane_binary: ControlPlaneBi
         (container,) = spec["containers"]
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert spec["securityContext"]["runAsUser"] > 0
-        assert spec["schedulerName"] == "default-scheduler", "a scheduler cannot place itself"
+        assert spec["schedulerName"] == "default-scheduler", "kpolicy cannot schedule its own pod"
         assert deployment.document["spec"]["replicas"] == 2
         probes = ("startupProbe", "livenessProbe", "readinessProbe")
         assert [container[probe]["httpGet"]["path"] for probe in probes] == [

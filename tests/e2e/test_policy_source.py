@@ -178,7 +178,7 @@ def test_a_config_map_of_params_is_watched_too(
     write(admin, text)
     watched = {f"{SPACE}/{PARAMS}": "", f"{SPACE}/{NAME}": ""}
     wait_for(lambda: configuration(scheduler)["watches"] == watched, "the params to be watched")
-    assert in_force(scheduler) == before, "by its default it says what the text before said"
+    assert in_force(scheduler) == before, "with its default, the policy is the same as before"
     admin.create(HOME, config_map("hdd", "disk", PARAMS))
     before = until_in_force(scheduler, before)
     assert place(admin).startswith("hdd")
@@ -228,7 +228,7 @@ def test_a_policy_that_goes_bad_changes_nothing(
     assert shown["lastRefused"]["code"] in ("KPS101", "KPS102")
     assert scheduler.metric("kpolicy_policy_last_good") == 1
     assert scheduler.metric("kpolicy_policy_last_reload_successful") == 0
-    assert "ok" in scheduler.get("/readyz"), "a broken edit does not take the scheduler down"
+    assert "ok" in scheduler.get("/readyz"), "a broken policy must not stop the scheduler"
     assert place(admin).startswith("ssd")
     write(admin, policy("hdd"))
     until_in_force(scheduler, good)

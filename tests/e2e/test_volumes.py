@@ -167,7 +167,7 @@ def test_f08_a_slow_provisioner_holds_up_its_own_pods_only(
     )
     quick = admin.create_pods(100, namespace=namespace, prefix="quick", scheduler_name="kpolicy")
     placements = wait_bound(admin, namespace, *quick)
-    assert set(placements) == set(quick), "no pod is bound before its volume"
+    assert set(placements) == set(quick), "a pod was bound before its volume"
     assert scheduler.metric("kpolicy_binds_in_flight") == 0
     nodes = {name: volumes.selected_node(admin, namespace, name) for name in slow}
     for name, node in nodes.items():
@@ -330,7 +330,7 @@ def test_f08_its_node_is_told_before_anything_is_written_for_it(
     node = volumes.selected_node(admin, namespace, "data")
     assert nomination(admin, namespace, "pod") == node
     (told,) = status_writes(cluster, namespace)
-    assert (told.name, told.code) == ("pod", 200), "of a pod that is bound at once, nothing is"
+    assert (told.name, told.code) == ("pod", 200), "a pod that is bound at once has no nomination"
     assert (told.request or {})["status"] == {"nominatedNodeName": node}
     (selected,) = [
         event
@@ -342,7 +342,7 @@ def test_f08_its_node_is_told_before_anything_is_written_for_it(
     assert told.answered_at <= selected.received_at
     volumes.provision(admin, namespace, "data", node)
     assert wait_bound(admin, namespace, "pod")["pod"] == node
-    assert nomination(admin, namespace, "pod") == "", "the bind has cleared it"
+    assert nomination(admin, namespace, "pod") == "", "the bind has cleared the nomination"
     wait_settled(scheduler)
 
 

@@ -45,7 +45,7 @@ def seeds() -> list[bytes]:
         for path in corpus.rglob("*")
         if path.is_file() and path.name != "expected.json" and path.stat().st_size < 32 * 1024
     )
-    assert len(files) >= 75, "the corpora are not where they were"
+    assert len(files) >= 75, "the folder of the corpora has moved"
     return [path.read_bytes() for path in files]
 
 

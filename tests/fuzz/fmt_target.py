@@ -44,7 +44,7 @@ def _laid_out(data: bytes) -> set[str]:
     if made.text == old:
         return {"same"}
     again = reformat(Source("input.yaml", made.text))
-    assert again.text == made.text, "twice is not once"
+    assert again.text == made.text, "formatting again must not change the text"
     assert _comments(made.text) == _comments(old), "the comments differ"
     assert _meaning(made.text) == _meaning(old), "the meaning differs"
     return {"changed"}

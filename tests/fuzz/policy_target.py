@@ -69,8 +69,8 @@ def _mends(source: Source, before: Compiled) -> None:
         done = fixed([source], compile_policy, is_unsafe=is_unsafe)
         if before.program is not None:
             after = done.compiled.program
-            assert after is not None, "it compiles no more"
+            assert after is not None, "the policy must not compile any more"
             assert after.hash == before.program.hash, "the meaning changed"
         if not is_unsafe:
             again = fixed(done.sources, compile_policy)
-            assert again.sources == done.sources, "mending does not end"
+            assert again.sources == done.sources, "correcting the findings does not end"

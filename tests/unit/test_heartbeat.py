@@ -26,7 +26,7 @@ async def test_a_task_without_work_may_rest_for_ever() -> None:
     await clock.advance(100_000)
     assert heartbeat.failing() == ""
     work[0] = True
-    assert heartbeat.failing() == "", "it had no time to hear of it"
+    assert heartbeat.failing() == "", "the task had no time to begin its work"
     await clock.advance(59)
     assert heartbeat.failing() == ""
     await clock.advance(2)

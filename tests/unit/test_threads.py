@@ -15,7 +15,7 @@ def test_who_stays_is_named_and_who_ends_is_not() -> None:
     ends.start()
     try:
         assert threads.left_since(before, 0.1) == ["stays"]
-        assert threads.left_since(threads.alive(), 0.1) == [], "it was there before"
+        assert threads.left_since(threads.alive(), 0.1) == [], "the thread was there before"
     finally:
         over.set()
     assert threads.left_since(before, 10.0) == []

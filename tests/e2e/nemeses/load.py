@@ -94,5 +94,5 @@ def was_hit(stage: Stage, stream: Stream, began: datetime, ended: datetime) -> N
     after = [pod for pod, made in stream.made.items() if made >= ended and pod in answered]
     print(f"{len(before)} binds before, {len(through)} through it, {len(after)} of pods after it")
     assert len(before) >= BEFORE
-    assert through, "nothing was under way"
+    assert through, "no request was under way"
     assert len(after) >= AFTER

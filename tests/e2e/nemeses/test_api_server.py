@@ -106,7 +106,7 @@ def test_n_who_leads_ends_before_the_lease_does_when_it_stands_still(
             led_s.extend(end.at_s - began_s for end in supervised.ends[ends_before:])
 
     survive(stage, nemesis)
-    assert led_s, "it led on while it could not renew"
+    assert led_s, "it stayed leader while it could not renew the lease"
     print(f"it ended {led_s[0]:.1f} s after the API server stopped")
     assert led_s[0] < LEASE_S - RENEWALS_APART_S_MAX, "the last renewal may be as old as that"
 

@@ -67,7 +67,7 @@ def test_n_we_die_after_every_write_and_the_end_is_the_same(stage: Stage, proxy:
     for number in range(PODS):
         stage.told_once(f"p{number}", "Scheduled")
     writes = len(proxy.calls(_writes)) - before
-    assert writes >= 2 * PODS + 2, "a bind and an event a pod, a condition and an event"
+    assert writes >= 2 * PODS + 2, "two writes for each pod, two for the parked one"
     for index in range(writes):
         stage.clear()
         die_after(stage, proxy, index)
@@ -90,7 +90,7 @@ def die_after(stage: Stage, proxy: Proxy, index: int) -> None:
 
     proxy.script(is_the_one, LoseAnswer(then=die))
     write_everything(stage)
-    assert died.wait(90), f"write {index} did not come"
+    assert died.wait(90), f"write {index} was not sent"
     stage.scheduler.start()
     stage.scheduler.wait_ready()
 

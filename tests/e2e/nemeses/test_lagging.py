@@ -131,7 +131,7 @@ def test_n_a_start_at_a_server_that_lags_waits_and_does_not_believe_it(
     proxy.seen(lists_pods, count=listed + 1, timeout_s=WITHIN_S)
     stage.pod("future", cpu=CPUS)
     stage.pod("another", cpu=CPUS)
-    assert stage.scheduler.status("/readyz")[0] != OK, "it has no list that it could believe"
+    assert stage.scheduler.status("/readyz")[0] != OK, "a list of the lagging server was used"
     lagging.link.resume()
     placed = {stage.bound(pod, timeout_s=WITHIN_S) for pod in ("future", "another")}
     assert placed == {"only", "late"}

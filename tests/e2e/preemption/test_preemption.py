@@ -373,7 +373,7 @@ def test_p00_nothing_else_was_written(cluster: ControlPlane, scheduler: Schedule
     ours = written()
     assert {(event.verb, event.what) for event in ours} <= WRITES_ALLOWED_EVICTING
     deletes = [event for event in ours if event.verb == "delete"]
-    assert deletes, "under xdist, those of this worker's share"
+    assert deletes, "under xdist, the cases of this worker"
     assert all((event.request or {}).get("preconditions", {}).get("uid") for event in deletes)
     assert [event for event in ours if event.code == 403] == []
     assert len(deletes) == evicted

@@ -33,7 +33,7 @@ def test_s02_pod_of_an_absent_scheduler_waits_for_it(stage: Stage) -> None:
     stage.pod("ours")
     stage.bound("ours", "only")
     stage.unbound("theirs")
-    assert stage.condition("theirs") == {}, "what is not ours is not touched"
+    assert stage.condition("theirs") == {}, "pods of other schedulers must not change"
     other = stage.plane.start_scheduler()
     try:
         stage.bound("theirs", "only")
@@ -137,7 +137,9 @@ def test_s11_gated_pods_wait_for_their_gates(stage: Stage) -> None:
     stage.pod("gated", cpu="800m", spec=GATES)
     with stage.left_alone():
         stage.patch_pod("gated", {"metadata": {"labels": {"changed": "yes"}}})
-    assert stage.condition("gated")["reason"] == "SchedulingGated", "the API server's own"
+    assert stage.condition("gated")["reason"] == "SchedulingGated", (
+        "the condition is the API server's own"
+    )
     stage.pod("full", cpu="800m")
     stage.bound("full", "only")
     stage.patch_pod("gated", NO_GATES)

@@ -45,7 +45,9 @@ def test_r06_a_bind_that_fails_is_tried_again_without_any_event(
     proxied.settled(timeout_s=90)
     assert proxy.pending() == 0, "the fault was met"
     assert len(proxy.calls(bind_of("pod"))) >= (1 if written else times + 1)
-    assert proxied.scheduler.metric("scheduler_cache_size", type="pods") == 2, "it and the plug"
+    assert proxied.scheduler.metric("scheduler_cache_size", type="pods") == 2, (
+        "expected the pod and the plug"
+    )
 
 
 def test_r07_a_rejected_bind_backs_off_and_says_so(proxied: Stage, proxy: Proxy) -> None:

@@ -51,7 +51,7 @@ def test_s07_two_schedulers_overcommit_only_what_neither_could_know(
             if ours in placed and theirs in placed:
                 over += 1
                 snapshot = int(stage.get(ours)["metadata"]["annotations"][SNAPSHOT])
-                assert watching.bound_at(theirs) > snapshot, f"round {number}: it was known"
+                assert watching.bound_at(theirs) > snapshot, f"round {number}: the bind was known"
                 assert int(created["metadata"]["resourceVersion"]) <= snapshot
             elif theirs in placed:
                 lost += 1

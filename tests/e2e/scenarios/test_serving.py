@@ -87,7 +87,9 @@ def tells_of_an_outage(plane: ControlPlane, scheduler: SchedulerProcess) -> None
     assert status == 500
     assert "[-]api-server failed: " in text
     for path in ("/livez", "/healthz"):
-        assert scheduler.status(path) == (200, "ok"), "a restart would not help"
+        assert scheduler.status(path) == (200, "ok"), (
+            "liveness must not fail, because a restart would not help"
+        )
     assert "scheduler_pending_pods" in scheduler.get("/metrics")
     plane.start_api_server()
     wait_for(lambda: scheduler.status("/readyz") == (200, "ok"), "readiness", timeout_s=60)

@@ -125,7 +125,7 @@ async def test_after_a_kill_the_other_leads_within_17_s_and_never_within_the_lea
         async with running(two):
             await clock.advance(10 - phase_s)
             second.answer_after_s = answer_after_s
-            assert clock.monotonic_ns() % (2 * NANOSECONDS) == 0, "just renewed"
+            assert clock.monotonic_ns() % (2 * NANOSECONDS) == 0, "the lease was just renewed"
             await clock.advance(killed_after_s)
             tasks[0].cancel()
             renewed = len(server.writes)

@@ -72,7 +72,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(told: Told) -> None:
         "the API server is back after 60.0 s",
     ]
     assert told.hints()[0] == "is the API server running, and is the port right?"
-    assert told.details() == 21 * len(ALL), "what each of them met is there for who asks"
+    assert told.details() == 21 * len(ALL), "the errors of all attempts must be available"
 
 
 def test_a_connection_that_is_cut_and_made_anew_is_no_outage(told: Told) -> None:

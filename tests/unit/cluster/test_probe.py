@@ -128,7 +128,7 @@ async def test_it_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> No
     assert reasons == ["", str(BUSY), str(REFUSED), str(REFUSED)]
     assert waiting.waits_for == ""
     lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == 3, "each reason once, and the end"
+    assert len(lines) == 3, "expected each reason once, and the end"
     assert lines[0] == f"waiting for the API server, for at most 30 s more: {BUSY}"
     assert str(REFUSED) in lines[1]
 

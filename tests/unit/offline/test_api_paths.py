@@ -183,7 +183,7 @@ def test_what_was_read_for_another_program_is_stale_and_never_taken_for_absent()
     engine = snapshot.engine(_program("node.name != ''"))
     assert engine.load(_program(absent).bytes) == []
     assert engine.stale() == ["nodes"]
-    assert _passing(engine) == NONE, "it errs: nobody knows yet"
+    assert _passing(engine) == NONE, "the expression errs, because the value is not known yet"
     for text in snapshot.texts:
         assert engine.load_objects(text.body, "") == []
     assert engine.stale() == []

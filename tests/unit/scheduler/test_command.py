@@ -56,7 +56,7 @@ async def process(*arguments: str, **environ: str) -> AsyncIterator[asyncio.subp
 async def finished(*arguments: str, **environ: str) -> tuple[int, list[str]]:
     async with process(*arguments, **environ) as started:
         out, err = await asyncio.wait_for(started.communicate(), WAIT_S)
-        assert out == b"", "what people read goes to stderr"
+        assert out == b"", "messages for people go to stderr"
         assert started.returncode is not None
         text = err.decode()
         assert "Traceback" not in text, text
@@ -234,7 +234,7 @@ async def test_it_places_pods_and_ends_cleanly_when_told_to(tmp_path: Path) -> N
         assert await asyncio.wait_for(started.wait(), WAIT_S) == 0
         assert time.monotonic() - began < 8
         (lease,) = control_plane.objects("Lease")
-        assert lease["spec"]["holderIdentity"] == "", "the next one need not wait"
+        assert lease["spec"]["holderIdentity"] == "", "the next leader does not have to wait"
 
 
 async def test_a_dead_collector_does_not_hold_up_the_end(tmp_path: Path) -> None:

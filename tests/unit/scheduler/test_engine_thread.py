@@ -107,7 +107,9 @@ async def test_errors_and_audited_verdicts_are_counted_and_a_reload_takes_none_b
                 assert (await scheduler.reload([Source("policy.yaml", policy)])).in_force
             assert (await scraped(scheduler, AUDITED))["off-spot"] == 6
             after = await scraped(scheduler, ERRORS)
-            assert after["tier-known"] >= errors["tier-known"] + 2, "each program judged anew"
+            assert after["tier-known"] >= errors["tier-known"] + 2, (
+                "each program must be judged again"
+            )
             assert after["rank"] >= errors["rank"] + 2
 
 

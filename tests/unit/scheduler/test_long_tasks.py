@@ -108,6 +108,6 @@ class _running:  # noqa: N801  reads as a statement
         await asyncio.sleep(0)
 
     async def __aexit__(self, *_: object) -> None:
-        assert not self._task.done(), "it ends only when cancelled"
+        assert not self._task.done(), "the task ends only when it is cancelled"
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)

@@ -52,7 +52,7 @@ async def test_pods_are_placed_and_told_about() -> None:
             for found in world.pods().values()
         }
         assert len(decisions) == 21
-        assert world.engine.settled == {0: 21}, "every reservation ended exactly once"
+        assert world.engine.settled == {0: 21}, "a reservation did not end exactly once"
 
 
 async def test_events_give_way_to_binds_that_wait() -> None:
@@ -144,7 +144,7 @@ async def test_a_lost_answer_is_settled_by_what_the_api_says() -> None:
         async with running(control_plane) as world:
             await world.until(lambda: world.engine.settled == {0: 1})
             assert world.placed() == {"p": "n"}
-            assert _codes(control_plane, "binding") == [201], "it was not bound twice"
+            assert _codes(control_plane, "binding") == [201], "the pod was bound twice"
             assert not world.events("FailedScheduling")
 
 
@@ -157,7 +157,7 @@ async def test_a_pod_deleted_under_way_ends_its_reservation() -> None:
             await _delete(control_plane, "p")
             await world.until(lambda: world.engine.settled[2] == 1)
             assert not world.engine.assumed
-            assert not world.events("FailedScheduling"), "there is nobody to tell"
+            assert not world.events("FailedScheduling"), "a deleted pod must get no event"
             await world.until(lambda: len(_queued(world)) == 0)
 
 
@@ -349,7 +349,7 @@ async def test_once_places_what_can_be_placed_and_ends() -> None:
         async with running(control_plane, options=replace(QUIET, once=True), ready=False) as world:
             assert await asyncio.wait_for(world.task, 10) is None
         assert len(world.placed()) == 5
-        assert len(world.events("Scheduled")) == 5, "what was written last is not lost"
+        assert len(world.events("Scheduled")) == 5, "the last write must not be lost"
         assert world.engine.settled == {0: 5}
 
 
@@ -392,7 +392,7 @@ async def test_one_of_two_leads_and_the_other_takes_over_when_it_stops() -> None
         async with running(control_plane, options=options) as first:
             await first.until(lambda: "p" in first.placed())
             async with running(control_plane, options=options) as second:
-                assert second.scheduler.ready, "who does not lead is ready all the same"
+                assert second.scheduler.ready, "a replica that does not lead is ready too"
                 control_plane.add(pod("q"))
                 await first.until(lambda: "q" in first.placed())
                 assert second.engine.batches == []

@@ -150,7 +150,7 @@ async def test_a_bind_that_was_sent_and_never_answered_is_not_given_up() -> None
         assert "nodeName" not in it.pod()["spec"]
         outcome: BindOutcome = doubt
         while isinstance(outcome, Unknown):
-            assert outcome.until_ns == doubt.until_ns, "it was not sent again"
+            assert outcome.until_ns == doubt.until_ns, "the request was sent again"
             outcome = await it.binder.settle(it.binding(), outcome, may_send=False)
         assert outcome == AlreadyOurs()
         assert it.pod()["spec"]["nodeName"] == "n1"

@@ -106,7 +106,7 @@ async def test_the_pod_says_why_before_it_ends() -> None:
     async with cluster() as it:
         assert await it.evictor.evict(it.eviction()) == Evicted()
         left = it.pods()["a"]
-        assert left["metadata"]["deletionTimestamp"], "with its own time to end"
+        assert left["metadata"]["deletionTimestamp"], "the victim has its own grace period"
         (condition,) = [
             condition
             for condition in left["status"]["conditions"]

@@ -324,7 +324,7 @@ async def test_a_generation_that_was_not_known_is_learned_from_the_answer() -> N
         it.writer.set(it.condition("another reason"))
         await it.settled(2)
         assert it.scheduled()["observedGeneration"] == 2
-        assert it.patches() == 3, "it is known by now"
+        assert it.patches() == 3, "the generation is known by now"
 
 
 def test_a_generation_that_nobody_counts_is_not_told() -> None:

@@ -184,7 +184,7 @@ async def test_a_pod_waits_as_long_as_its_policy_says() -> None:
         assert await end == failed("binding volumes: context deadline exceeded")
         asked = len(one.engine.asked)
         await one.rest(10)
-        assert len(one.engine.asked) <= asked + 1, "nobody waits any more"
+        assert len(one.engine.asked) <= asked + 1, "no task waits any more"
 
 
 async def test_all_who_wait_are_asked_about_in_one_call_now_and_then() -> None:

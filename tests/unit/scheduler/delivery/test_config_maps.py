@@ -54,14 +54,16 @@ async def test_a_change_of_texts_is_told_and_of_nothing_else() -> None:
     await told.sink.lines("configmaps", line("DELETED", item({"a": "2"}, "11")))
     assert (told.sink.held, told.times, told.sink.last_uid) == (None, 3, "u")
     await told.sink.lines("configmaps", line("ADDED", item(None, "12")))
-    assert (told.sink.held is not None, told.times) == (True, 4), "empty is not gone"
+    assert (told.sink.held is not None, told.times) == (True, 4), (
+        "an empty ConfigMap is not a deleted one"
+    )
 
 
 async def test_a_list_that_does_not_name_it_says_that_it_is_gone() -> None:
     told = Told()
     await told.listed(page(item({"a": "1"})))
     await told.listed(b"not a list", page())
-    assert told.sink.held is not None, "a list that cannot be read says nothing"
+    assert told.sink.held is not None, "an unreadable list must not delete objects"
     await told.listed(page())
     assert told.sink.held is None
 
@@ -94,7 +96,7 @@ def test_keys_that_end_as_policies_do_are_policies_each_with_its_own_lines() -> 
     assert [source.name for source in sources] == [
         f"configmap/policies/mine/{key}" for key in ("a.json", "b.yaml", "policy.cfg")
     ]
-    assert not any(source.is_named for source in sources), "other kinds are passed over"
+    assert not any(source.is_named for source in sources), "other kinds must be skipped"
     named = policies_of(held(note="n", other="o"), "note")
     assert isinstance(named, tuple)
     (only,) = named

@@ -156,7 +156,7 @@ async def test_an_unreadable_object_is_counted_each_time_and_named_once(
     assert [record.getMessage() for record in caplog.records] == [
         "cannot read pods Pod default/bad: it is left out of every decision"
     ]
-    assert len(rig.queue) == 1, "it costs that object only"
+    assert len(rig.queue) == 1, "only that object may fail"
 
 
 async def test_a_placement_on_a_deleted_node_is_withdrawn_before_its_bind(rig: Rig) -> None:

@@ -183,4 +183,4 @@ async def test_stopped_it_ends_what_it_began() -> None:
         it.control_plane.add(pod("high", cpu="4", priority=9))
         await it.until(lambda: under_way(it) == 1)
     assert sorted(it.deleted()) == ["low-0", "low-1"]
-    assert it.nominated("high") == "n1", "the next one finds the claim"
+    assert it.nominated("high") == "n1", "the next process finds the claim"

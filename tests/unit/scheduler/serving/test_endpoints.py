@@ -117,7 +117,7 @@ async def test_answers_are_remembered_for_a_moment_and_failures_refuse() -> None
     await clock.advance(limits.REVIEW_REMEMBERED_NS / 1e9)
     assert await status("alices") == 503, "not for longer"
     reviews.down = False
-    assert await status("alices") == 200, "a failure is not remembered"
+    assert await status("alices") == 200, "a failure must not be remembered"
     assert await status("alices", "/configz") == 403
     assert await status("bobs") == 401
     for number in range(limits.REVIEWS_REMEMBERED_MAX + 10):

@@ -74,7 +74,7 @@ async def task(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     runs = asyncio.ensure_future(work)
     try:
         yield
-        assert not runs.done(), "it never ends"
+        assert not runs.done(), "the task ended too early"
     finally:
         runs.cancel()
         await asyncio.gather(runs, return_exceptions=True)

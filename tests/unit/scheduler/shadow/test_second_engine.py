@@ -165,7 +165,7 @@ def test_a_reservation_that_ends_ends_for_the_shadow_too() -> None:
     pair = Pair(program("node.name == 'a'"), program("node.name == 'a'"), pods=4)
     assert pair.decide() == {Result.SAME: 4}
     pair.call(pair.engine.settle, [(uid, 1) for uid in pair.uids], 0)
-    assert pair.decide() == {Result.SAME: 8}, "the binds failed: they are decided again"
+    assert pair.decide() == {Result.SAME: 8}, "the binds failed, so the pods are decided again"
     pair.shadow.stop()
 
 
@@ -205,7 +205,7 @@ def test_whom_they_would_be_asked_about() -> None:
     compiled = compile_policy(Source("p.yaml", text + EXTENDERS))
     assert compiled.program is not None, compiled.diagnostics
     unasked = Unasked.of(compiled.program)
-    assert unasked.managed == ["example.com/a"], "one that only binds changes no choice"
+    assert unasked.managed == ["example.com/a"], "an extender that only binds changes no choice"
     assert unasked.concern("kpolicy", frozenset({"example.com/a"}))
     assert not unasked.concern("kpolicy", frozenset())
     assert not unasked.concern("another", frozenset({"example.com/a"}))
@@ -227,7 +227,7 @@ def test_decisions_that_extenders_could_change_are_counted_as_such() -> None:
     pair.shadow.stop()
     some = Unasked({"kpolicy": (frozenset({"example.com/a"}),)})
     pair = Pair(program(), program(), unasked=some)
-    assert pair.decide() == {Result.SAME: 6}, "none of them asks for it"
+    assert pair.decide() == {Result.SAME: 6}, "none of the pods requests the resource"
     pair.shadow.stop()
 
 
