@@ -1,6 +1,6 @@
 """Compiles policies: texts in, a program (or none) and diagnostics out.
 
-Arbitrary bytes are an input like any other: they give diagnostics and never an exception (B5).
+Any bytes may be the input: they give diagnostics and never an exception (B5).
 """
 
 from __future__ import annotations
@@ -28,48 +28,6 @@ from kpolicy.policy.suppress import without_suppressed
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources
 
 DEFAULT: Final = "kube-scheduler-default"
-
-
-@cache
-def shipped_source(name: str) -> Source:
-    file = f"{name}.yaml"
-    return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
-
-
-@cache
-def shipped_names() -> tuple[str, ...]:
-    """The names of the policies in the package, without their tests."""
-    names = [entry.name for entry in files("kpolicy").joinpath("policies").iterdir()]
-    policies = (n for n in names if n.endswith(".yaml") and not n.endswith(".test.yaml"))
-    return tuple(sorted(name.removesuffix(".yaml") for name in policies))
-
-
-@cache
-def _shipped_policy(name: str) -> Policy | None:
-    return offered([shipped_source(name)]).get(name) if name in shipped_names() else None
-
-
-def extended_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
-    """The policies of `sources` or of kpolicy that `policies` extend, directly or not, by name."""
-    own = {policy.name for policy in policies}
-    extended: dict[str, Policy] = {}
-    wanted = {policy.model.spec.extends for policy in policies} - own
-    others = offered(sources) if wanted - {None} else {}
-    while wanted:
-        name = wanted.pop() or ""
-        found = others.get(name) or _shipped_policy(name)
-        if found is not None:
-            extended[name] = found
-            wanted |= {found.model.spec.extends} - own - extended.keys()
-    return extended
-
-
-def offered(sources: Sequence[Source]) -> dict[str, Policy]:
-    """The policies of `sources` by name."""
-    read = read_policies(find_documents(sources).documents)
-    return {policy.name: policy for policy in read.policies}
-
-
 # The scheduler name of a profile that serves every pending pod (offline verbs).
 EVERY_POD: Final = "*"
 
@@ -256,3 +214,46 @@ def _tie_break(policies: Sequence[Policy], findings: list[Diagnostic]) -> str:
         elif wanted is not None:
             chosen = wanted, policy.name
     return chosen[0] if chosen else "random"
+
+
+# Policies that others extend by name: those that come with kpolicy, and those of a library.
+
+
+@cache
+def shipped_source(name: str) -> Source:
+    file = f"{name}.yaml"
+    return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
+
+
+@cache
+def shipped_names() -> tuple[str, ...]:
+    """The names of the policies in the package, without their tests."""
+    names = [entry.name for entry in files("kpolicy").joinpath("policies").iterdir()]
+    policies = (n for n in names if n.endswith(".yaml") and not n.endswith(".test.yaml"))
+    return tuple(sorted(name.removesuffix(".yaml") for name in policies))
+
+
+@cache
+def _shipped_policy(name: str) -> Policy | None:
+    return offered([shipped_source(name)]).get(name) if name in shipped_names() else None
+
+
+def extended_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
+    """The policies of `sources` or of kpolicy that `policies` extend, directly or not, by name."""
+    own = {policy.name for policy in policies}
+    extended: dict[str, Policy] = {}
+    wanted = {policy.model.spec.extends for policy in policies} - own
+    others = offered(sources) if wanted - {None} else {}
+    while wanted:
+        name = wanted.pop() or ""
+        found = others.get(name) or _shipped_policy(name)
+        if found is not None:
+            extended[name] = found
+            wanted |= {found.model.spec.extends} - own - extended.keys()
+    return extended
+
+
+def offered(sources: Sequence[Source]) -> dict[str, Policy]:
+    """The policies of `sources` by name."""
+    read = read_policies(find_documents(sources).documents)
+    return {policy.name: policy for policy in read.policies}

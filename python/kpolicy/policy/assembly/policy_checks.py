@@ -1,4 +1,9 @@
-"""Findings about a whole policy or several: versions, profiles, weights, messages, extenders."""
+"""Findings about whole policies: versions, profiles, weights, messages, extenders, and cost.
+
+Predicates draw on `limits.costPerCycle` first, then priorities, in the order of the document. A
+predicate with `enforcement: audit` is evaluated for a single node and draws nothing. The engine
+distributes the budget in the same way, for the number of nodes in the cluster.
+"""
 
 from __future__ import annotations
 

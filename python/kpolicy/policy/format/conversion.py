@@ -1,6 +1,8 @@
 """Converts legacy policies and kube-scheduler configurations to the text of SchedulingPolicies.
 
-Original and text are both compiled, and their programs must be equal except for places.
+Original and text are both compiled, and their programs must be equal except for places. The text
+is YAML in the usual form, with comments above the values they are about: short maps are on one
+line, and long texts are folded.
 """
 
 from __future__ import annotations

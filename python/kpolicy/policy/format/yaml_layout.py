@@ -1,7 +1,8 @@
 """Lays out a YAML document: indentation by two spaces, keys in order, comments kept in place.
 
 Scalars and collections in flow style keep their text; block scalars move as a whole. The root must
-be in block style. `reformat` checks that the meaning stays the same.
+be in block style. The order of keys is given by tables; other keys follow in the order of the file.
+`reformat` checks that the meaning stays the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""KP301: lookups that err where the key is absent; KP331 and KP332: such lookups in messages, and
-messages that are too long or not one line.
+"""Lookups of keys that may not exist (KP301), and messages (KP331, KP332).
 
 The conditions around an expression count as guards: the `matchConditions` of the policy and of the
-rule hold where the rule is asked, and a message is shown where its predicate is false. A rule with
-`onError` is left alone, because its author has thought of errors.
+rule hold when the rule is evaluated, and a message is shown when its predicate is false. A rule
+with `onError` is not reported, because its author has considered errors. A message must not look up
+keys without a guard, must not be too long, and must be one line.
 """
 
 from __future__ import annotations
