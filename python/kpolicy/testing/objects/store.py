@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
@@ -96,17 +96,15 @@ def _of_second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@dataclass(slots=True)
 class _Shelf:
     """All objects and changes of one resource."""
 
-    __slots__ = ("changes", "compacted", "listeners", "order", "records")
-
-    def __init__(self, changes_max: int) -> None:
-        self.records: dict[tuple[str, str], Record] = {}
-        self.order: list[tuple[str, str]] | None = []  # sorted keys; None: sort again
-        self.changes: deque[Change] = deque(maxlen=changes_max)
-        self.compacted = 0  # changes up to this revision are forgotten
-        self.listeners: list[Listener] = []
+    changes: deque[Change]
+    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+    order: list[tuple[str, str]] | None = None  # sorted keys; None: sort again
+    compacted: int = 0  # changes up to this revision are forgotten
+    listeners: list[Listener] = field(default_factory=list)
 
 
 class Store:
@@ -209,7 +207,9 @@ class Store:
         }
         metadata.pop("deletionTimestamp", None)
         metadata.pop("deletionGracePeriodSeconds", None)
-        record = self._record(resource, namespace, name, {**object_, "metadata": metadata})
+        record = _record(
+            resource, namespace, name, self._revision + 1, {**object_, "metadata": metadata}
+        )
         if not dry_run:
             self._commit(shelf, ChangeType.ADDED, record, None)
         return record
@@ -237,7 +237,7 @@ class Store:
         decided = decide(held)
         if decided == held.object:  # a write that changes nothing makes no revision
             return held
-        record = self._record(resource, namespace, name, decided)
+        record = _record(resource, namespace, name, self._revision + 1, decided)
         if dry_run:
             return record
         shelf = self._shelf(resource)
@@ -255,7 +255,7 @@ class Store:
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Record:
         held = self.held(resource, namespace, name)
-        record = self._record(resource, namespace, name, held.object)
+        record = _record(resource, namespace, name, self._revision + 1, held.object)
         self._commit(self._shelf(resource), ChangeType.DELETED, record, held)
         return record
 
@@ -266,11 +266,8 @@ class Store:
 
     def _shelf(self, resource: Resource) -> _Shelf:
         if (shelf := self._shelves.get(resource.storage)) is None:
-            shelf = self._shelves[resource.storage] = _Shelf(self._changes_max)
+            shelf = self._shelves[resource.storage] = _Shelf(deque(maxlen=self._changes_max))
         return shelf
-
-    def _record(self, resource: Resource, namespace: str, name: str, object_: Object) -> Record:
-        return _record(resource, namespace, name, self._revision + 1, object_)
 
     def _commit(
         self, shelf: _Shelf, type_: ChangeType, record: Record, previous: Record | None
