@@ -15,8 +15,8 @@ from kpolicy.cli.outputs import progress_bar
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.measure import Measured, measure
 from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.reports.answer_text import HEADINGS, row
 from kpolicy.offline.reports.columns import columns
-from kpolicy.offline.reports.decision_text import HEADINGS, row
 
 FOLDER: Final = Path(__file__).parent / "workloads"
 _KEYS: Final = {"name", "workload", "about", "sizes"}

@@ -13,16 +13,21 @@ from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
-    from kpolicy.offline.answers.diff import Diff, Difference, diff
     from kpolicy.offline.answers.evaluate import Evaluated, evaluate
-    from kpolicy.offline.answers.explain import Explained, explain
-    from kpolicy.offline.answers.simulate import SimulatedPod, Simulation, simulate
+    from kpolicy.offline.answers.pod_decisions import (
+        Explained,
+        SimulatedPod,
+        Simulation,
+        explain,
+        simulate,
+    )
+    from kpolicy.offline.answers.policy_diff import Diff, Difference, diff
     from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import Measured, measure
     from kpolicy.offline.policy_tests.results import PolicyTestRun
     from kpolicy.offline.policy_tests.session import run_tests
     from kpolicy.offline.redaction.redact import redact
-    from kpolicy.offline.snapshot_file.header import Header, Origin
+    from kpolicy.offline.snapshot_file.reader import Header, Origin
     from kpolicy.offline.snapshot_file.writer import write_snapshot
     from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
     from kpolicy.offline.snapshots.snapshot_problem import Problem
@@ -35,28 +40,28 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
-    "Diff": "kpolicy.offline.answers.diff",
-    "Difference": "kpolicy.offline.answers.diff",
+    "Diff": "kpolicy.offline.answers.policy_diff",
+    "Difference": "kpolicy.offline.answers.policy_diff",
     "Evaluated": "kpolicy.offline.answers.evaluate",
-    "Explained": "kpolicy.offline.answers.explain",
-    "Header": "kpolicy.offline.snapshot_file.header",
+    "Explained": "kpolicy.offline.answers.pod_decisions",
+    "Header": "kpolicy.offline.snapshot_file.reader",
     "Measured": "kpolicy.offline.bench.measure",
-    "Origin": "kpolicy.offline.snapshot_file.header",
+    "Origin": "kpolicy.offline.snapshot_file.reader",
     "PolicyRefusedError": "kpolicy.offline.snapshots.snapshot",
     "PolicyTestRun": "kpolicy.offline.policy_tests.results",
     "Problem": "kpolicy.offline.snapshots.snapshot_problem",
-    "SimulatedPod": "kpolicy.offline.answers.simulate",
-    "Simulation": "kpolicy.offline.answers.simulate",
+    "SimulatedPod": "kpolicy.offline.answers.pod_decisions",
+    "Simulation": "kpolicy.offline.answers.pod_decisions",
     "Size": "kpolicy.offline.bench.generated_cluster",
     "Snapshot": "kpolicy.offline.snapshots.snapshot",
     "Survey": "kpolicy.offline.snapshots.survey",
-    "diff": "kpolicy.offline.answers.diff",
+    "diff": "kpolicy.offline.answers.policy_diff",
     "evaluate": "kpolicy.offline.answers.evaluate",
-    "explain": "kpolicy.offline.answers.explain",
+    "explain": "kpolicy.offline.answers.pod_decisions",
     "measure": "kpolicy.offline.bench.measure",
     "redact": "kpolicy.offline.redaction.redact",
     "run_tests": "kpolicy.offline.policy_tests.session",
-    "simulate": "kpolicy.offline.answers.simulate",
+    "simulate": "kpolicy.offline.answers.pod_decisions",
     "survey": "kpolicy.offline.snapshots.survey",
     "write_snapshot": "kpolicy.offline.snapshot_file.writer",
     "Compiled": "kpolicy.policy.compile",

@@ -19,7 +19,7 @@ import pytest
 
 import kpolicy
 from kpolicy import Snapshot
-from kpolicy.offline.redaction.pseudonyms import STANDS_FOR
+from kpolicy.offline.redaction.field_rules import STANDS_FOR
 from kpolicy.offline.redaction.redact import redactor
 from tests.conformance import golden
 from tests.conformance.comparison import differences

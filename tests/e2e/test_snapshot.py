@@ -17,7 +17,7 @@ import yaml
 
 import kpolicy
 from kpolicy import Snapshot
-from kpolicy.offline.snapshots.object_kinds import READ
+from kpolicy.offline.snapshots.json_objects import READ
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL

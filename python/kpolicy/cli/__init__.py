@@ -1,6 +1,6 @@
 """The command line: `kpolicy VERB …`, also `kubectl kpolicy VERB …`.
 
-Finds the verb, loads only its module (`kpolicy.cli.verbs.NAME`, with a `VERB`), and turns what goes
+Finds the verb, loads only its module (in `kpolicy.cli.verbs`), and turns what goes
 wrong into messages and exit codes.
 """
 
@@ -40,6 +40,11 @@ VERBS: Final = {
     "rule": "explain a code such as KP204",
     "completion": "print completions for a shell",
 }
+# Verbs that share a module; every other one has a module of its name.
+_MODULES: Final = {
+    **dict.fromkeys(("explain", "simulate", "diff", "bench"), "decisions"),
+    **dict.fromkeys(("fmt", "convert", "hash", "schema", "rule"), "documents"),
+}
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"
 
 
@@ -72,7 +77,8 @@ def program_name() -> str:
 
 
 def load_verb(name: str) -> Verb:
-    verb: Verb = import_module(f"kpolicy.cli.verbs.{name}").VERB
+    module = import_module(f"kpolicy.cli.verbs.{_MODULES.get(name, name)}")
+    verb: Verb = getattr(module, name.upper())
     return verb
 
 

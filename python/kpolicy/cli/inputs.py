@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from kpolicy.cli.findings_text import print_findings
 from kpolicy.cli.outputs import progress_bar
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
-from kpolicy.offline.folders import POLICY_SUFFIXES, files_in, read_source
+from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
 

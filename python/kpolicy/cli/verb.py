@@ -1,12 +1,14 @@
-"""A verb as data: its help texts, its arguments and the function that runs it.
+"""A verb as data: its help texts, its arguments and the function that runs it. Also the arguments
+that several verbs share.
 
-A verb's module declares `VERB`. It imports what is slow to load inside its functions, so that help
-and completion start quickly.
+A verb's module declares it under its name in capitals. It imports what is slow to load inside its
+functions, so that help and completion start quickly.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,10 +68,10 @@ class Verb:
         )
         parser.set_defaults(run=self.run)
         groups: dict[str, Any] = {"": parser}
-        for one in self.arguments:
-            if one.group not in groups:
-                groups[one.group] = parser.add_mutually_exclusive_group()
-            groups[one.group].add_argument(*one.names, **one.options)
+        for added in self.arguments:
+            if added.group not in groups:
+                groups[added.group] = parser.add_mutually_exclusive_group()
+            groups[added.group].add_argument(*added.names, **added.options)
         if self.verbs:
             children = parser.add_subparsers(required=True, metavar="VERB")
             for verb in self.verbs:
@@ -83,3 +85,108 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         if "\n" in text:
             return super()._fill_text(text, width, indent)
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
+SNAPSHOT_HELP: Final = (
+    "what `kpolicy snapshot record` wrote, or objects as `kubectl get … -o json` or `-o yaml` "
+    "prints them: files, folders, or - for stdin; gzip is read too"
+)
+
+
+def _param(written: str) -> tuple[str, Any]:
+    name, equals, value = written.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError("write NAME=JSON")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
+
+
+def params_of(lines: str) -> dict[str, Any]:
+    """The params of `KPOLICY_PARAM`, which has one on each line."""
+    try:
+        return dict(_param(line) for line in lines.splitlines() if line.strip())
+    except argparse.ArgumentTypeError as error:
+        raise CannotWorkError(f"KPOLICY_PARAM: {error}, one on a line") from error
+
+
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Reads a number between two bounds, both included."""
+    bounds = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            raise argparse.ArgumentTypeError(bounds)
+        return value
+
+    return number
+
+
+def every_pod(profile: str) -> Argument:
+    """`profile` says whose profile is meant."""
+    what = f"{profile} serves all pods, whatever scheduler they name"
+    return argument("--every-pod", action="store_true", help=what)
+
+
+def formats(*names: str) -> Argument:
+    """`--output FORMAT[=FILE]`, which may be repeated. The first name is the default."""
+    listed = ", ".join(names)
+
+    def output(written: str) -> tuple[str, str]:
+        name, _, file = written.partition("=")
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"`{name}` is none of {listed}")
+        return name, file
+
+    what = f"one of {listed} (default: {names[0]}); may be repeated"
+    metavar = "FORMAT[=FILE]"
+    return argument("--output", "-o", action="append", metavar=metavar, type=output, help=what)
+
+
+def destination(more: str, *, required: bool = False) -> Argument:
+    what = f"where to, - for standard output; readable by its owner alone ({more})"
+    return argument("--output", "-o", metavar="FILE", required=required, help=what)
+
+
+PATHS: Final = argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
+PARAM: Final = repeatable(
+    "--param",
+    metavar="NAME=JSON",
+    type=_param,
+    help="the value of a param of the policies, before all others; what is no JSON is text; "
+    "repeatable",
+)
+RELEASE: Final = argument(
+    "--release", default="", metavar="1.N", help="read legacy files as this release did"
+)
+SEED: Final = argument(
+    "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
+)
+OUTPUT: Final = argument(
+    "--output", "-o", choices=("table", "json"), default="table", help="(default: %(default)s)"
+)
+SNAPSHOT: Final = argument(
+    "--snapshot",
+    "-s",
+    action="extend",
+    nargs="+",
+    required=True,
+    metavar="FILE|DIR|-",
+    help=SNAPSHOT_HELP,
+)
+SNAPSHOT_FILES: Final = argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
+# What `explain` and `simulate` ask: a snapshot, and the policy that decides.
+DECISION: Final = (
+    SNAPSHOT,
+    repeatable(
+        "--policy",
+        metavar="FILE|DIR|-",
+        help="a policy, a kube-scheduler configuration, or a folder of them; repeatable "
+        "(default: kube-scheduler-default, for every pending pod)",
+    ),
+    every_pod("the policy's one profile"),
+    SEED,
+    PARAM,
+)

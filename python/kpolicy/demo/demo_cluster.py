@@ -1,4 +1,5 @@
-"""The demo's cluster: a few hundred nodes and a few thousand pods of several kinds.
+"""The demo's cluster: a few hundred nodes and a few thousand pods of several kinds, and a count of
+what became of the pods.
 
 The same seed gives the same objects.
 """
@@ -6,11 +7,13 @@ The same seed gives the same objects.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from kpolicy.testing.builders import node, pod
+from kpolicy.offline.snapshots.inventory import Amounts, add, allocatable, requested
+from kpolicy.testing import builders
 
 NAMESPACE = "demo"
 KIND_LABEL = "demo.kpolicy.dev/kind"
@@ -93,7 +96,7 @@ def nodes(count: int) -> Iterator[Object]:
     for pool, number in zip(POOLS, numbers, strict=True):
         for index in range(number):
             labels = {"pool": pool.name, "topology.kubernetes.io/zone": ZONES[index % len(ZONES)]}
-            yield node(
+            yield builders.node(
                 f"{pool.name}-{index:03}",
                 cpu=pool.cpu,
                 memory=pool.memory,
@@ -108,7 +111,7 @@ def pods(count: int, seed: int) -> list[Object]:
     """Workloads by their shares, shuffled by the seed as they would arrive."""
     numbers = _by_share(count, [workload.share for workload in WORKLOADS])
     made = [
-        pod(
+        builders.pod(
             f"{workload.name}-{index:04}",
             namespace=NAMESPACE,
             cpu=workload.cpu,
@@ -131,3 +134,69 @@ def _by_share(count: int, shares: list[int]) -> list[int]:
     numbers = [max(1, count * share // total) for share in shares]
     numbers[0] += count - sum(numbers)
     return numbers
+
+
+RESOURCES: Final = ("cpu", "memory")
+NOT_TRIED: Final = "not tried yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    placed: int
+    pending: int
+    placed_by_kind: Mapping[str, int]
+    pending_by_kind: Mapping[str, int]
+    pending_by_reason: Mapping[str, int]
+    placed_by_pool: Mapping[str, int]
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+
+
+def take(pods: Iterable[Mapping[str, Any]], nodes: Sequence[Mapping[str, Any]]) -> Tally:
+    pool_of = {node["metadata"]["name"]: node["metadata"]["labels"]["pool"] for node in nodes}
+    placed, pending = Counter[str](), Counter[str]()
+    reasons, pools = Counter[str](), Counter[str]()
+    used: Amounts = {}
+    whole: Amounts = {}
+    for pod in pods:
+        kind = pod["metadata"]["labels"][KIND_LABEL]
+        if pod["spec"].get("nodeName"):
+            placed[kind] += 1
+            pools[pool_of[pod["spec"]["nodeName"]]] += 1
+            add(used, requested(pod))
+        else:
+            pending[kind] += 1
+            reasons[without_counts(why_pending(pod))] += 1
+    for node in nodes:
+        if not node["spec"].get("unschedulable"):
+            add(whole, allocatable(node))
+    return Tally(
+        placed=placed.total(),
+        pending=pending.total(),
+        placed_by_kind=placed,
+        pending_by_kind=pending,
+        pending_by_reason=reasons,
+        placed_by_pool=pools,
+        utilisation={
+            name: float(used.get(name, 0) / whole[name]) for name in RESOURCES if whole.get(name)
+        },
+    )
+
+
+def why_pending(pod: Mapping[str, Any]) -> str:
+    """The message of the PodScheduled condition, or that the pod was not tried."""
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or condition.get("reason"))
+    return NOT_TRIED
+
+
+def without_counts(message: str) -> str:
+    """The reasons of a message without the numbers of nodes, so that equal reasons count together.
+
+    `0/9 nodes are available: 3 too small, 6 tainted. …` becomes `tainted, too small`.
+    """
+    head, colon, reasons = message.partition(" nodes are available: ")
+    if not colon or not head.startswith("0/"):
+        return message
+    listed = reasons.split(". ")[0].removesuffix(".").split(", ")
+    return ", ".join(sorted(reason.lstrip("0123456789 ") for reason in listed))

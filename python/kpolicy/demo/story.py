@@ -9,10 +9,11 @@ import asyncio
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -20,10 +21,10 @@ from kpolicy.clock import SystemClock
 from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.demo import demo_cluster
-from kpolicy.demo.tally import NOT_TRIED, Object, Tally, take
+from kpolicy.demo.demo_cluster import NOT_TRIED, Tally, take
 from kpolicy.demo.view import Measured, View, explanation_lines, show_summary, view_for, write
 from kpolicy.engine import Engine, Scheduled
-from kpolicy.offline.answers.explain import explain
+from kpolicy.offline.answers.pod_decisions import explain
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.delivery.sources import FileSource
@@ -33,6 +34,7 @@ from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
 
+Object = Mapping[str, Any]
 POLICY, POLICY_CHANGED = "demo.yaml", "demo-reloaded.yaml"
 PODS_A_STEP = 100
 LOOK_EVERY_S = 0.2

@@ -16,8 +16,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from kpolicy.demo.demo_cluster import WORKLOADS
-from kpolicy.demo.tally import Tally
+from kpolicy.demo.demo_cluster import WORKLOADS, Tally
 from kpolicy.offline.reports.columns import largest_first
 
 PLAIN_LINE_EVERY_PODS: Final = 500

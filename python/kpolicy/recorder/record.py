@@ -2,24 +2,21 @@
 
 Missing permissions are reported before anything long begins. Every list is requested at the
 resource version of the one before; if the server no longer has it, the list is made at a newer
-version.
+version. Each object of a page goes to the snapshot writer; memory holds one page at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kpolicy.clock import Clock
 from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
-from kpolicy.cluster.limits import (
-    LIST_PAGE_OBJECTS,
-    LIST_PAGE_OBJECTS_MAX,
-    LIST_PAGE_OBJECTS_MIN,
-)
+from kpolicy.cluster.limits import LIST_PAGE_OBJECTS, LIST_PAGE_OBJECTS_MAX, LIST_PAGE_OBJECTS_MIN
 from kpolicy.cluster.probe import ServerVersion, probe
 from kpolicy.cluster.request_failure import (
     Cause,
@@ -30,20 +27,102 @@ from kpolicy.cluster.request_failure import (
     requested_wait_s,
 )
 from kpolicy.cluster.watch.listing import Broken, Listed, read_list
-from kpolicy.cluster.watch.resource import Resource
+from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.snapshot_problem import Problem
-from kpolicy.recorder.list_pages import (
-    KINDS,
-    KINDS_NAMED_MAX,
-    LIST_TRIES_MAX,
-    PAGE_GROWTH,
-    RECORDED,
-    RETRY_S,
-    Pages,
-    Progress,
-)
-from kpolicy.scheduler.loop.watched_resources import REQUIRED
+from kpolicy.scheduler.loop.watched_resources import REQUIRED, RESOURCES
+
+KINDS: Final[Mapping[str, str]] = {
+    "pods": "Pod",
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "services": "Service",
+    "replicationcontrollers": "ReplicationController",
+    "replicasets": "ReplicaSet",
+    "statefulsets": "StatefulSet",
+    "persistentvolumes": "PersistentVolume",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "storageclasses": "StorageClass",
+    "csinodes": "CSINode",
+    "csidrivers": "CSIDriver",
+    "csistoragecapacities": "CSIStorageCapacity",
+    "volumeattachments": "VolumeAttachment",
+    "poddisruptionbudgets": "PodDisruptionBudget",
+}
+RECORDED: Final = tuple(RESOURCES[name] for name in KINDS)
+
+
+# How often the list of one kind may start again because its continue token expired or a page was
+# too large. Pages are resized each time, so more restarts have another cause.
+LIST_TRIES_MAX: Final = 12
+# the growth of pages after a continue token expired, as in informers
+PAGE_GROWTH: Final = 4
+# the wait before a page is requested again, unless the server asks for another
+RETRY_S: Final = 1.0
+# the number of forbidden kinds that a message names
+KINDS_NAMED_MAX: Final = 20
+
+
+Progress = Callable[[int, int], None]
+
+
+class Pages:
+    """Takes list pages. `is_broken`: a successful response was not a list."""
+
+    def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
+        self.problems: list[Problem] = []
+        self.is_broken = False
+        self._writer = writer
+        self._progress = progress
+        self._objects_before = 0
+        self._objects = 0
+
+    async def list_begin(self, resource: str) -> None:
+        """Drop what an earlier try of this list has written."""
+        self._writer.discard(KINDS[resource])
+        self._objects = 0
+
+    async def list_page(self, resource: str, body: bytes) -> PageRead:
+        if (page := _list_of(body, KINDS[resource])) is None:
+            self.is_broken = True
+            return PageRead("", "")
+        version, kind = str(page.get("apiVersion") or ""), KINDS[resource]
+        for item in page.get("items") or ():
+            problem = self._writer.add({"apiVersion": version, "kind": kind, **item})
+            if problem is not None:
+                self.problems.append(problem)
+            self._objects += 1
+        metadata = page["metadata"]
+        remaining = int(metadata.get("remainingItemCount") or 0)
+        if self._progress is not None:
+            done = self._objects_before + self._objects
+            self._progress(done, done + remaining)
+        return PageRead(
+            str(metadata.get("continue") or ""),
+            str(metadata.get("resourceVersion") or ""),
+            remaining,
+        )
+
+    async def list_end(self, resource: str, resource_version: str) -> None:
+        self._objects_before += self._objects
+        self._objects = 0
+
+    async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        raise AssertionError("unreachable: a recording watches nothing")
+
+
+def _list_of(body: bytes, kind: str) -> dict[str, Any] | None:
+    try:
+        page = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    is_list = isinstance(page, dict) and page.get("kind") == f"{kind}List"
+    if not is_list or not isinstance(page.get("metadata"), dict):
+        return None
+    items = page.get("items") or []
+    right = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    return page if right else None
+
 
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kpolicy.diagnostics import Diagnostic, has_errors
+from kpolicy.offline.policy_tests.expectations import RuleNames, rule_names
 from kpolicy.offline.policy_tests.observe import (
     PARK,
     PLACE,
@@ -24,7 +25,6 @@ from kpolicy.offline.policy_tests.observe import (
     Unobserved,
     small_cluster,
 )
-from kpolicy.offline.policy_tests.rule_names import RuleNames, rule_names
 from kpolicy.offline.reports import explanation_text
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source

@@ -61,10 +61,10 @@ def broken_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(_: object) -> int:
         raise error
 
-    module = ModuleType("kpolicy.cli.verbs.rule")
-    module.__dict__.update(VERB=Verb("rule", "", fail))
-    module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.rule")  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.rule", module)
+    module = ModuleType("kpolicy.cli.verbs.documents")
+    module.__dict__.update(RULE=Verb("rule", "", fail))
+    module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.documents")  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.documents", module)
 
 
 def test_an_unexpected_exception_is_ours_and_says_where_to_report_it(

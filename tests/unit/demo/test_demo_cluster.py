@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.demo import demo_cluster, tally
-from kpolicy.offline.snapshots.resource_amounts import quantity, requested
+from kpolicy.demo import demo_cluster
+from kpolicy.offline.snapshots.inventory import quantity, requested
 
 
 @pytest.mark.parametrize("count", [20, 300, 1001])
@@ -33,7 +33,7 @@ def test_the_tally_counts_what_the_api_says() -> None:
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "why"}
         ]
     }
-    counted = tally.take([placed, parked, new], nodes)
+    counted = demo_cluster.take([placed, parked, new], nodes)
     assert (counted.placed, counted.pending) == (1, 2)
     assert counted.pending_by_reason == {"why": 1, "not tried yet": 1}
     assert counted.placed_by_pool == {"general": 1}
@@ -55,5 +55,7 @@ def test_quantities(text: str, units: float) -> None:
 
 def test_messages_that_differ_only_in_counts_are_one_reason() -> None:
     message = "0/9 nodes are available: 3 Insufficient cpu, 6 node(s) had untolerated taint(s). no"
-    assert tally.without_counts(message) == "Insufficient cpu, node(s) had untolerated taint(s)"
-    assert tally.without_counts("no nodes available") == "no nodes available"
+    assert (
+        demo_cluster.without_counts(message) == "Insufficient cpu, node(s) had untolerated taint(s)"
+    )
+    assert demo_cluster.without_counts("no nodes available") == "no nodes available"

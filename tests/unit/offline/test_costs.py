@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpolicy import Program, Snapshot, compile_policy, explain
-from kpolicy.offline.answers.simulate import simulate
+from kpolicy.offline.answers.pod_decisions import simulate
 from kpolicy.offline.reports.explanation_text import text as shown
 from kpolicy.offline.snapshot_lint.lint_snapshot import lint
 from kpolicy.policy.yaml.source import Source

@@ -13,9 +13,8 @@ from kpolicy import Origin, Snapshot
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.watch import listing
 from kpolicy.offline.snapshot_file.writer import Writer
-from kpolicy.offline.snapshots.object_kinds import READ
-from kpolicy.recorder.list_pages import KINDS, RECORDED
-from kpolicy.recorder.record import Recording, record
+from kpolicy.offline.snapshots.json_objects import READ
+from kpolicy.recorder.record import KINDS, RECORDED, Recording, record
 from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.apiserver.api_calls import Call

@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from kpolicy.recorder.list_pages import RECORDED
+from kpolicy.recorder.record import RECORDED
 from tests.tree.sources import ROOT
 
 MANIFEST: Final = ROOT / "deploy" / "rbac" / "snapshot-recorder.yaml"

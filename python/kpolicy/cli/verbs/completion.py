@@ -270,7 +270,7 @@ def _main(args: argparse.Namespace) -> int:
     return 0
 
 
-VERB: Final = Verb(
+COMPLETION: Final = Verb(
     "completion",
     "Print a script that completes verbs, flags and their values.",
     _main,

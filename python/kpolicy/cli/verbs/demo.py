@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import whole_number
-from kpolicy.cli.verb import CANNOT_WORK, FINE, Verb, argument
+from kpolicy.cli.verb import CANNOT_WORK, FINE, Verb, argument, whole_number
 
 if TYPE_CHECKING:
     from kpolicy.demo.story import Story
@@ -49,7 +48,7 @@ async def _run(story: Story) -> None:
     await story.tell()
 
 
-VERB: Final = Verb(
+DEMO: Final = Verb(
     "demo",
     "Start a control plane of our own and the scheduler, place pods by a shipped policy, change "
     "the policy half-way, explain two pods, and print a summary.",

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
-from kpolicy.cli.flags import PARAM, SNAPSHOT_HELP
 from kpolicy.cli.inputs import all_sources, load_snapshot
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
+    PARAM,
+    SNAPSHOT_HELP,
     CannotWorkError,
     PolicyErrorsError,
     Verb,
@@ -162,7 +163,7 @@ def _rule_expression(rule: str, names: PolicyNames | None) -> str:
 
 
 def _print(evaluated: Evaluated) -> None:
-    from kpolicy.offline.reports.evaluation_text import steps_text, value_text
+    from kpolicy.offline.reports.answer_text import steps_text, value_text
     from kpolicy.policy.yaml.source import Source, SourceText, placed
 
     source = Source("<expression>", evaluated.expression)
@@ -228,7 +229,7 @@ def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, 
 
 
 _variable.__name__ = "variable"
-VERB: Final = Verb(
+EVAL: Final = Verb(
     "eval",
     "Evaluate an expression, with variables, a pod and a node of a snapshot, or what a policy "
     "defines.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import faulthandler
 import os
 import signal
@@ -17,14 +18,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kpolicy.cli.findings_text import Findings, concise
-from kpolicy.cli.flags import PARAM
-from kpolicy.cli.verb import Verb, argument
-from kpolicy.cli.verbs import run_memory
-from kpolicy.cli.verbs.run_settings import ARGUMENTS, RunSettings
-from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
+from kpolicy.cli.verb import PARAM, Verb, argument
+from kpolicy.cli.verbs.run_settings import (
+    ARGUMENTS,
+    RunSettings,
+    settings_of_file,
+    settled,
+    unknown_variables,
+)
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
@@ -35,6 +39,42 @@ if TYPE_CHECKING:
     from kpolicy.scheduler.problem_codes import Problem
     from kpolicy.scheduler.process import Scheduler
     from kpolicy.telemetry.traces import Traces
+
+# The size of asyncio's read buffer of a TLS connection. Without this setting, glibc takes such a
+# buffer from the heap of small objects once the first one was freed. Small objects then fill the
+# hole, and the heap grows with each buffer.
+_MAPPED_BYTES_MIN: Final = 256 * 1024
+# Each thread would otherwise keep an arena of freed memory.
+_ARENAS_MAX: Final = 2
+
+
+class _Setting(NamedTuple):
+    parameter: int  # of mallopt(3)
+    value: int
+    variable: str  # the environment variable that sets it
+    tunable: str  # its name in GLIBC_TUNABLES
+
+
+_SETTINGS: Final = (
+    _Setting(-3, _MAPPED_BYTES_MIN, "MALLOC_MMAP_THRESHOLD_", "glibc.malloc.mmap_threshold"),
+    _Setting(-8, _ARENAS_MAX, "MALLOC_ARENA_MAX", "glibc.malloc.arena_max"),
+)
+
+
+def tune_allocator(environ: Mapping[str, str]) -> None:
+    """Sets two parameters of glibc's malloc, for a process that lives for months.
+
+    The environment has precedence. Other C libraries do not have these settings. Call it before any
+    thread starts."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return
+    tunables = environ.get("GLIBC_TUNABLES", "").split(":")
+    tuned = {tunable.partition("=")[0] for tunable in tunables}
+    for setting in _SETTINGS:
+        if setting.variable not in environ and setting.tunable not in tuned:
+            mallopt(setting.parameter, setting.value)
+
 
 _DESCRIPTION: Final = """\
 Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
@@ -52,7 +92,7 @@ EXIT_S_MAX: Final = 7.8
 def _main(args: argparse.Namespace) -> int:
     from kpolicy.telemetry import logs
 
-    run_memory.settle(os.environ)
+    tune_allocator(os.environ)
     settings, origins = _settings(args)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # where every thread is, on stderr
@@ -250,7 +290,7 @@ def _status(
     return _config_map(settings.policy_status, own_namespace, "--policy-status")
 
 
-VERB: Final = Verb(
+RUN: Final = Verb(
     "run",
     _DESCRIPTION,
     _main,

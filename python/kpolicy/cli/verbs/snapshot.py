@@ -3,14 +3,235 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import os
+import secrets
 import sys
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import OUTPUT, SNAPSHOT_FILES
 from kpolicy.cli.inputs import load_snapshot
-from kpolicy.cli.verb import CannotWorkError, Verb
-from kpolicy.cli.verbs import snapshot_record, snapshot_redact
+from kpolicy.cli.outputs import progress_bar, refuse_terminal, written
+from kpolicy.cli.verb import (
+    OUTPUT,
+    SNAPSHOT_FILES,
+    CannotWorkError,
+    Verb,
+    argument,
+    destination,
+    repeatable,
+)
+
+if TYPE_CHECKING:
+    from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.cluster.watch.resource import Resource
+    from kpolicy.offline.snapshot_file.writer import Writer
+    from kpolicy.recorder.record import Progress, Recording
+
+_RECORD_EPILOG: Final = """\
+Reads what `kpolicy run` and policies read, and nothing else: never Secrets or ConfigMaps. Left out
+of what is read: managed fields, and variables, arguments, commands and probes of containers. Names
+stay; `kpolicy snapshot redact` replaces them. deploy/rbac/snapshot-recorder.yaml has the rights.
+
+exit: 0 recorded, 2 could not work
+"""
+
+
+def _record_cluster(args: argparse.Namespace) -> int:
+    from kpolicy.clock import SystemClock
+    from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.offline.snapshot_file.reader import Origin, moment
+    from kpolicy.offline.snapshot_file.writer import Writer
+
+    recorded = moment(SystemClock().now_ns())
+    stamp = recorded.replace("-", "").replace(":", "")
+    file = args.output or f"kpolicy-{stamp}.kpsnap"
+    refuse_terminal(file)
+    wanted = _wanted(args.kinds)
+    with written(file) as (stream, folder), Writer(folder) as writer:
+        with progress_bar("recording the cluster") as progress:
+            made = asyncio.run(_record_live(args, writer, wanted, progress))
+        if isinstance(made, ConnectionProblem):
+            raise CannotWorkError(str(made))
+        origin = Origin(recorded, made.cluster_version, made.resource_versions, made.left_out)
+        header = writer.write(stream, origin)
+    _print_notes(made)
+    objects = sum(header.content.counts.values())
+    print(f"recorded {objects:,} objects in {file}", file=sys.stderr)
+    return 0
+
+
+async def _record_live(
+    args: argparse.Namespace, writer: Writer, wanted: list[Resource], progress: Progress | None
+) -> Recording | ConnectionProblem:
+    from kpolicy.clock import SystemClock
+    from kpolicy.cluster.api import ApiClient
+    from kpolicy.cluster.auth.load_connection import load_connection
+    from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.recorder.record import record
+
+    clock = SystemClock()
+    variable = os.environ.get("KPOLICY_KUBECONFIG")
+    kubeconfig = args.kubeconfig or (Path(variable) if variable else None)
+    context = args.context or os.environ.get("KPOLICY_CONTEXT")
+    connection = await load_connection(os.environ, clock, kubeconfig=kubeconfig, context=context)
+    if isinstance(connection, ConnectionProblem):
+        return connection
+    async with ApiClient(connection, clock) as client:
+        return await record(
+            client,
+            writer,
+            clock,
+            wanted=wanted,
+            skip_forbidden=args.skip_forbidden,
+            progress=progress,
+        )
+
+
+def _wanted(written_kinds: str | None) -> list[Resource]:
+    from kpolicy.policy.nearest import did_you_mean
+    from kpolicy.recorder.record import RECORDED
+
+    known = {resource.name: resource for resource in RECORDED}
+    names = [name.strip() for name in (written_kinds or "").split(",") if name.strip()]
+    if written_kinds is not None and not names:
+        raise CannotWorkError("--kinds names no kind; without it all are recorded")
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"kinds are {', '.join(known)}"
+            raise CannotWorkError(f"--kinds: `{name}` is not a kind that is recorded; {hint}")
+    return [resource for name, resource in known.items() if not names or name in names]
+
+
+def _print_notes(made: Recording) -> None:
+    from kpolicy.recorder.record import NOT_ASKED_FOR
+
+    for problem in made.problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    missing = [
+        f"{kind} ({why})" for kind, why in sorted(made.left_out.items()) if why != NOT_ASKED_FOR
+    ]
+    if missing:
+        print(f"warning: left out: {', '.join(missing)}", file=sys.stderr)
+    if not made.is_of_one_moment:
+        print(
+            "note: the kinds are of different moments; `snapshot info` says which", file=sys.stderr
+        )
+
+
+_RECORD: Final = Verb(
+    "record",
+    "Write what a cluster holds into a file that every offline verb reads.",
+    _record_cluster,
+    (
+        argument("--kubeconfig", type=Path, metavar="FILE"),
+        argument("--context", metavar="NAME"),
+        argument(
+            "--kinds",
+            metavar="KIND,…",
+            help="record these alone, by their plural names as kubectl has them (default: all)",
+        ),
+        argument(
+            "--skip-forbidden",
+            action="store_true",
+            help="leave out kinds that may not be listed; the file says which",
+        ),
+        destination("default: kpolicy-TIME.kpsnap"),
+    ),
+    _RECORD_EPILOG,
+    "record a live cluster",
+)
+
+
+RANDOM: Final = "random"
+_RANDOM_BYTES: Final = 32
+_KEY_BYTES_MAX: Final = 1 << 16
+_REDACT_EPILOG: Final = """\
+Replaced, each by the same word wherever it stands: names, namespaces, uids, images, label values.
+Kept: label and taint keys, resource names, driver and scheduler names, numbers, times, and values
+of well-known labels (zones, regions, architectures, instance types). Dropped: all that no rule
+reads, and annotations. With the same key, the same names: snapshots can be compared. Whoever has
+the key can find out names by trying; without it nobody can.
+
+exit: 0 written, 2 could not work
+"""
+
+
+def _redact(args: argparse.Namespace) -> int:
+    from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX
+    from kpolicy.offline.redaction.redact import redacted_origin, redactor
+    from kpolicy.offline.snapshot_file.writer import Writer
+
+    refuse_terminal(args.output)
+    key = _key(args.key)
+    snapshot = load_snapshot(args.snapshot)
+    for problem in snapshot.problems[:PROBLEMS_SHOWN_MAX]:
+        print(f"warning: {problem}", file=sys.stderr)
+    kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
+    with written(args.output) as (stream, folder), Writer(folder) as writer:
+        with progress_bar("redacting") as progress:
+            known = sum(sum(one.header.content.counts.values()) for one in snapshot.recordings)
+            for done, item in enumerate(redactor(snapshot, key, **kept).redacted(), start=1):
+                writer.add(item)
+                if progress is not None and known:
+                    progress(done, max(done, known))
+        header = writer.write(stream, redacted_origin(snapshot, **kept))
+    objects = sum(header.content.counts.values())
+    if not objects:
+        print("warning: there was nothing that a rule reads", file=sys.stderr)
+    print(f"redacted {objects:,} objects into {args.output}", file=sys.stderr)
+    return 0
+
+
+def _key(written_key: str) -> bytes:
+    from kpolicy.offline.redaction.redact import KEY_BYTES_MIN
+
+    if written_key == RANDOM:
+        return secrets.token_bytes(_RANDOM_BYTES)
+    try:
+        with Path(written_key).open("rb") as file:
+            key = file.read(_KEY_BYTES_MAX).rstrip(b"\r\n")
+    except OSError as error:
+        raise CannotWorkError(
+            f"the key {written_key} cannot be read: {error.strerror or error}; "
+            f"`--key {RANDOM}` makes one"
+        ) from error
+    if len(key) < KEY_BYTES_MIN:
+        raise CannotWorkError(
+            f"the key in {written_key} has {len(key)} bytes; at least {KEY_BYTES_MIN} are needed, "
+            "for example from `head -c 32 /dev/urandom`"
+        )
+    return key
+
+
+_REDACT: Final = Verb(
+    "redact",
+    "Write a snapshot that decides as the given one does, under other names.",
+    _redact,
+    (
+        SNAPSHOT_FILES,
+        argument(
+            "--key",
+            required=True,
+            metavar="FILE|random",
+            help="at least 16 bytes that nobody else has; `random`: made now and forgotten",
+        ),
+        repeatable(
+            "--keep-label",
+            metavar="KEY",
+            help="values of this label stay, for a policy that names them; repeatable",
+        ),
+        repeatable(
+            "--keep-namespace",
+            metavar="NS",
+            help="this namespace's name stays, wherever it stands; repeatable",
+        ),
+        destination("must be given", required=True),
+    ),
+    _REDACT_EPILOG,
+    "replace the names in a snapshot",
+)
 
 
 def _info(args: argparse.Namespace) -> int:
@@ -37,12 +258,12 @@ def _info(args: argparse.Namespace) -> int:
     return 0
 
 
-VERB: Final = Verb(
+SNAPSHOT: Final = Verb(
     "snapshot",
     "Record a cluster, take the names out of a snapshot, show what is in one.",
     verbs=(
-        snapshot_record.VERB,
-        snapshot_redact.VERB,
+        _RECORD,
+        _REDACT,
         Verb(
             "info",
             "Count kinds, nodes, pods and resources, name what cannot be read, and say when and of "

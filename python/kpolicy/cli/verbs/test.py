@@ -10,10 +10,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.flags import PARAM, formats, whole_number
 from kpolicy.cli.inputs import all_sources, read_stdin
 from kpolicy.cli.outputs import is_color, progress_bar, write, write_back
-from kpolicy.cli.verb import FINDINGS, FINE, CannotWorkError, Verb, argument, repeatable
+from kpolicy.cli.verb import (
+    FINDINGS,
+    FINE,
+    PARAM,
+    CannotWorkError,
+    Verb,
+    argument,
+    formats,
+    repeatable,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.results import PolicyTestRun
@@ -194,7 +203,7 @@ def _file_states(files: Sequence[str]) -> dict[str, tuple[int, int, int]]:
     return states
 
 
-VERB: Final = Verb(
+TEST: Final = Verb(
     "test",
     "Run tests of policies: pods, the cluster they come to, and what must become of them.",
     _main,

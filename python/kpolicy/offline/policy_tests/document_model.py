@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
@@ -59,15 +58,15 @@ KIND: Final = "PolicyTest"
 Object: TypeAlias = dict[str, Any]
 
 
-def _by_form(plain: str) -> Callable[[Any], str]:
-    """Tells a map, a list and the plain form apart, so that what is wrong is said once."""
+def _by_form(value: Any) -> str:
+    """Tells a map, a list and a text apart, so that a mistake is reported once."""
+    if isinstance(value, dict):
+        return "map"
+    return "list" if isinstance(value, list) else "text"
 
-    def form(value: Any) -> str:
-        if isinstance(value, dict):
-            return "map"
-        return "list" if isinstance(value, list) else plain
 
-    return form
+_BY_FORM: Final = Discriminator(_by_form)
+_BY_TEXT: Final = Discriminator(lambda value: "text" if isinstance(value, str) else "number")
 
 
 class TextPattern(Edge):
@@ -119,31 +118,23 @@ NodeName = Annotated[
     Discriminator(lambda value: "map" if isinstance(value, (dict, OneOf)) else "text"),
 ]
 Rules = Annotated[
-    Annotated[NonEmpty, Tag("text")] | Annotated[list[NonEmpty], Tag("list")],
-    Discriminator(_by_form("text")),
+    Annotated[NonEmpty, Tag("text")] | Annotated[list[NonEmpty], Tag("list")], _BY_FORM
 ]
 # As kubectl takes it, or as the API has it.
 Taint = Annotated[
-    Annotated[NonEmpty, Tag("text")] | Annotated[dict[str, str], Tag("map")],
-    Discriminator(_by_form("text")),
+    Annotated[NonEmpty, Tag("text")] | Annotated[dict[str, str], Tag("map")], _BY_FORM
 ]
-Toleration = Annotated[
-    Annotated[NonEmpty, Tag("text")] | Annotated[Object, Tag("map")],
-    Discriminator(_by_form("text")),
-]
-Quantity = Annotated[
-    Annotated[str, Tag("text")] | Annotated[float, Tag("number")],
-    Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
-]
+Toleration = Annotated[Annotated[NonEmpty, Tag("text")] | Annotated[Object, Tag("map")], _BY_FORM]
+Quantity = Annotated[Annotated[str, Tag("text")] | Annotated[float, Tag("number")], _BY_TEXT]
 Percentage = Annotated[
     Annotated[str, StringConstraints(pattern=r"^[0-9]{1,3}(\.[0-9]+)?%$"), Tag("text")]
     | Annotated[float, Field(ge=0, le=100), Tag("number")],
-    Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
+    _BY_TEXT,
 ]
 Share = Annotated[
     Annotated[str, StringConstraints(pattern=r"^(100|[0-9]{1,2})(\.[0-9]+)?%$"), Tag("text")]
     | Annotated[int, Field(ge=0), Tag("number")],
-    Discriminator(lambda value: "text" if isinstance(value, str) else "number"),
+    _BY_TEXT,
 ]
 Wake: TypeAlias = Literal[
     "node",

@@ -1,4 +1,6 @@
-"""What the engine decides for one pod, by the same calls that decide online (B8)."""
+"""What the engine decides for one pod, by the same calls that decide online (B8), and what
+cel-python says of the rules.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.engine import Engine, Verdict
+from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
+from kpolicy.offline.answers.evaluate import Evaluating
+from kpolicy.offline.answers.policy_names import PolicyNames, profile_expressions
+from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
+from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.pod_lookup import key_of_pod
 from kpolicy.offline.snapshots.snapshot import Text, loaded_engine
 from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.compile import Examined
 
 PLACE: Final = "place"
 PARK: Final = "park"
@@ -139,3 +147,41 @@ def small_cluster(
         made.engine.load_objects(text.body, "")
     made.unreadable = made.add(items) if items else []
     return made
+
+
+@dataclass(slots=True)
+class CrossChecks:
+    """Collects what the comparisons of one test gave: each difference once a rule."""
+
+    examined: Examined
+    profile: str
+    compared: int = 0
+    known: dict[str, None] = field(default_factory=dict)
+    unknown: dict[str, Mismatch] = field(default_factory=dict)
+
+    def compare(self, engine: Engine, pod: str, nodes: Sequence[str]) -> None:
+        """Evaluates every expression of the profile for a pending pod, on the first nodes."""
+        for place, names in profile_expressions(self.examined, self.profile):
+            evaluating = Evaluating(names=names, engine=engine)
+            for node in nodes[:CROSS_CHECKED_NODES_MAX]:
+                check = _on_node(evaluating, names, pod, node)
+                self.compared += bool(check.compared)
+                self._note(place, node, check)
+
+    def _note(self, place: str, node: str, check: CrossCheck) -> None:
+        difference = check.difference
+        if difference is None:
+            return
+        if difference.known is not None:
+            self.known[f"{place}: {difference}"] = None
+            return
+        what = f"cross-check of {place} on {node}, `{difference.part}`"
+        mismatch = Mismatch(what, f"cel-python: {difference.theirs}", f"kpolicy: {difference.ours}")
+        self.unknown.setdefault(f"{place} {difference.part}", mismatch)
+
+    def result(self) -> CrossChecked:
+        return CrossChecked(self.compared, tuple(self.known))
+
+
+def _on_node(evaluating: Evaluating, names: PolicyNames, pod: str, node: str) -> CrossCheck:
+    return cross_check(names.expression, lambda part: evaluating.evaluate(part, pod=pod, node=node))

@@ -15,13 +15,12 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine import Engine, PodChange
 from kpolicy.offline.answers.expression_values import given
-from kpolicy.offline.answers.policy_on_snapshot import decide
+from kpolicy.offline.answers.pod_decisions import decide
 from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
-from kpolicy.offline.policy_tests.matching import plain_number
+from kpolicy.offline.policy_tests.expectations import plain_number
 from kpolicy.offline.policy_tests.results import Mismatch
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import key_of, mapping_at
+from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at
 from kpolicy.offline.snapshots.pod_lookup import (
     as_pending,
     has_ended,

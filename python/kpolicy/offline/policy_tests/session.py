@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.offline.folders import files_in, read_source
+from kpolicy.offline.input_files import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult

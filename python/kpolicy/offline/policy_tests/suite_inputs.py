@@ -12,7 +12,7 @@ from pathlib import Path as File
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.offline.folders import POLICY_SUFFIXES, files_in, read_source
+from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.offline.policy_tests.suites import Suite
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.compile import shipped_names, shipped_source

@@ -15,16 +15,23 @@ from typing import Any
 from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 from kpolicy.offline.limits import OBJECTS_MAX
 from kpolicy.offline.policy_tests import coverage, fixture_objects
-from kpolicy.offline.policy_tests.cross_checks import CrossChecks
 from kpolicy.offline.policy_tests.document_model import Step, Test, nanoseconds
-from kpolicy.offline.policy_tests.expectations import asserts, compare
+from kpolicy.offline.policy_tests.expectations import RuleNames, asserts, compare, rule_names
 from kpolicy.offline.policy_tests.fixture_objects import patched
-from kpolicy.offline.policy_tests.observe import SmallCluster, Unobserved, small_cluster
+from kpolicy.offline.policy_tests.observe import (
+    CrossChecks,
+    SmallCluster,
+    Unobserved,
+    small_cluster,
+)
 from kpolicy.offline.policy_tests.replay import compare_replay, replay
 from kpolicy.offline.policy_tests.results import Mismatch, SuiteResult, TestResult
-from kpolicy.offline.policy_tests.rule_names import RuleNames, rule_names, unknown_names
 from kpolicy.offline.policy_tests.suite_inputs import Inputs
-from kpolicy.offline.policy_tests.suites import Suite, steps_of
+from kpolicy.offline.policy_tests.suites import (
+    Suite,
+    steps_of,
+    unknown_names,
+)
 from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.pod_lookup import (

@@ -1,9 +1,13 @@
-"""PolicyTest documents read from sources, and what is wrong with a document by itself."""
+"""PolicyTest documents read from sources, and what is wrong with a document.
+
+It can be wrong by itself, or name rules that its profile does not have (KP501).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Note, Place, Span, has_errors
 from kpolicy.offline.policy_tests.document_model import (
@@ -11,9 +15,11 @@ from kpolicy.offline.policy_tests.document_model import (
     OF_REPLAYS,
     Expectation,
     PolicyTest,
+    Rejection,
     Step,
     Test,
 )
+from kpolicy.offline.policy_tests.expectations import RuleNames
 from kpolicy.offline.policy_tests.replay import compile_never
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.models.scheduling_policy import API_VERSION
@@ -255,3 +261,41 @@ def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
         return
     for index, step in enumerate(test.sequence):
         yield ("sequence", index), step
+
+
+_SCORE_FIELDS: Final = ("total", "raw", "weighted")
+
+
+def unknown_names(suite: Suite, index: int, test: Test, rules: RuleNames) -> Iterator[Diagnostic]:
+    """Reports each name that is no rule of the profile."""
+    for at, step in steps_of(test):
+        path: Path = ("tests", index, *at, "expect")
+        for below, name, what, known in _names(step.expect, rules):
+            if name not in known:
+                message = f"the profile has no {what} `{name}`"
+                hint = did_you_mean(name, known)
+                is_key = what == "priority"
+                yield suite.remark("KP501", message, (*path, *below), hint=hint, at_key=is_key)
+
+
+def _names(
+    expect: Expectation, rules: RuleNames
+) -> Iterator[tuple[Path, str, str, Collection[str]]]:
+    """Names of rules, with their paths, what they name, and the names that exist."""
+    for node, rejection in expect.filters.items():
+        by = rejection.rejected_by if isinstance(rejection, Rejection) else None
+        here: Path = ("filters", node, "rejectedBy")
+        if isinstance(by, str):
+            yield here, by, "predicate", rules.filters
+        for number, name in enumerate(by if isinstance(by, list) else ()):
+            yield (*here, number), name, "predicate", rules.filters
+    for node, scores in expect.scores.items():
+        for name in scores.model_extra or {}:
+            yield ("scores", node, name), name, "priority", (*rules.scores, *_SCORE_FIELDS)
+        for kind, numbers in (("raw", scores.raw), ("weighted", scores.weighted)):
+            for name in numbers:
+                yield ("scores", node, kind, name), name, "priority", rules.scores
+    for number, error in enumerate(expect.errors or ()):
+        yield ("errors", number, "rule"), error.rule, "rule", {*rules.filters, *rules.scores}
+    for number, name in enumerate(expect.audited or ()):
+        yield ("audited", number), name, "audited predicate", rules.audits

@@ -1,15 +1,134 @@
-"""What redaction does with a field: small rules, and how they are combined.
+"""What redaction does with a field: small rules, how they are combined, and the words that replace
+names.
 
-A field without a rule is dropped. So is a value that has another form than its rule expects.
+A field without a rule is dropped. So is a value that has another form than its rule expects. All
+kinds of names share one keyed hash, because a node's name is also a label's value and a volume's
+topology.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from kpolicy.offline.redaction.pseudonyms import Words
+# Ten bytes: a million words collide with a chance of one in two million million.
+_HASH_BYTES: Final = 10
+# A letter first and nothing but letters and digits: right as a name, a label value, a DNS label.
+PREFIX: Final = "x"
+STANDS_FOR: Final = re.compile(rf"{PREFIX}[a-z2-7]{{16}}")
+
+# Namespaces that every cluster has.
+NAMESPACES_KEPT: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+# Labels whose values say what kind of thing a node is, in words that providers document.
+LABELS_KEPT: Final = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/job-completion-index",
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "beta.kubernetes.io/os",
+        "cloud.google.com/gke-provisioning",
+        "cloud.google.com/gke-spot",
+        "eks.amazonaws.com/capacityType",
+        "failure-domain.beta.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "karpenter.sh/capacity-type",
+        "kubernetes.azure.com/scalesetpriority",
+        "kubernetes.io/arch",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "node.kubernetes.io/windows-build",
+        "topology.cinder.csi.openstack.org/zone",
+        "topology.disk.csi.azure.com/zone",
+        "topology.ebs.csi.aws.com/zone",
+        "topology.gke.io/zone",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_EBS_SCHEME: Final = "aws://"
+_EBS: Final = re.compile(rf"(?:{_EBS_SCHEME}([^/]*)/)?vol-([^/?#]*)")
+_GCE_PREFIX: Final = "projects/UNSPECIFIED/"
+
+
+class Words:
+    """`compared` are the label keys whose values are compared as numbers somewhere (Gt, Lt): for
+    these, numbers stay."""
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        keep_labels: Iterable[str] = (),
+        keep_namespaces: Iterable[str] = (),
+        compared: Iterable[str] = (),
+    ) -> None:
+        self._key = key
+        self._labels = LABELS_KEPT | frozenset(keep_labels)
+        self._kept = NAMESPACES_KEPT | frozenset(keep_namespaces)
+        self._compared = frozenset(compared)
+        self._replaced: dict[str, str] = {}
+
+    def name(self, word: str) -> str:
+        """Empty stays empty: it means that there is none."""
+        if not word or word in self._kept:
+            return word
+        known = self._replaced.get(word)
+        if known is None:
+            known = self._replaced[word] = PREFIX + self._hash(word)
+        return known
+
+    def uid(self, uid: str) -> str:
+        """One made of namespace and name stays one."""
+        return "/".join(map(self.name, uid.split("/")))
+
+    def label(self, key: str, value: str) -> str:
+        return value if self._stays(key, value) else self.name(value)
+
+    def asked(self, key: str, value: str) -> str:
+        """A label's value in a selector: one that makes the selector invalid still does."""
+        if self._stays(key, value) or not value or _LABEL_VALUE.fullmatch(value):
+            return self.label(key, value)
+        return "-" + self.name(value)
+
+    def image(self, reference: str) -> str:
+        """A name without a tag means `:latest`, as ImageLocality reads it."""
+        if not reference:
+            return reference
+        untagged = reference.rfind(":") <= reference.rfind("/")
+        return self.name(f"{reference}:latest" if untagged else reference) + ":redacted"
+
+    def volume(self, handle: str) -> str:
+        """A disk's name, in the forms that are told apart when in-tree volumes become CSI ones."""
+        ebs = _EBS.fullmatch(handle)
+        if ebs is not None:
+            disk = f"vol-{self.name(ebs[2])}"
+            return disk if ebs[1] is None else f"{_EBS_SCHEME}{self.name(ebs[1])}/{disk}"
+        if handle.startswith(_EBS_SCHEME):  # of no right form, and that stays so
+            return _EBS_SCHEME + self.name(handle.removeprefix(_EBS_SCHEME))
+        if handle.startswith(_GCE_PREFIX):
+            start, _, disk = handle.rpartition("/")
+            return f"{start}/{self.name(disk)}"
+        return self.name(handle)
+
+    def replaced(self) -> dict[str, str]:
+        """Every word so far and what stands for it: as secret as the key."""
+        return dict(self._replaced)
+
+    def _stays(self, key: str, value: str) -> bool:
+        is_number = key in self._compared and _INTEGER.fullmatch(value) is not None
+        return key in self._labels or is_number
+
+    def _hash(self, word: str) -> str:
+        digest = hmac.new(self._key, word.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return base64.b32encode(digest.digest()[:_HASH_BYTES]).decode().lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kpolicy.offline.redaction.field_rules import Place
+from kpolicy.offline.redaction.field_rules import Place, Words
 from kpolicy.offline.redaction.object_rules import KINDS
-from kpolicy.offline.redaction.pseudonyms import Words
-from kpolicy.offline.snapshot_file.header import Origin, Redaction
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import is_read, name_of
+from kpolicy.offline.snapshot_file.reader import Origin, Redaction
+from kpolicy.offline.snapshots.json_objects import Json, is_read, name_of
 from kpolicy.offline.snapshots.snapshot import Snapshot
 
 KEY_BYTES_MIN: Final = 16

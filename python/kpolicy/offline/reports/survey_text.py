@@ -18,7 +18,7 @@ from kpolicy.offline.reports.columns import (
     largest_first,
     percent,
 )
-from kpolicy.offline.snapshot_file.header import Header, header_json
+from kpolicy.offline.snapshot_file.reader import Header, header_json
 from kpolicy.offline.snapshots.inventory import State
 from kpolicy.offline.snapshots.snapshot import Recorded
 from kpolicy.offline.snapshots.survey import Survey, number

@@ -1,7 +1,8 @@
 """Writes a recorded snapshot: the same objects and origin give the same bytes.
 
 Objects wait in a temporary file, so that memory holds only an index. The file is replaced in one
-step.
+step. Some fields are never written: no rule reads them, and they are large or may hold secrets
+(variables, arguments, commands, headers of probes).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from kpolicy.offline.snapshot_file.header import (
+from kpolicy.offline.snapshot_file.reader import (
     FORMAT_VERSION,
     MAGIC,
     PREFIX,
@@ -25,9 +26,68 @@ from kpolicy.offline.snapshot_file.header import (
     Origin,
     encode,
 )
-from kpolicy.offline.snapshot_file.omitted_fields import cleaned
-from kpolicy.offline.snapshots.object_kinds import is_read, key_of, name_of, uid_of
+from kpolicy.offline.snapshots.json_objects import is_read, key_of, name_of, uid_of
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_METADATA: Final = frozenset({"managedFields", "selfLink"})
+_CONTAINER: Final = frozenset(
+    {
+        "args",
+        "command",
+        "env",
+        "envFrom",
+        "lifecycle",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+    }
+)
+_CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+# A controller's pods are there themselves; its template would bring their variables back.
+_OF_SPEC: Final[Mapping[str, frozenset[str]]] = {
+    "ReplicaSet": frozenset({"template"}),
+    "ReplicationController": frozenset({"template"}),
+    "StatefulSet": frozenset({"template", "volumeClaimTemplates"}),
+}
+_OF_OBJECT: Final[Mapping[str, frozenset[str]]] = {"StorageClass": frozenset({"parameters"})}
+
+
+def cleaned(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without them; what has another form than it should is left as it is."""
+    kind = str(item.get("kind"))
+    kept = _without(item, _OF_OBJECT.get(kind, frozenset()))
+    if isinstance(metadata := item.get("metadata"), dict):
+        kept["metadata"] = _metadata(metadata)
+    if isinstance(spec := item.get("spec"), dict):
+        kept["spec"] = (
+            _pod_spec(spec) if kind == "Pod" else _without(spec, _OF_SPEC.get(kind, frozenset()))
+        )
+    return kept
+
+
+def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    kept = _without(metadata, _METADATA)
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
+        kept["annotations"] = _without(annotations, frozenset({_LAST_APPLIED}))
+    return kept
+
+
+def _pod_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    kept = dict(spec)
+    for name in _CONTAINER_LISTS:
+        if isinstance(containers := spec.get(name), list):
+            kept[name] = [
+                _without(each, _CONTAINER) if isinstance(each, dict) else each
+                for each in containers
+            ]
+    return kept
+
+
+def _without(holder: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in holder.items() if name not in names}
+
 
 # Beyond this level a file takes much longer to write and is hardly smaller.
 _LEVEL: Final = 9

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import mapping_at
+from kpolicy.offline.snapshots.json_objects import Json, mapping_at
 from kpolicy.policy.cel.tree import (
     Call,
     Conditional,

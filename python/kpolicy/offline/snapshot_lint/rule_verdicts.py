@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.offline.answers.explain import Explaining
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.object_kinds import DEFAULT_SCHEDULER
+from kpolicy.offline.answers.pod_decisions import Explaining
+from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER, Json
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.program import Entries, Program, encode

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kpolicy.engine import Engine, Refusal, Unreadable
-from kpolicy.offline.snapshot_file.header import Header
+from kpolicy.offline.input_files import File, read_files
+from kpolicy.offline.snapshot_file.reader import Header
 from kpolicy.offline.snapshots.inventory import Inventory, inventory
 from kpolicy.offline.snapshots.json_objects import Broken, Json, objects
-from kpolicy.offline.snapshots.snapshot_files import File, read_files
 from kpolicy.offline.snapshots.snapshot_problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
 from kpolicy.offline.snapshots.yaml_objects import json_documents
 from kpolicy.policy.assembly.program import Program

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from kpolicy.offline.snapshots.inventory import Entry, Inventory, State
-from kpolicy.offline.snapshots.resource_amounts import Amounts, add
+from kpolicy.offline.snapshots.inventory import Amounts, Entry, Inventory, State, add
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
 

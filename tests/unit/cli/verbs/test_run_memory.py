@@ -12,10 +12,10 @@ import pytest
 
 SETTLED = """
 import ctypes, json, os
-from kpolicy.cli.verbs import run_memory
+from kpolicy.cli.verbs.run import tune_allocator
 
 libc = ctypes.CDLL(None)
-run_memory.settle(os.environ)
+tune_allocator(os.environ)
 """
 # Five buffers, one after the other; how many were the system's, asked while each was held.
 BUFFERS = """

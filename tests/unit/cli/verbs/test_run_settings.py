@@ -15,8 +15,13 @@ from kpolicy.cli import main
 from kpolicy.cli.verb import CannotWorkError
 from kpolicy.cli.verbs import run
 from kpolicy.cli.verbs.run import delivery_of
-from kpolicy.cli.verbs.run_settings import ARGUMENTS, RunSettings
-from kpolicy.cli.verbs.run_sources import settings_of_file, settled, unknown_variables
+from kpolicy.cli.verbs.run_settings import (
+    ARGUMENTS,
+    RunSettings,
+    settings_of_file,
+    settled,
+    unknown_variables,
+)
 from kpolicy.clock import SystemClock
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
@@ -209,8 +214,8 @@ def test_lint_looks_at_policies_beside_it(
 
 
 def test_help_tells_of_the_three_ways() -> None:
-    assert "KPOLICY_" in run.VERB.description
-    assert "SchedulerConfiguration" in run.VERB.description
+    assert "KPOLICY_" in run.RUN.description
+    assert "SchedulerConfiguration" in run.RUN.description
 
 
 def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path) -> None:

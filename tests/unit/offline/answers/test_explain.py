@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kpolicy import Snapshot, explain
-from kpolicy.offline.answers import explain as explaining
-from kpolicy.offline.answers.explain import Explaining
+from kpolicy.offline.answers import pod_decisions
+from kpolicy.offline.answers.pod_decisions import Explaining
 from kpolicy.testing import node, pod
 from tests.unit.offline.worlds import Object, aged, cluster, program
 
@@ -92,7 +92,7 @@ def test_who_cannot_be_explained_is_told_with_a_hint() -> None:
 def test_many_pods_are_asked_about_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [node("n1"), node("n2"), *(pod(f"p{number:02}") for number in range(10))]
     whole, _ = asked(items)
-    monkeypatch.setattr(explaining, "EXPLAINED_NODES_MAX", 6)
+    monkeypatch.setattr(pod_decisions, "EXPLAINED_NODES_MAX", 6)
     in_parts, _ = asked(items)
     assert in_parts == whole
     assert [one["pod"] for one in whole] == [f"default/p{number:02}" for number in range(10)]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from kpolicy import Snapshot, simulate
-from kpolicy.offline.answers import policy_on_snapshot
+from kpolicy.offline.answers import pod_decisions
 from kpolicy.offline.snapshots.survey import Utilisation
 from kpolicy.testing import node, pod
 from tests.unit.offline.worlds import aged, cluster, program
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_placements_in_batches_of_any_size(
     items = [node(f"n{number}", cpu="2") for number in range(5)]
     items += [pod(f"p{number:02}", cpu="500m") for number in range(25)]
     whole = simulate(Snapshot.of(items), program(), seed=3)
-    monkeypatch.setattr(policy_on_snapshot, "BATCH_PODS", 4)
+    monkeypatch.setattr(pod_decisions, "BATCH_PODS", 4)
     heard: list[tuple[int, int]] = []
     in_parts = simulate(
         Snapshot.of(items), program(), seed=3, progress=lambda *at: heard.append(at)

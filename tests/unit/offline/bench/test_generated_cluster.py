@@ -12,8 +12,8 @@ from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import uid
 from kpolicy.offline.bench.workloads import NODE_CPU_MILLI, WORKLOADS
+from kpolicy.offline.snapshots.inventory import quantity, requested
 from kpolicy.offline.snapshots.json_objects import Broken, objects
-from kpolicy.offline.snapshots.resource_amounts import quantity, requested
 
 SIZE = generated_cluster.Size(nodes=200, existing=300, pods=120)
 

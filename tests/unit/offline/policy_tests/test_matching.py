@@ -6,7 +6,7 @@ import re
 from typing import get_args
 
 from kpolicy.offline.policy_tests.document_model import Wake
-from kpolicy.offline.policy_tests.matching import EVENTS, words
+from kpolicy.offline.policy_tests.expectations import EVENTS, words
 from tests.tree.sources import ROOT
 from tests.unit.offline.policy_tests.suites import ran, told
 

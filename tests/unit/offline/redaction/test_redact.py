@@ -9,9 +9,9 @@ import pytest
 
 import kpolicy
 from kpolicy import Snapshot
+from kpolicy.offline.redaction.field_rules import STANDS_FOR, Words
 from kpolicy.offline.redaction.object_rules import KINDS
-from kpolicy.offline.redaction.pseudonyms import STANDS_FOR, Words
-from kpolicy.offline.snapshots.object_kinds import READ
+from kpolicy.offline.snapshots.json_objects import READ
 from kpolicy.testing import node, pod
 
 KEY = b"a key of thirty-two bytes, or so"

@@ -20,18 +20,19 @@ import zstandard
 import kpolicy
 from kpolicy import Origin, Problem, Snapshot, write_snapshot
 from kpolicy.offline.limits import FILE_BYTES_MAX
-from kpolicy.offline.snapshot_file.header import (
+from kpolicy.offline.snapshot_file.reader import (
     HEADER_AT,
     MAGIC,
     PREFIX,
     Content,
     Header,
+    Recording,
     Redaction,
     decode,
     encode,
     moment,
+    read_recording,
 )
-from kpolicy.offline.snapshot_file.reader import Recording, read_recording
 from kpolicy.offline.snapshots.snapshot_problem import (
     CUT_OFF,
     DAMAGED,

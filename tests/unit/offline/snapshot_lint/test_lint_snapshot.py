@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.offline.snapshot_file.header import Content, Header, Origin
+from kpolicy.offline.snapshot_file.reader import Content, Header, Origin
 from kpolicy.offline.snapshot_lint import rule_verdicts
 from kpolicy.offline.snapshot_lint.lint_snapshot import lint
 from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from kpolicy.offline.snapshots.resource_amounts import quantity
+from kpolicy.offline.snapshots.inventory import quantity
 
 
 @pytest.mark.parametrize(

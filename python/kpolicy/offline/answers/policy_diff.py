@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from kpolicy.engine import PodChange
-from kpolicy.offline.answers.policy_on_snapshot import PolicyOnSnapshot, decide
+from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
 from kpolicy.offline.limits import REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
-from kpolicy.offline.snapshots.object_kinds import key_of
+from kpolicy.offline.snapshots.json_objects import key_of
 from kpolicy.offline.snapshots.pod_lookup import (
     has_ended,
     key_of_pod,

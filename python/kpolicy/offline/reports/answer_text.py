@@ -1,12 +1,22 @@
-"""Simulations, differences between policies and benchmarks as text."""
+"""Simulations, differences between policies, benchmarks and values of expressions as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kpolicy.offline.answers.diff import Diff, Difference, Judged, Outscored, Rejection, Scored
-from kpolicy.offline.answers.simulate import SimulatedPod, Summary
+from kpolicy.offline.answers.evaluate import Evaluated
+from kpolicy.offline.answers.expression_values import written
+from kpolicy.offline.answers.pod_decisions import SimulatedPod, Summary
+from kpolicy.offline.answers.policy_diff import (
+    Diff,
+    Difference,
+    Judged,
+    Outscored,
+    Rejection,
+    Scored,
+)
+from kpolicy.offline.answers.subexpressions import Outcome, Step
 from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.reports.columns import amount, columns, counted, largest_first, listed, percent
 
@@ -140,3 +150,49 @@ def row(measured: Measured) -> list[str]:
 
 def table(measured: Iterable[Measured]) -> list[str]:
     return columns([HEADINGS, *map(row, measured)], right=range(1, len(HEADINGS)))
+
+
+_TEXT_MAX: Final = 72
+_VALUE_MAX: Final = 96
+_RESULTS_MAX: Final = 5
+
+
+def value_text(evaluated: Evaluated) -> str:
+    """The value as CEL writes it, and its type."""
+    return f"{written(evaluated.exact)} : {evaluated.type}"
+
+
+def steps_text(step: Step) -> list[str]:
+    """A line for each part, its value in a column of its own."""
+    rows = list(_rows(step, "", ""))
+    width = min(max(len(left) for left, _ in rows), _TEXT_MAX)
+    return [f"{left:<{width}}  {right}" for left, right in rows]
+
+
+def _rows(step: Step, lead: str, below: str) -> Iterator[tuple[str, str]]:
+    shown = _cut(" ".join(step.text.split()), _TEXT_MAX - len(lead))
+    yield lead + shown, _told(step)
+    for position, child in enumerate(step.children):
+        is_last = position == len(step.children) - 1
+        mark, bar = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        yield from _rows(child, below + mark, below + bar)
+
+
+def _told(step: Step) -> str:
+    if step.count == 0:
+        return "(not evaluated)"
+    if step.count == 1:
+        return _outcome(step.outcomes[0])
+    shown = ", ".join(map(_outcome, step.outcomes[:_RESULTS_MAX]))
+    more = ", …" if step.count > _RESULTS_MAX else ""
+    return f"{_cut(shown + more, _VALUE_MAX)} ({step.count:,} times)"
+
+
+def _outcome(outcome: Outcome) -> str:
+    if outcome.code:
+        return f"error: {outcome.message} ({outcome.code})"
+    return _cut(written(outcome.exact), _VALUE_MAX)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(1, length - 1)] + "…"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.offline.snapshots import snapshot_files
-from kpolicy.offline.snapshots.snapshot_files import File, read_files
+from kpolicy.offline import input_files
+from kpolicy.offline.input_files import File, read_files
 from kpolicy.offline.snapshots.snapshot_problem import (
     CUT_SHORT,
     NO_FILES,
@@ -80,8 +80,8 @@ def test_what_cannot_be_read_is_a_problem_of_the_whole(tmp_path: Path) -> None:
 
 
 def test_files_and_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_files, "FILES_MAX", 2)
-    monkeypatch.setattr(snapshot_files, "FILE_BYTES_MAX", 100)
+    monkeypatch.setattr(input_files, "FILES_MAX", 2)
+    monkeypatch.setattr(input_files, "FILE_BYTES_MAX", 100)
     for name in "abc":
         (tmp_path / f"{name}.json").write_bytes(gzip.compress(b"x" * 1000))
     texts, problems = read(tmp_path)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from kpolicy.engine import Engine
-from kpolicy.offline.snapshots.object_kinds import CLUSTER_SCOPED, READ, is_read, key_of, uid_of
+from kpolicy.offline.snapshots.json_objects import CLUSTER_SCOPED, READ, is_read, key_of, uid_of
 
 
 def held(engine: Engine) -> int:

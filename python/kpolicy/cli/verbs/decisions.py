@@ -1,0 +1,280 @@
+"""The verbs that let policies decide: `explain`, `simulate` and `diff` on a snapshot, `bench` on a
+generated cluster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kpolicy.cli.inputs import (
+    ask_engine,
+    load_program,
+    load_snapshot,
+    print_problems,
+    refusals_reported,
+)
+from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.verb import (
+    DECISION,
+    FINDINGS,
+    FINE,
+    OUTPUT,
+    PARAM,
+    SEED,
+    SNAPSHOT_HELP,
+    CannotWorkError,
+    PolicyErrorsError,
+    Verb,
+    argument,
+    every_pod,
+    repeatable,
+    whole_number,
+)
+from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
+
+if TYPE_CHECKING:
+    from kpolicy.offline.answers.pod_decisions import Explaining
+    from kpolicy.policy.assembly.program import Program
+
+# With more pods than this, and without --pod, each pod gets one line.
+_PODS_IN_FULL_MAX: Final = 20
+_EXPLAIN_EPILOG: Final = """\
+Without --pod, every pending pod that the policy serves. A pod that is on a node is judged as if it
+were not there. Every pod is judged by itself; `kpolicy simulate` places them one after the other.
+
+exit: 0 explained, 1 the policy has errors, 2 could not work
+"""
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from kpolicy.offline.answers.pod_decisions import Explaining
+
+    work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed))
+    lines = work.lines_of(args.pod) if args.pod else work.lines()
+    if args.output == "json":
+        for line in lines:
+            sys.stdout.write(line.decode() + "\n")
+    else:
+        in_full = bool(args.pod) or len(work.pending()) <= _PODS_IN_FULL_MAX
+        _print(lines, args.top, in_full=in_full)
+    if not args.pod:
+        _print_unserved(work)
+    if work.not_explained:
+        raise CannotWorkError("\n".join(map(str, work.not_explained)))
+    return 0
+
+
+def _print(lines: Iterable[bytes], top: int, *, in_full: bool) -> None:
+    from kpolicy.offline.reports import explanation_text
+
+    for position, line in enumerate(lines):
+        explained = json.loads(line)
+        if in_full:
+            print("\n".join(["", *explanation_text.text(explained, top)][position == 0 :]))
+        else:
+            print(explanation_text.verdict(explained))
+    if not in_full:
+        print("`--pod NS/NAME` says everything of one pod", file=sys.stderr)
+
+
+def _print_unserved(work: Explaining) -> None:
+    unserved = Counter(pod.scheduler_name for pod in work.not_served())
+    if not work.pending() and not unserved:
+        print("no pod is pending; `--pod NS/NAME` explains one that is placed", file=sys.stderr)
+    if unserved:
+        counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(unserved.items()))
+        print(
+            f"pending pods of schedulers that the policy does not serve: {counts}; "
+            "`--every-pod` judges them too",
+            file=sys.stderr,
+        )
+
+
+EXPLAIN: Final = Verb(
+    "explain",
+    "Say of pods of a snapshot which nodes they fit, what rejects the others, and how each rule "
+    "scores.",
+    _explain,
+    (
+        *DECISION,
+        repeatable(
+            "--pod", metavar="NS/NAME", help="a pod; repeatable (without a namespace: default)"
+        ),
+        argument(
+            "--top",
+            type=whole_number(1),
+            default=5,
+            metavar="N",
+            help="scored nodes shown in a table (default: %(default)s)",
+        ),
+        OUTPUT,
+    ),
+    _EXPLAIN_EPILOG,
+)
+
+
+_SIMULATE_EPILOG: Final = """\
+In queue order: priority, creation, name. Every pod sees those placed before it; nothing is evicted.
+
+exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could not work
+"""
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from kpolicy.offline.answers.pod_decisions import Simulating
+    from kpolicy.offline.reports.answer_text import pods_text, simulation_text
+
+    work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
+    with progress_bar("placing pods") as progress:
+        if args.output == "json":
+            for pod in work.pods(progress):
+                print(json.dumps(pod.line(), ensure_ascii=False))
+            print(json.dumps(work.summary().line(), ensure_ascii=False))
+            return 0
+        pods = list(work.pods(progress))
+        summary = work.summary()
+    print("\n".join([*pods_text(pods), "", *simulation_text(summary)][not pods :]))
+    return 0
+
+
+SIMULATE: Final = Verb(
+    "simulate",
+    "Place all pending pods of a snapshot that the policy serves, and sum up.",
+    _simulate,
+    (*DECISION, OUTPUT),
+    _SIMULATE_EPILOG,
+)
+
+
+_DIFF_EPILOG: Final = """\
+Pending pods are placed one after the other under each policy, as `kpolicy simulate` does; nothing
+is evicted. With --all-pods, every pod on a node is judged again as well, by itself, as if it were
+not there. The first differences say which rule made them.
+
+exit: 0 nothing differs, 1 something does, 2 could not work (also: a policy has errors)
+"""
+
+
+def _diff(args: argparse.Namespace) -> int:
+    from kpolicy.offline.answers.policy_diff import diff
+    from kpolicy.offline.reports.answer_text import diff_text, difference_text
+
+    old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)
+    if old is None or new is None:
+        raise CannotWorkError("a policy with errors decides nothing")
+    snapshot = load_snapshot(args.snapshot)
+    with refusals_reported(), progress_bar("deciding twice") as progress:
+        found = diff(snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress)
+    print_problems(snapshot)
+    if args.output == "json":
+        lines = [*(difference.line() for difference in found.differences), found.line()]
+        sys.stdout.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    else:
+        texts = [line for difference in found.differences for line in difference_text(difference)]
+        print("\n".join([*texts, *([""] if texts else []), *diff_text(found)]))
+    if not found.pods:
+        print("no pod of the snapshot is served by either policy", file=sys.stderr)
+    return FINDINGS if found.differences else FINE
+
+
+def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | None:
+    params = dict(args.param)
+    try:
+        return load_program([policy], every_pod=args.every_pod, params=params, beside=[beside])
+    except PolicyErrorsError:
+        return None
+
+
+_POLICY: Final = "a policy, a folder of them, or the name of one that comes with kpolicy"
+DIFF: Final = Verb(
+    "diff",
+    "Say which pods of a snapshot a new policy would place otherwise, and why.",
+    _diff,
+    (
+        argument("old", metavar="OLD", help=_POLICY),
+        argument("new", metavar="NEW", help=_POLICY),
+        argument(
+            "--snapshot",
+            "-s",
+            action="append",
+            required=True,
+            metavar="FILE|DIR|-",
+            help=f"{SNAPSHOT_HELP}; repeatable",
+        ),
+        PARAM,
+        argument("--all-pods", action="store_true", help="judge pods on nodes again too"),
+        every_pod("each policy's one profile"),
+        SEED,
+        OUTPUT,
+    ),
+    _DIFF_EPILOG,
+)
+
+
+_LISTED: Final = "\n".join(f"  {name:<14} {one.about}" for name, one in WORKLOADS.items())
+_BENCH_EPILOG: Final = f"""\
+workloads:
+{_LISTED}
+
+Only the engine's cycle is timed: deciding and assuming pod after pod in queue order, all nodes
+scored. p50 and p99 are of single decisions, by the engine's own stamps.
+
+exit: 0 measured, 1 the policy has errors, 2 could not work
+"""
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from kpolicy.offline.bench.generated_cluster import Size
+    from kpolicy.offline.bench.measure import measure
+    from kpolicy.offline.reports.answer_text import table
+    from kpolicy.policy.nearest import did_you_mean
+
+    if args.workload not in WORKLOADS:
+        hint = did_you_mean(args.workload, WORKLOADS) or f"one of {', '.join(WORKLOADS)}"
+        raise CannotWorkError(f"there is no workload `{args.workload}`; {hint}")
+    program = load_program(args.policy, every_pod=True, params=dict(args.param))
+    size = Size(args.nodes, args.existing, args.pods)
+    with refusals_reported(), progress_bar("deciding") as progress:
+        measured = measure(args.workload, size, program, seed=args.seed, progress=progress)
+    print(json.dumps(measured.line()) if args.output == "json" else "\n".join(table([measured])))
+    return 0
+
+
+BENCH: Final = Verb(
+    "bench",
+    "Measure how fast the engine decides on a generated cluster: nodes of 32 cpu, 128Gi and 110 "
+    "pods in ten zones, pods of 50 apps.",
+    _bench,
+    (
+        argument("--workload", "-w", required=True, metavar="NAME", help="see below"),
+        *(
+            argument(
+                flag,
+                type=whole_number(low, high),
+                default=default,
+                metavar="N",
+                help=f"{what} (default: {default:,})",
+            )
+            for flag, default, low, high, what in (
+                ("--nodes", 5_000, 1, BENCH_NODES_MAX, "nodes"),
+                ("--existing", 5_000, 0, BENCH_PODS_MAX, "pods that are on the nodes already"),
+                ("--pods", 10_000, 1, BENCH_PODS_MAX, "pods to place"),
+            )
+        ),
+        SEED,
+        repeatable(
+            "--policy",
+            metavar="FILE|DIR|-",
+            help="a policy of one profile; repeatable (default: kube-scheduler-default)",
+        ),
+        PARAM,
+        OUTPUT,
+    ),
+    _BENCH_EPILOG,
+)

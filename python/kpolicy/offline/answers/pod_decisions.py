@@ -1,0 +1,262 @@
+"""What one policy decides about the pods of a snapshot: each by itself (`explain`), or all pending
+pods one after the other (`simulate`).
+
+The answers of `explain` are the engine's, line by line (design §7 binds their shape). Both use the
+calls that decide online, and evict nothing: a pod that preemption would make room for says where.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.engine import Decision, Engine, PodChange, Verdict
+from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
+from kpolicy.offline.reports.columns import largest_first
+from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.offline.snapshots.pod_lookup import (
+    NotExplained,
+    full_key,
+    has_ended,
+    key_of_pod,
+    pods_by_key,
+    queue_order,
+    scheduler_of,
+    unknown_pod,
+    unplaced,
+)
+from kpolicy.offline.snapshots.snapshot import Progress, Snapshot, default_program
+from kpolicy.offline.snapshots.survey import Utilisation, utilisation
+from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.compile import EVERY_POD
+
+# Rules may read ages. A recorded cluster stands still.
+NOW_NS: Final = 0
+
+
+class PolicyOnSnapshot:
+    """Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
+
+    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
+        program = policy or default_program()
+        self.snapshot = snapshot
+        self.engine: Engine = snapshot.engine(program, seed=seed)
+        self.served = frozenset(program.scheduler_names)
+
+    @property
+    def statistics(self) -> bytes:
+        """What the engine holds."""
+        return self.engine.statistics()
+
+    def serves(self, scheduler_name: str) -> bool:
+        return EVERY_POD in self.served or scheduler_name in self.served
+
+    def pending(self) -> list[PodChange]:
+        """Pending pods that a profile serves, in queue order."""
+        return queue_order(pod for pod in self.engine.pending() if self.serves(pod.scheduler_name))
+
+    def explained(self, keys: Sequence[str]) -> list[bytes]:
+        """A line of JSON for each pod that the engine can explain."""
+        return self.engine.explain(json.dumps({"pods": keys}).encode(), NOW_NS).splitlines()
+
+    def explanation(self, key: str) -> dict[str, Any]:
+        explained: dict[str, Any] = json.loads((self.explained([key]) or [b"{}"])[0])
+        return explained
+
+
+def decide(
+    engine: Engine,
+    pods: Iterable[PodChange],
+    progress: Progress | None = None,
+    now_ns: int = NOW_NS,
+) -> Iterator[Decision]:
+    """Decides one pod after the other; each sees those placed before it."""
+    uids = [pod.uid for pod in pods]
+    for start in range(0, len(uids), BATCH_PODS):
+        batch = uids[start : start + BATCH_PODS]
+        yield from engine.schedule(batch, now_ns).decisions
+        if progress is not None:
+            progress(start + len(batch), len(uids))
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """`explanations` are what `kpolicy explain --output json` prints."""
+
+    explanations: list[dict[str, Any]]
+    not_explained: list[NotExplained] = field(default_factory=list)
+
+
+def explain(
+    snapshot: Snapshot,
+    policy: Program | None = None,
+    pods: Sequence[str] | None = None,
+    *,
+    seed: int = 0,
+) -> Explained:
+    """Explain these pods (`namespace/name`), or all that are pending and served.
+
+    Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
+    work = Explaining(snapshot, policy, seed=seed)
+    lines = work.lines() if pods is None else work.lines_of(pods)
+    return Explained([json.loads(line) for line in lines], work.not_explained)
+
+
+class Explaining(PolicyOnSnapshot):
+    """Explanations as lines, one after the other. `not_explained` is complete after the last."""
+
+    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
+        super().__init__(snapshot, policy, seed=seed)
+        self.not_explained: list[NotExplained] = []
+
+    def not_served(self) -> list[PodChange]:
+        return [pod for pod in self.engine.pending() if not self.serves(pod.scheduler_name)]
+
+    def lines(self) -> Iterator[bytes]:
+        keys = [key_of_pod(pod) for pod in self.pending()]
+        nodes = max(1, int(json.loads(self.statistics)["nodes"]))
+        size = max(1, EXPLAINED_NODES_MAX // nodes)
+        for start in range(0, len(keys), size):
+            yield from self.explained(keys[start : start + size])
+
+    def lines_of(self, written: Sequence[str]) -> Iterator[bytes]:
+        """In the order of the arguments."""
+        keys = list(dict.fromkeys(map(full_key, written)))
+        pending = {key_of_pod(pod): pod for pod in self.engine.pending()}
+        placed = pods_by_key(self.snapshot, [key for key in keys if key not in pending])
+        for key in keys:
+            if key in pending:
+                yield from self._lines(key, pending[key].scheduler_name)
+            elif key in placed:
+                yield from self._lines(key, scheduler_of(placed[key]), placed[key])
+            else:
+                self.not_explained.append(unknown_pod(self.snapshot, key))
+
+    def _lines(self, key: str, scheduler_name: str, placed: Json | None = None) -> list[bytes]:
+        if placed is not None and has_ended(placed):
+            with unplaced(self.engine, placed):
+                lines = self.explained([key])
+        else:
+            is_asked = placed is not None or self.serves(scheduler_name)
+            lines = self.explained([key]) if is_asked else []
+        if not lines and self.serves(scheduler_name):
+            self.not_explained.append(NotExplained(key, "it could not be read"))
+        elif not lines:
+            message = f"its scheduler is `{scheduler_name}`"
+            hint = f"the policy serves {', '.join(sorted(self.served))}"
+            self.not_explained.append(NotExplained(key, message, hint))
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPod:
+    """`node` if it is placed, else `message` why not; `victims` as `namespace/name`."""
+
+    pod: str
+    uid: str
+    node: str
+    message: str
+    rejected_by: tuple[str, ...] = ()
+    nominated_node: str = ""
+    victims: tuple[str, ...] = ()
+
+    def line(self) -> dict[str, Any]:
+        """As `kpolicy simulate --output json` prints it; what does not apply is absent."""
+        if self.node:
+            return {"pod": self.pod, "node": self.node}
+        line: dict[str, Any] = {"pod": self.pod, "message": self.message}
+        if self.nominated_node:
+            line |= {"nominatedNode": self.nominated_node, "victims": list(self.victims)}
+        return line
+
+
+@dataclass(slots=True)
+class Summary:
+    """`by_reason` counts messages, `by_rule` the pods that each rule keeps from some node."""
+
+    placed: int = 0
+    pending: int = 0
+    not_served: int = 0
+    nodes: int = 0
+    by_reason: Counter[str] = field(default_factory=Counter)
+    by_rule: Counter[str] = field(default_factory=Counter)
+    utilisation: dict[str, Utilisation] = field(default_factory=dict)
+
+    def line(self) -> dict[str, Any]:
+        summary = {
+            "pods": self.placed + self.pending,
+            "placed": self.placed,
+            "pending": self.pending,
+            "notServed": self.not_served,
+            "nodes": self.nodes,
+            "byReason": dict(largest_first(self.by_reason)),
+            "byRule": dict(largest_first(self.by_rule)),
+            "utilisation": {name: used.line() for name, used in self.utilisation.items()},
+        }
+        return {"summary": summary}
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    pods: list[SimulatedPod]
+    summary: Summary
+
+
+def simulate(
+    snapshot: Snapshot,
+    policy: Program | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Place all pending pods that the policy serves, in the order of priority, creation and name.
+
+    Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
+    work = Simulating(snapshot, policy, seed=seed)
+    return Simulation(list(work.pods(progress)), work.summary())
+
+
+class Simulating(PolicyOnSnapshot):
+    """A simulation pod by pod. `summary` counts the pods so far."""
+
+    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
+        super().__init__(snapshot, policy, seed=seed)
+        self._queue = self.pending()
+        self._not_served = len(self.engine.pending()) - len(self._queue)
+        self._simulated: list[SimulatedPod] = []
+        self._nodes = 0
+
+    def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
+        for decision in decide(self.engine, self._queue, progress):
+            self._nodes = decision.nodes_total
+            self._simulated.append(_simulated(decision))
+            yield self._simulated[-1]
+
+    def summary(self) -> Summary:
+        placed = {pod.uid for pod in self._simulated if pod.node}
+        unplaced = [pod for pod in self._simulated if not pod.node]
+        return Summary(
+            placed=len(placed),
+            pending=len(unplaced),
+            not_served=self._not_served,
+            nodes=self._nodes,
+            by_reason=Counter(pod.message for pod in unplaced),
+            by_rule=Counter(rule for pod in unplaced for rule in pod.rejected_by),
+            utilisation=utilisation(self.snapshot.inventory, placed),
+        )
+
+
+def _simulated(decision: Decision) -> SimulatedPod:
+    is_gone = decision.verdict == Verdict.GONE
+    return SimulatedPod(
+        pod=f"{decision.namespace}/{decision.name}",
+        uid=decision.uid,
+        node=decision.node,
+        message="the pod is being deleted" if is_gone else decision.message,
+        rejected_by=tuple(decision.rejected_by),
+        nominated_node=decision.nominated_node,
+        victims=tuple(victim.key for victim in decision.victims),
+    )
