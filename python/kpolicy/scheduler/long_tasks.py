@@ -141,14 +141,14 @@ async def log_summary(
         pulse.beat()
         await clock.sleep(limits.SUMMARY_PERIOD_S)
         tally = reporter.tally
-        if tally.empty():
+        if not tally:
             continue
         waiting = queue.statistics()
         _log.info(
             "placed %d, parked %d, failed %d",
-            tally.placed,
-            tally.parked,
-            tally.failed,
+            tally["placed"],
+            tally["parked"],
+            tally["failed"],
             extra={
                 "active": waiting.active,
                 "backoff": waiting.backoff,
@@ -156,7 +156,7 @@ async def log_summary(
                 "gated": waiting.gated,
             },
         )
-        tally.placed = tally.parked = tally.failed = 0
+        tally.clear()
 
 
 def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:

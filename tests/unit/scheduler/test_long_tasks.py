@@ -87,7 +87,7 @@ async def test_a_summary_is_written_only_when_something_happened(
         async with _running(log_summary(reporter, Queue(), clock)):
             await clock.advance(100)
             assert caplog.records == []
-            reporter.tally.placed, reporter.tally.parked = 7, 2
+            reporter.tally.update(placed=7, parked=2)
             await clock.advance(100)
     assert [record.getMessage() for record in caplog.records] == ["placed 7, parked 2, failed 0"]
 

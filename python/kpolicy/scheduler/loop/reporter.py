@@ -6,8 +6,8 @@ Its writers never make the caller wait. Everything that is reported has happened
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.cluster.writes.evictor import Eviction
@@ -29,18 +29,6 @@ _RESULTS = {
 }
 
 
-@dataclass(slots=True)
-class Tally:
-    """Since the last line in the log."""
-
-    placed: int = 0
-    parked: int = 0
-    failed: int = 0
-
-    def empty(self) -> bool:
-        return not (self.placed or self.parked or self.failed)
-
-
 class Reporter:
     """Nothing here waits: writers queue what they write. `policies` names those in force."""
 
@@ -56,7 +44,8 @@ class Reporter:
     ) -> None:
         self.events = events
         self.status = status
-        self.tally = Tally()
+        # Placed, parked and failed pods since the last summary in the log.
+        self.tally: Counter[str] = Counter()
         self._runtime = runtime
         self._queue = queue
         self._run_id = run_id
@@ -104,9 +93,9 @@ class Reporter:
         for rule in decision.rejected_by:
             self._runtime.metrics.rule_rejections.add((pod.profile, rule))
         if result == ERROR:
-            self.tally.failed += 1
+            self.tally["failed"] += 1
         else:
-            self.tally.parked += 1
+            self.tally["parked"] += 1
         pod_try.ended_ns = basis.started_ns + rejection.offset_ns + took_ns
         self._trace(rejection, basis, pod_try, result)
         level = logging.WARNING if result == ERROR else logging.DEBUG
@@ -122,7 +111,7 @@ class Reporter:
         pod, node = placement.pod, placement.decision.node
         self.events.scheduled(_reference(pod), node, pod.profile)
         self.left(pod.uid)
-        self.tally.placed += 1
+        self.tally["placed"] += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         waited_s = (pod_try.ended_monotonic_ns - pod.first_active_ns) / 1e9
         self._runtime.metrics.attempted(SCHEDULED, pod.profile, took_s)
@@ -136,7 +125,7 @@ class Reporter:
     ) -> None:
         """With an empty message the pod's status is not written: another scheduler has the pod."""
         pod = placement.pod
-        self.tally.failed += 1
+        self.tally["failed"] += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         self._runtime.metrics.attempted(ERROR, pod.profile, took_s)
         self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
