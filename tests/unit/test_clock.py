@@ -1,4 +1,6 @@
-"""Time moves when told, in order, and the wall clock's steps touch no deadline."""
+"""Manual time: it moves only when a test says so, in order, and changes of the wall clock affect no
+deadline.
+"""
 
 from __future__ import annotations
 

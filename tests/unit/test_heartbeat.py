@@ -1,4 +1,4 @@
-"""A task is taken for dead when it has not gone round for its bound, and never for resting."""
+"""A task counts as hanging if it has not gone round within its limit, but never while it rests."""
 
 from __future__ import annotations
 

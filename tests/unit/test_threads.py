@@ -1,4 +1,4 @@
-"""What a test leaves behind is seen, and what ends in time is not."""
+"""Threads that a test leaves running are found; threads that end in time are not."""
 
 from __future__ import annotations
 

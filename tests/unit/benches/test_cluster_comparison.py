@@ -1,4 +1,4 @@
-"""What rounds in turns say together, and when that is not what was promised."""
+"""The ratios of rounds in turns, and the targets that are not reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fifty rounds and a failover say, on figures made up here."""
+"""The verdicts of churn and failover, on made-up figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No shipped rule is asked node by node but those listed here, each with the reason."""
+"""Only the shipped rules that are listed here are evaluated node by node, each with a reason."""
 
 from __future__ import annotations
 

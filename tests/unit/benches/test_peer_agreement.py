@@ -1,5 +1,6 @@
-"""The check that both are asked the same question, against answers made from the engine's own: what
-is right passes, and each thing that can differ is found."""
+"""The check that both schedulers agree: it accepts equal answers, and finds every possible
+difference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binary of the peer: built once, of the versions that the control plane of the tests has."""
+"""The Go program of the peer is built once, with the versions of the tests' control plane."""
 
 from __future__ import annotations
 

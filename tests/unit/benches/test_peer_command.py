@@ -1,4 +1,4 @@
-"""`python -m benches peer` over stand-ins of the Go program: sizes, exit codes, what is said."""
+"""`python -m benches peer` with stand-ins for the Go program: sizes, exit codes, output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates, ratios and the order of the runs, on timings made up here."""
+"""Rates, ratios and the order of runs, on made-up timings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Go program as Python sees it: a script stands in that prints what it would."""
+"""Python's side of the Go program; a script prints what the program would print."""
 
 from __future__ import annotations
 

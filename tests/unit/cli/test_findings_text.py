@@ -1,4 +1,4 @@
-"""Carets stand where they belong."""
+"""Carets are below the right characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policy arguments: a file first, then the name of a policy that is shipped."""
+"""Policy arguments: a file has precedence over the name of a shipped policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal only, and late."""
+"""Progress bars appear only on a terminal, and only after a while."""
 
 from __future__ import annotations
 

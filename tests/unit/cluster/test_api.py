@@ -1,4 +1,4 @@
-"""Requests come to a response or to a typed failure, within bounds, whatever the server does."""
+"""Every request ends with a response or a typed failure, within limits, whatever happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most one leads, by everyone's own clock; whoever cannot renew stops acting in time."""
+"""At most one replica leads, by all clocks; one that cannot renew the lease stops in time."""
 
 from __future__ import annotations
 

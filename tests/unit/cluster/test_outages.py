@@ -1,4 +1,4 @@
-"""An outage is two lines in the log, whatever number of watches it ends; a refusal is one."""
+"""An outage writes two lines to the log, however many watches it ends; a refusal writes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One clear line on what is wrong with the way to the API server, and what to do."""
+"""One line says what is wrong with the connection to the API server, and what to do."""
 
 from __future__ import annotations
 

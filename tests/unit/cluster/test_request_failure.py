@@ -1,4 +1,4 @@
-"""Any answer that is not a success becomes a Status, whatever is in it."""
+"""Every answer that is not a success becomes a Status, whatever is in it."""
 
 from __future__ import annotations
 

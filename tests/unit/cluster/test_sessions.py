@@ -1,4 +1,4 @@
-"""What aiohttp raises becomes a value in words for people."""
+"""Exceptions of aiohttp become values with messages for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of objects: YAML and JSON say the same."""
+"""Files of objects mean the same in YAML and JSON."""
 
 from __future__ import annotations
 

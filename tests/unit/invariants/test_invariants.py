@@ -1,4 +1,4 @@
-"""Each invariant holds of a good history, and finds what is planted in a bad one."""
+"""Each invariant accepts a good history, and finds the violation in a bad one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run of the real API server is what happened on it."""
+"""The recording of a run on the real API server is what happened there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing a policy says crashes, hangs or exhausts the process: each limit bites with a code."""
+"""No policy crashes, blocks or exhausts the process: each limit refuses it with a code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules came to, as a scraper sees it: errors, audits, rejections, also over reloads."""
+"""Counts of rules as a scraper sees them: errors, audits and rejections, also after reloads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Success with something that is no object of the API, a proxy's page for one, at every kind of
-call: it costs that call, not the scheduler."""
+"""A successful answer that is not an API object, such as a proxy's page, at every kind of call:
+only that call fails.
+"""
 
 from __future__ import annotations
 

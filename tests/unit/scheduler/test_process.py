@@ -1,4 +1,4 @@
-"""The scheduler from outside: a control plane, pods and nodes, and what becomes of them."""
+"""The scheduler from outside: a control plane, pods and nodes, and the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: what a line holds, and that a blocked stream holds up nobody."""
+"""Logs: the content of a line, and that a blocked stream delays nothing."""
 
 from __future__ import annotations
 

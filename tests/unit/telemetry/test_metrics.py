@@ -1,4 +1,4 @@
-"""Metrics by the text they give, read by a strict parser."""
+"""The text of metrics, read by a strict parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces by the spans that reach an exporter."""
+"""The spans that reach an exporter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The embedded control plane besides its answers: history, bookmarks, tokens, audit, life."""
+"""The embedded control plane apart from its answers: history, bookmarks, tokens, audit, start and
+stop.
+"""
 
 from __future__ import annotations
 

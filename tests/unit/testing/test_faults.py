@@ -1,4 +1,4 @@
-"""Faults: what a client sees of them, and what became of its request."""
+"""Faults: what a client sees of them, and whether its request was carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kubelet stand-in, on a clock that moves when told."""
+"""The kubelet stand-in, on a manual clock."""
 
 from __future__ import annotations
 

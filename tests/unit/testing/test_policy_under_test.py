@@ -1,4 +1,6 @@
-"""Policies in Python tests: assertions hold when they should, and say why when they do not."""
+"""Policies in Python tests: assertions hold when they should, and explain themselves when they do
+not.
+"""
 
 from __future__ import annotations
 

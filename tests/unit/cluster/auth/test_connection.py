@@ -1,4 +1,4 @@
-"""Credentials are read again, renewed ahead of their end, and once at a time."""
+"""Credentials are read again, renewed before they expire, and renewed once at a time."""
 
 from __future__ import annotations
 

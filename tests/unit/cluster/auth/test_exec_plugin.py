@@ -1,4 +1,4 @@
-"""Credential plugins: what they are told, what they answer, and every way they fail."""
+"""Credential plugins: what they receive, what they answer, and all their failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From a flag, KUBECONFIG, a home or a pod to a connection, or to one line on what is wrong."""
+"""Finds the connection from a flag, KUBECONFIG, the home folder or a pod, or reports the problem in
+one line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates are read as PEM, renewed when their files change, and problems have words."""
+"""Certificates are read as PEM and renewed when their files change; problems have messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers read by us and by h11, which is strict: what ours accepts, h11 reads the same."""
+"""Every answer that kpolicy's strict reader accepts, h11 reads with the same result."""
 
 from __future__ import annotations
 

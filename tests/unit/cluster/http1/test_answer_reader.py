@@ -1,4 +1,4 @@
-"""An answer is the same however its bytes are cut, and what is no answer is refused."""
+"""An answer is the same however its bytes are cut, and invalid answers are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes come to a response or to a typed failure, over connections that are kept and bounded."""
+"""Every write ends with a response or a typed failure, over a limited number of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Against the embedded control plane: whatever goes wrong, an informer ends with the truth."""
+"""On the embedded control plane, an informer ends with the right state, whatever goes wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions compare as integers where they are, and never go back."""
+"""Resource versions compare as integers if they are integers, and never go back."""
 
 from __future__ import annotations
 

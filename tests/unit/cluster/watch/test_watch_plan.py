@@ -1,4 +1,4 @@
-"""What follows each end of a list or a watch."""
+"""The next step after each end of a list or a watch."""
 
 from __future__ import annotations
 

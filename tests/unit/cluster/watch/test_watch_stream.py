@@ -1,4 +1,4 @@
-"""Whatever way a stream is cut into chunks, the same whole lines come out."""
+"""However a stream is cut into chunks, the same whole lines come out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bind comes to exactly one outcome, and the outcome is what the API server holds."""
+"""Every bind has exactly one outcome, which is what the API server holds."""
 
 from __future__ import annotations
 

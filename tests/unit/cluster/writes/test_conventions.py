@@ -1,4 +1,4 @@
-"""Times are UTC, with six digits where the API wants MicroTime; and what is read of a pod."""
+"""Times are UTC, with six digits for MicroTime; and which fields are read of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as kube-scheduler writes them, apart from binds and never in their way."""
+"""Events are written as kube-scheduler writes them, and never delay binds."""
 
 from __future__ import annotations
 

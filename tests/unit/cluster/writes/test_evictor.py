@@ -1,4 +1,4 @@
-"""An eviction comes to exactly one outcome, and takes this very pod and no other."""
+"""Every eviction has exactly one outcome, and deletes only this very pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Late or lost, but never in the way; bounded, in order per key, and counted."""
+"""Writes may be late or lost, but never delay others; they are limited, in order for each key, and
+counted.
+"""
 
 from __future__ import annotations
 

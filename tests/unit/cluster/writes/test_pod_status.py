@@ -1,4 +1,4 @@
-"""A pod's status says why it waits, is written when that changes, and for that pod only."""
+"""A pod's status says why it waits; it is written when that changes, and only for this very pod."""
 
 from __future__ import annotations
 

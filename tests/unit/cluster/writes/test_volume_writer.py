@@ -1,4 +1,4 @@
-"""What is written of volumes holds for the object that was read, whatever happens meanwhile."""
+"""Writes to volumes are valid only for the version that was read, whatever happens meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of cost: what compiling says of them, and what it hands to the engine."""
+"""Limits of cost: diagnostics from compiling, and values for the engine."""
 
 from __future__ import annotations
 

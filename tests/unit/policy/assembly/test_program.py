@@ -1,4 +1,4 @@
-"""A policy's hash: the same for what decides the same, and another for everything else."""
+"""A policy's hash is equal for policies that decide the same, and different for all others."""
 
 from __future__ import annotations
 

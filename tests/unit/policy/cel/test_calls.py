@@ -1,4 +1,4 @@
-"""The function table holds together."""
+"""The function table is consistent."""
 
 from __future__ import annotations
 

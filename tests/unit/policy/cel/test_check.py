@@ -1,4 +1,4 @@
-"""Types, facts and macros, as a user meets them: one expression, its type or its diagnostics."""
+"""Types, facts and macros from a user's view: an expression has a type or diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions: what the compiler takes, the engine loads; what it refuses has a place."""
+"""Regular expressions: the engine loads what the compiler accepts, and a refusal has a place."""
 
 from __future__ import annotations
 

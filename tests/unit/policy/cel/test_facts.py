@@ -1,4 +1,4 @@
-"""What is only a step of a path is refused where it is written, and not by the engine."""
+"""A path that is no fact by itself is refused by the compiler, at its place, not by the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole front end on anything at all."""
+"""The whole front end, with arbitrary input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed parser table is that of the grammar that is installed."""
+"""The committed parser table matches the installed grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue is whole."""
+"""The list of codes is complete."""
 
 from __future__ import annotations
 

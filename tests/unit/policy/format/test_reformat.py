@@ -1,4 +1,4 @@
-"""`reformat`: the usual form, twice the same, with every comment and the same meaning."""
+"""`reformat`: the usual layout, stable when repeated, with every comment and the same meaning."""
 
 from __future__ import annotations
 

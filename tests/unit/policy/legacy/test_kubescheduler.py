@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration: what kube-scheduler 1.36 would make of it."""
+"""KubeSchedulerConfiguration files mean what they mean to kube-scheduler 1.36."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The legacy Policy: every document that was ever published, and what 1.20 made of it."""
+"""The legacy Policy: all published documents, with the results of kube-scheduler 1.20."""
 
 from __future__ import annotations
 

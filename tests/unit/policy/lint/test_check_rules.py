@@ -1,4 +1,4 @@
-"""The examples of the catalogue's pages: the bad one has the finding, the good one has not."""
+"""The examples on the pages of codes: the bad example has the finding, the good one does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KP303 and KP305: what never changes, and what always fails."""
+"""KP303 and KP305: parts that never change, and parts that always fail."""
 
 from __future__ import annotations
 

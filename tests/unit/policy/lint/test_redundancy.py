@@ -1,4 +1,4 @@
-"""KP306 and KP307: rules against each other and against built-ins."""
+"""KP306 and KP307: rules compared with each other and with built-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets in a scalar's value lead to the same characters in the file."""
+"""Offsets in the value of a scalar lead to the same characters in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Binds under way: the window, the end of each reservation, and outcomes nobody knows yet."""
+"""Binds under way: their limit, the end of each reservation, and binds whose result is not known
+yet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A node is told before slow work: within a budget, by who leads, and never in the way."""
+"""A node is nominated before slow work: within a time limit, only by the leader, and without
+delaying others.
+"""
 
 from __future__ import annotations
 

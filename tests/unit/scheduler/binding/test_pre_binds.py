@@ -1,4 +1,4 @@
-"""What is done before a bind: writes in order, then one loop that asks about all who wait."""
+"""Work before a bind: writes in order, then one loop that asks about all waiting pods."""
 
 from __future__ import annotations
 

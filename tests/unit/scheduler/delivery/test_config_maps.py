@@ -1,4 +1,4 @@
-"""One ConfigMap by list and watch: what is read of them, and when a change is told."""
+"""One ConfigMap by list and watch: which keys are read, and which changes are reported."""
 
 from __future__ import annotations
 

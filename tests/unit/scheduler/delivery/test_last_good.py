@@ -1,4 +1,4 @@
-"""The policy that was last good: kept, damaged, too large, and put in force at the start."""
+"""The last good policy: kept, damaged, too large, and put in force at the start."""
 
 from __future__ import annotations
 

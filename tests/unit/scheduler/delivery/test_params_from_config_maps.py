@@ -1,4 +1,4 @@
-"""Params from ConfigMaps of the cluster: read with the policies, and told when they cannot be."""
+"""Params from ConfigMaps of the cluster: read with the policies; problems are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a policy: conditions, an event's words, the status and /configz."""
+"""Reports about a policy: conditions, texts of events, the status and /configz."""
 
 from __future__ import annotations
 

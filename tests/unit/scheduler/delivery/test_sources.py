@@ -1,4 +1,4 @@
-"""Policies from files: what is read, and when a change is told."""
+"""Policies from files: which files are read, and which changes are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What extenders say together: the order, weights, and what a failure means."""
+"""The combined answer of extenders: order, weights, and effects of a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that extenders are asked about, while cluster and policy change under the question."""
+"""Pods with extenders, while the cluster and the policy change during the calls."""
 
 from __future__ import annotations
 

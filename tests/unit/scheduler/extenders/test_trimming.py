@@ -1,4 +1,4 @@
-"""What extenders leave of candidates: the order, other victims, and what a failure means."""
+"""Extenders on victims: the order, other victims, and effects of a failure."""
 
 from __future__ import annotations
 

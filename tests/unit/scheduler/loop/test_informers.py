@@ -1,4 +1,6 @@
-"""A policy that reads less has less watched, and the engine forgets the rest."""
+"""After a change to a policy that reads less, fewer resources are watched, and the engine forgets
+the others.
+"""
 
 from __future__ import annotations
 

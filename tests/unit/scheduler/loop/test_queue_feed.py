@@ -1,4 +1,4 @@
-"""The informers' sink: whom the queue hears of, and what is said about unreadable objects."""
+"""The informers' sink: which pods the queue gets, and reports about unreadable objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Making room in the live scheduler: real engine, shipped policy, embedded control plane."""
+"""Preemption in the live scheduler, with the real engine, the shipped policy and the embedded
+control plane.
+"""
 
 from __future__ import annotations
 

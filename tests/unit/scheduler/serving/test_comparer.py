@@ -1,4 +1,4 @@
-"""What counts as a difference between the API server's word and ours, and what does not."""
+"""Which differences between the API server and the scheduler count, and which do not."""
 
 from __future__ import annotations
 

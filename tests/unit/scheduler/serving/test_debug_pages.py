@@ -1,4 +1,4 @@
-"""The pages of /debug over a socket, and what the comparer says of a cache that is wrong."""
+"""The pages of /debug over a socket, and the comparer's report of a wrong cache."""
 
 from __future__ import annotations
 

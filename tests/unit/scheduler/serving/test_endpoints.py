@@ -1,4 +1,6 @@
-"""Which guard and certificate the options make, what is refused, and how reviews are remembered."""
+"""The access rules and the certificate of the options, refused requests, and how reviews are
+remembered.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shadow policy: what counts as a difference, and that nothing ever waits for it."""
+"""The shadow policy: which differences count, and that nothing waits for it."""
 
 from __future__ import annotations
 

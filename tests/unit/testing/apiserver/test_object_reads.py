@@ -1,4 +1,4 @@
-"""Lists: order, selectors, pages, revisions. Said of a real API server too."""
+"""Lists: order, selectors, pages, revisions. Also checked on a real API server."""
 
 from __future__ import annotations
 

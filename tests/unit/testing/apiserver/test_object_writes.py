@@ -1,4 +1,4 @@
-"""What becomes of objects that are written. Said of a real API server too."""
+"""The results of writing objects. Also checked on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches: replay, initial events, selectors, ends. Said of a real API server too."""
+"""Watches: replay, initial events, selectors, ends. Also checked on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pure parts by themselves, and what arbitrary input does to them."""
+"""Patches by themselves, also with arbitrary input."""
 
 from __future__ import annotations
 
