@@ -19,7 +19,7 @@ RELEASE: Final = "1.36.2"
 _ROOTS: Final = ("Pod", "Node", "Namespace")
 _CORE: Final = "io.k8s.api.core.v1."
 _LINE: Final = 96
-# What stands for itself, by the end of the schema's name.
+# Schemas that are written as one letter instead of a table of fields, by the end of their name.
 _SCALARS: Final = {"Time": "t", "MicroTime": "t", "Quantity": "q", "IntOrString": "d"}
 # Fields that are left out, by type. `docs/internals/expressions.md` says why; the engine's codec
 # leaves out the same.

@@ -73,7 +73,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "maybe_placeholders": False,
 }
 
-# (what cel.lark has, what stands there instead). `true` and `false` are identifiers here, and so
+# (a rule of cel.lark, the rule that replaces it). `true` and `false` are identifiers here, and so
 # keep positions.
 _MEMBER: Final = (
     "member         : member_dot | member_dot_arg | member_index | member_object | primary"

@@ -185,8 +185,8 @@ class Binder:
     async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
         """Bind the pod, with retries.
 
-        If earlier try may have been written, the result of a later try is not final: only the API
-        server's record of the pod is.
+        If an earlier try may have been written, the result of a later try is not final: only the
+        API server's record of the pod is.
         """
         outcome: BindOutcome = Fenced()
         doubt: Unknown | None = None

@@ -38,7 +38,7 @@ def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
     """Return until when a failed write may still take effect; 0: it will not."""
     seconds = UNANSWERED_IN_DOUBT_S
     if isinstance(failure, Status):
-        # Rejected, or told to come again: the API server did not start it.
+        # Rejected, or put off: the API server did not start it.
         is_put_off = failure.code == _UNAVAILABLE and failure.retry_after_s is not None
         if not failure.transient or failure.code == _TOO_MANY or is_put_off:
             return 0

@@ -115,7 +115,7 @@ class PodStatusWriter:
 
     @property
     def unchanged(self) -> int:
-        """How many writes were skipped since the status said the same already."""
+        """How many writes were skipped since the status had the same content already."""
         return self._unchanged
 
     def set(self, condition: PodCondition, *, urgent: bool = False) -> None:
