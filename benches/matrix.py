@@ -86,10 +86,10 @@ def measure_all(which: Sequence[Case]) -> list[Ran]:
 def table(ran: Sequence[Ran]) -> list[str]:
     rows = [
         [
-            *row(one.measured),
-            f"{one.measured.cpu_seconds * 1e6 / one.case.size.pods:.1f}",
-            f"{one.case.reach:,}" if one.case.reach else "",
+            *row(result.measured),
+            f"{result.measured.cpu_seconds * 1e6 / result.case.size.pods:.1f}",
+            f"{result.case.reach:,}" if result.case.reach else "",
         ]
-        for one in ran
+        for result in ran
     ]
     return columns([[*HEADINGS, "CPU µs a pod", "reach"], *rows], right=range(1, len(HEADINGS) + 2))

@@ -53,8 +53,8 @@ class GoModule:
 
         listed = run_go("list", "-deps", ".", describe=lambda _: "fetching Go modules")
         if listed.code != 0:
-            said = "\n".join(listed.errors)
-            failure = ControlPlaneError if OUR_FAULT.search(said) else ModulesUnavailableError
+            errors = "\n".join(listed.errors)
+            failure = ControlPlaneError if OUR_FAULT.search(errors) else ModulesUnavailableError
             raise failure(
                 f"cannot fetch the Go modules of {self.folder}: is the module proxy reachable "
                 f"(go env GOPROXY)?\n{listed.last_errors()}"

@@ -102,8 +102,8 @@ class Process:
         """Raises an error with the end of its output, if it died by itself."""
         if self.alive:
             return
-        said = self.log_tail()
-        failure = PortTakenError if "address already in use" in said else ControlPlaneError
+        output = self.log_tail()
+        failure = PortTakenError if "address already in use" in output else ControlPlaneError
         code = None if self._child is None else self._child.returncode
         raise failure(f"{self.name} ended with exit code {code}; {self.described_log()}")
 

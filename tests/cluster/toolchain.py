@@ -36,14 +36,14 @@ def choose_go(minimum: str) -> Go:
     """The Go on PATH if it is at least `minimum` ("1.26.0"), else the one PyPI would give."""
     on_path = shutil.which("go")
     if on_path is not None:
-        said = subprocess.run(
+        output = subprocess.run(
             [on_path, "version"],
             check=False,
             capture_output=True,
             text=True,
             env={**os.environ, **GO_ENVIRONMENT},
         ).stdout
-        found = re.search(r"\bgo(\d+(?:\.\d+)*)", said)
+        found = re.search(r"\bgo(\d+(?:\.\d+)*)", output)
         if found and _numbers(found[1]) >= _numbers(minimum):
             return Go(found[1], Path(on_path))
     return Go(PYPI_GO, None)

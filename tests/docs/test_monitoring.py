@@ -50,24 +50,24 @@ def targets() -> list[dict[str, Any]]:
 
 
 def faults(expression: str, known: dict[str, tuple[str, set[str]]]) -> list[str]:
-    said = []
+    wrong = []
     labels: set[str] = set()
     for name in re.findall(_NAME, re.sub(r"\{[^}]*\}|\([^()]*\) \(", " ", expression)):
         if name not in known:
-            said.append(f"{name} is no metric")
+            wrong.append(f"{name} is no metric")
             continue
         kind, labels_of = known[name]
         labels |= labels_of
         counts = kind in {"counter", "histogram"}
         if counts != bool(re.search(rf"(rate|increase)\({name}\b", expression)):
-            said.append(f"{name} is a {kind}")
+            wrong.append(f"{name} is a {kind}")
     for name, selector in _SELECTED.findall(expression):
         asked = set(re.findall(r"(\w+)(?==|!~|=~|!=)", selector))
         missing = asked - (known[name][1] if name in known else OF_THE_SCRAPER)
-        said += [f"{name} has no {label}" for label in missing]
+        wrong += [f"{name} has no {label}" for label in missing]
     for named in _BY.findall(expression):
-        said += [f"no label {one}" for one in named.split(", ") if one not in labels]
-    return said
+        wrong += [f"no label {one}" for one in named.split(", ") if one not in labels]
+    return wrong
 
 
 def test_every_metric_and_label_that_is_asked_for_is_there() -> None:

@@ -72,11 +72,11 @@ async def run() -> str:
 
         def placed_and_told() -> bool:
             assert not running.done(), running.result()
-            told = {
+            environment = {
                 (event["reason"], event["involvedObject"]["name"])
                 for event in control_plane.objects("Event")
             }
-            return told >= {
+            return environment >= {
                 ("Scheduled", "web"),
                 ("FailedScheduling", "report"),
                 ("Scheduled", "urgent"),

@@ -87,8 +87,8 @@ def queued(scheduler: SchedulerProcess) -> dict[str, str]:
 def _read(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         if line.startswith("{"):
-            said = json.loads(line) if line.endswith("}") else {}
-            if said.get("msg", "").startswith("queued: "):
-                yield said["pod_uid"], LANES[said["lane"]]
+            answer = json.loads(line) if line.endswith("}") else {}
+            if answer.get("msg", "").startswith("queued: "):
+                yield answer["pod_uid"], LANES[answer["lane"]]
         elif found := QUEUED.search(line):
             yield found[1], LANES[found[2]]

@@ -240,20 +240,20 @@ class Stage:
         return [event.name for event in self._ours("delete", "pods")]
 
     def assert_deleted(self, *names: str) -> None:
-        """The scheduler deleted these and no others, each once, each by its uid and after it was
-        said in its status why."""
+        """The scheduler deleted only these pods, each once, by its uid, and after its condition
+        DisruptionTarget was written."""
         deletes = self._ours("delete", "pods")
         assert sorted(event.name for event in deletes) == sorted(names)
-        told: dict[str, datetime] = {}
+        reason_written_at: dict[str, datetime] = {}
         for event in self._ours("patch", "pods/status"):
             for condition in ((event.request or {}).get("status") or {}).get("conditions") or ():
                 if condition["type"] == "DisruptionTarget":
-                    told.setdefault(event.name, event.answered_at)
+                    reason_written_at.setdefault(event.name, event.answered_at)
         for event in deletes:
             assert event.code in {200, 202}
             assert event.request is not None
             assert event.request["preconditions"] == {"uid": self.uids[event.name]}
-            assert told[event.name] <= event.received_at
+            assert reason_written_at[event.name] <= event.received_at
 
     def conditions_told(self, name: str) -> Sequence[Json]:
         return [

@@ -132,8 +132,8 @@ class Stage:
 
         def message() -> str:
             found = self.condition(name)
-            told = found.get("message", "") if found.get("reason") == "Unschedulable" else ""
-            return told if why in told else ""
+            message = found.get("message", "") if found.get("reason") == "Unschedulable" else ""
+            return message if why in message else ""
 
         text = wait_for(message, f"{name} to be parked for {why!r}", timeout_s=timeout_s)
         assert not self.get(name)["spec"].get("nodeName")

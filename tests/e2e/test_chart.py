@@ -100,15 +100,15 @@ class Helm:
     def done(self, *arguments: str | Path) -> str:
         done = self.run(*arguments)
         assert done.returncode == 0, done.stderr
-        said = [line for line in done.stderr.splitlines() if "symbolic link" not in line]
-        assert said == []
+        warnings = [line for line in done.stderr.splitlines() if "symbolic link" not in line]
+        assert warnings == []
         return done.stdout
 
     def template(
         self, *values: str, release: str = "kpolicy", namespace: str = NAMESPACE
     ) -> tuple[Manifest, ...]:
-        said = self.done("template", release, CHART, "-n", namespace, *sets(values))
-        return tuple(Manifest(one) for one in yaml.safe_load_all(said) if one is not None)
+        manifests = self.done("template", release, CHART, "-n", namespace, *sets(values))
+        return tuple(Manifest(one) for one in yaml.safe_load_all(manifests) if one is not None)
 
 
 def sets(values: Sequence[str]) -> list[str]:
@@ -246,8 +246,8 @@ def test_values_that_make_no_sense_are_refused(chart: Helm, values: str) -> None
 
 
 def test_it_is_of_the_version_that_it_deploys() -> None:
-    told = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
-    assert (told["version"], told["appVersion"]) == (VERSION, VERSION)
+    chart_file = yaml.safe_load((CHART / "Chart.yaml").read_text("utf-8"))
+    assert (chart_file["version"], chart_file["appVersion"]) == (VERSION, VERSION)
 
 
 def test_every_value_has_a_schema_and_a_use() -> None:
@@ -263,8 +263,8 @@ def test_an_upgrade_changes_the_policy_and_restarts_nothing(
     cluster: ControlPlane, chart: Helm, tmp_path: Path
 ) -> None:
     where = ("-n", NAMESPACE, "--kubeconfig", cluster.kubeconfig())
-    said = chart.done("install", "kpolicy", CHART, *where)
-    assert "kpolicy serves pods with schedulerName kpolicy." in said
+    notes = chart.done("install", "kpolicy", CHART, *where)
+    assert "kpolicy serves pods with schedulerName kpolicy." in notes
     deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kpolicy"
     before = cluster.admin.get(deployment)
     assert before["spec"]["replicas"] == 2

@@ -90,11 +90,11 @@ def flags(container: dict[str, Any]) -> list[str]:
 
 def environment(container: dict[str, Any]) -> dict[str, str]:
     """As kubelet fills it in."""
-    told = {"metadata.name": "kpolicy-0", "metadata.uid": "u", "metadata.namespace": NAMESPACE}
+    fields = {"metadata.name": "kpolicy-0", "metadata.uid": "u", "metadata.namespace": NAMESPACE}
     values = {}
     for one in container["env"]:
         path = one.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
-        values[one["name"]] = one.get("value") or told.get(path, "node-0")
+        values[one["name"]] = one.get("value") or fields.get(path, "node-0")
     return values
 
 

@@ -278,14 +278,14 @@ def test_e09_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_atte
     whole = [one for one in server.asked[before:] if one.path == "/whole/preempt"]
     assert crowd.uids[gone] not in "".join(one.body.decode() for one in whole)
     assert bound in NODES
-    told = [
+    messages = [
         condition["reason"]
         for event in cluster.audit_events()
         if event.what == "pods/status" and event.user == NORMAL
         if event.request is not None and event.request["metadata"]["uid"] == uid
         for condition in event.request["status"].get("conditions") or ()
     ]
-    assert set(told) <= {"Unschedulable"}
+    assert set(messages) <= {"Unschedulable"}
     clear(admin)
 
 

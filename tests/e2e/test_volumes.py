@@ -215,7 +215,7 @@ def test_f08_it_says_what_kube_scheduler_says(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     cluster.start_scheduler()
-    told = {}
+    messages = {}
     for name, served_by in (("theirs", "default-scheduler"), ("ours", "kpolicy")):
         volumes.create_claim(admin, namespace, name, MADE)
         create_pod(admin, namespace, name, name, scheduler=served_by)
@@ -230,11 +230,11 @@ def test_f08_it_says_what_kube_scheduler_says(
         astray = wait_told(admin, namespace, name, "SchedulerError", with_text="affinity")
         uid = admin.get(f"{claims(namespace)}/{name}")["metadata"]["uid"]
         left = nomination(admin, namespace, name)
-        told[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE"), left]
+        messages[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE"), left]
         assert (observed, expected) == (1, True), name
         admin.delete_pod(name, namespace=namespace)  # it would be tried for ever
-    assert told["ours"] == told["theirs"]
-    assert len(told["ours"]) == 3
+    assert messages["ours"] == messages["theirs"]
+    assert len(messages["ours"]) == 3
 
 
 def test_f08_waiting_ends_when_the_policy_says(

@@ -79,9 +79,9 @@ def test_a_smaller_policy_watches_less(control_plane_binary: object, tmp_path: P
         with SchedulerProcess(plane.kubeconfig(NORMAL), policy, tmp_path / "log") as scheduler:
 
             def watched() -> set[str]:
-                told = scheduler.get("/metrics")
+                metrics = scheduler.get("/metrics")
                 sample = 'kpolicy_watch_synced{{resource="{}"}} 1'
-                return {name for name in READ_BY_DEFAULT if sample.format(name) in told}
+                return {name for name in READ_BY_DEFAULT if sample.format(name) in metrics}
 
             def becomes(text: str, resources: set[str]) -> None:
                 policy.write_text(text)

@@ -38,14 +38,14 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
     for pod in pending(history, timeline):
         if not is_deleting(pod) and feasible(timeline, pod, timeline.last, forbids):
             yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for write in history.ours():
         # The lease is renewed for ever, and the count of a repeated event rises.
         lively = write.what == LEASE or (write.what == EVENT and write.verb == "patch")
         lively = lively or write.what in history.terms.broken
         if write.received_ns <= converged_ns or lively:
             continue
-        if history.terms.retells and _first_again(write, told):
+        if history.terms.retells and _first_again(write, reported):
             continue
         text = f"{write.verb} {write.what} {write.namespace}/{write.name} though all is at rest"
         yield Violation(NAME, write.received_ns, text)

@@ -251,8 +251,8 @@ class Proxy:
                 if cut is not None and cut is not cut_before:
                     _break_in_line(transport, chunk, cut.how)
                     break
-                if told := chunk if lines is None else lines.feed(chunk):
-                    await response.write(told)
+                if data := chunk if lines is None else lines.feed(chunk):
+                    await response.write(data)
         except (aiohttp.ClientError, OSError):
             transport.abort()
         finally:

@@ -53,9 +53,9 @@ def write_everything(stage: Stage) -> None:
 def end_state(stage: Stage) -> tuple[Counter[str], str]:
     """How many pods each node has, and what the one that fits nowhere is told."""
     placed = stage.all_bound(PODS)
-    told = stage.parked("giant", f"{PODS} Insufficient cpu")
+    message = stage.parked("giant", f"{PODS} Insufficient cpu")
     stage.settled()
-    return Counter(placed.values()), told
+    return Counter(placed.values()), message
 
 
 @pytest.mark.timeout(600)

@@ -186,8 +186,8 @@ class Work:
         if not self.admin.exists(f"{HOME}/{STATUS}"):
             return False
         found = self.admin.get(f"{HOME}/{STATUS}")
-        said = found.get("data", {}).get("status.json", "")
-        return wanted in said and "last-good" in found.get("binaryData", {})
+        status = found.get("data", {}).get("status.json", "")
+        return wanted in status and "last-good" in found.get("binaryData", {})
 
     def clear(self) -> None:
         space = f"/api/v1/namespaces/{self.namespace}"
