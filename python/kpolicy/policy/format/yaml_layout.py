@@ -347,7 +347,9 @@ class Layout:
             width, own = int(digit.group(1)), min(columns, default=0)
             pad = " " * (indent + width)
         else:
-            own, pad = (columns or [0])[0], " " * (indent + 2)
+            # A block of blank lines only has no indentation of its own.
+            longest = max(map(len, content), default=0)
+            own, pad = (columns or [longest])[0], " " * (indent + 2)
         # Blanks at the end of a line, or alone on a line, are part of the text.
         kept = [pad + line[own:] if len(line) > own else "" for line in content]
         return [f"{head} {header.rstrip()}", *kept]

@@ -249,3 +249,9 @@ def test_scalars_keep_their_value_and_their_style(scalar: str) -> None:
     assert [plain(root) for root in after.roots] == [plain(root) for root in before.roots]
     assert f"message: {scalar[0]}" in made
     assert laid_out(made) == made
+
+
+def test_a_block_of_blanks_only_keeps_its_value_and_is_laid_out_once() -> None:
+    head = "apiVersion: kpolicy.dev/v1alpha1\nexpression: |\n"
+    assert reformat(f"{head}        ").text == head
+    assert reformat(head).text == head
