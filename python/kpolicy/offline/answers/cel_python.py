@@ -106,59 +106,46 @@ def in_cel_python(exact: Exact) -> Any:
     """A value in cel-python's types; raises `NotInCelPythonError` where it has none."""
     from celpy import celtypes  # noqa: PLC0415
 
-    if exact is None:
-        return None
-    if isinstance(exact, bool):
-        return celtypes.BoolType(exact)
-    if isinstance(exact, int):
-        return celtypes.IntType(exact)
-    if isinstance(exact, str):
-        return celtypes.StringType(exact)
     if isinstance(exact, list):
         return celtypes.ListType([in_cel_python(item) for item in exact])
+    if not isinstance(exact, dict):
+        plain = {bool: celtypes.BoolType, int: celtypes.IntType, str: celtypes.StringType}
+        return None if exact is None else plain[type(exact)](exact)
     ((tag, body),) = exact.items()
-    match tag:
-        case "uint":
-            return celtypes.UintType(body)
-        case "double":
-            return celtypes.DoubleType(float(body))
-        case "bytes":
-            return celtypes.BytesType(base64.b64decode(body))
-        case "map":
-            return celtypes.MapType(
-                {in_cel_python(key): in_cel_python(value) for key, value in body}
-            )
-        case "timestamp":
-            return celtypes.TimestampType(body)
-        case "duration":
-            return celtypes.DurationType(body)
-    raise NotInCelPythonError(f"cel-python has no {tag}")
+    if tag == "map":
+        return celtypes.MapType({in_cel_python(key): in_cel_python(value) for key, value in body})
+    tagged: dict[str, Callable[[Any], Any]] = {
+        "uint": celtypes.UintType,
+        "double": lambda text: celtypes.DoubleType(float(text)),
+        "bytes": lambda text: celtypes.BytesType(base64.b64decode(text)),
+        "timestamp": celtypes.TimestampType,
+        "duration": celtypes.DurationType,
+    }
+    if tag not in tagged:
+        raise NotInCelPythonError(f"cel-python has no {tag}")
+    return tagged[tag](body)
 
 
 def typed(value: Any) -> Typed:
     """The type and the value; cel-python gives plain values of Python in some places."""
     from celpy import celtypes  # noqa: PLC0415
 
-    if isinstance(value, bool | celtypes.BoolType):
-        return "bool", bool(value)
-    if isinstance(value, celtypes.UintType):
-        return "uint", int(value)
-    if isinstance(value, int):
-        return "int", int(value)
-    if isinstance(value, float):
-        return "double", "NaN" if math.isnan(value) else float(value)
-    if isinstance(value, str):
-        return "string", str(value)
-    if isinstance(value, bytes):
-        return "bytes", bytes(value)
-    if isinstance(value, list):
-        return "list", tuple(map(typed, value))
-    if isinstance(value, dict):
-        return "map", frozenset((typed(key), typed(item)) for key, item in value.items())
-    if isinstance(value, timedelta):
-        return "duration", value.total_seconds()
-    if isinstance(value, datetime):
-        return "timestamp", value.timestamp()
+    # A class stands before those that it is derived from.
+    forms: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
+        ((bool, celtypes.BoolType), "bool", bool),
+        (celtypes.UintType, "uint", int),
+        (int, "int", int),
+        (float, "double", lambda number: "NaN" if math.isnan(number) else float(number)),
+        (str, "string", str),
+        (bytes, "bytes", bytes),
+        (list, "list", lambda items: tuple(map(typed, items))),
+        (dict, "map", lambda pairs: frozenset((typed(k), typed(v)) for k, v in pairs.items())),
+        (timedelta, "duration", lambda time: time.total_seconds()),
+        (datetime, "timestamp", lambda time: time.timestamp()),
+    )
+    for classes, name, convert in forms:
+        if isinstance(value, classes):
+            return name, convert(value)
     return "null" if value is None else type(value).__name__, str(value)
 
 
@@ -206,20 +193,26 @@ class Disagreement:
 
 
 def _calls(node: syntax.Expression) -> list[str]:
+    own = ["_[_]"] if isinstance(node, syntax.Index) else []
+    own += [node.name] if isinstance(node, syntax.Call) else []
+    return [*own, *(call for child in children(node) for call in _calls(child))]
+
+
+def children(node: syntax.Expression) -> list[syntax.Expression]:
+    """The parts that a node consists of, in the order of the text."""
     match node:
-        case syntax.Call(name=name, target=target, args=args):
-            inner = [*args] if target is None else [target, *args]
-            return [name, *(call for arg in inner for call in _calls(arg))]
-        case syntax.Index(operand=operand, index=index):
-            return ["_[_]", *_calls(operand), *_calls(index)]
         case syntax.Select(operand=operand):
-            return _calls(operand)
+            return [operand]
+        case syntax.Index(operand=operand, index=index):
+            return [operand, index]
         case syntax.ListLiteral(items=items):
-            return [call for item in items for call in _calls(item)]
+            return list(items)
         case syntax.MapLiteral(entries=entries):
-            listed = [part for entry in entries for part in (entry.key, entry.value)]
-            return [call for part in listed for call in _calls(part)]
-    return []
+            return [part for entry in entries for part in (entry.key, entry.value)]
+        case syntax.Call(target=target, args=args):
+            return [*args] if target is None else [target, *args]
+        case _:
+            return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from kpolicy.offline.answers.cel_python import (
     KnownDifference,
     NotInCelPythonError,
     Typed,
+    children,
     evaluated,
     in_cel_python,
     known_difference,
@@ -178,7 +179,7 @@ class _Comparison:
         """The operands that are expressions by themselves: not the body of a macro."""
         if isinstance(node, syntax.Call) and node.name in MACROS and node.target is not None:
             return [node.target]
-        return _children(node)
+        return children(node)
 
     def _parts(self, node: syntax.Expression, bound: frozenset[str]) -> list[_Part] | None:
         """The parts to replace, from left to right; None if a part has no value by itself."""
@@ -201,12 +202,12 @@ class _Comparison:
                 return [] if name in bound and not node.absolute else None
             case syntax.Select() | syntax.Index():
                 is_ours = node.optional or self._is_fact(node, bound)
-                return None if is_ours else self._of_all(_children(node), bound)
+                return None if is_ours else self._of_all(children(node), bound)
             case syntax.ListLiteral(items=items, optional=optional):
                 return None if any(optional) else self._of_all(items, bound)
             case syntax.MapLiteral(entries=entries):
                 is_ours = any(entry.optional for entry in entries)
-                return None if is_ours else self._of_all(_children(node), bound)
+                return None if is_ours else self._of_all(children(node), bound)
             case syntax.Call():
                 return self._of_call(node, bound)
 
@@ -222,7 +223,7 @@ class _Comparison:
                 return None if over is None or inner is None else [*over, *inner]
         is_operator = not node.name[0].isalpha()
         if is_operator or node.name in FUNCTIONS:
-            return self._of_all(_children(node), bound)
+            return self._of_all(children(node), bound)
         return None
 
     def _of_all(
@@ -243,23 +244,7 @@ class _Comparison:
         return isinstance(node, syntax.Identifier) and node.name not in bound | self.inputs
 
 
-def _children(node: syntax.Expression) -> list[syntax.Expression]:
-    match node:
-        case syntax.Select(operand=operand):
-            return [operand]
-        case syntax.Index(operand=operand, index=index):
-            return [operand, index]
-        case syntax.ListLiteral(items=items):
-            return list(items)
-        case syntax.MapLiteral(entries=entries):
-            return [part for entry in entries for part in (entry.key, entry.value)]
-        case syntax.Call(target=target, args=args):
-            return [*args] if target is None else [target, *args]
-        case _:
-            return []
-
-
 def _names(node: syntax.Expression) -> frozenset[str]:
     if isinstance(node, syntax.Identifier):
         return frozenset({node.name})
-    return frozenset().union(*map(_names, _children(node)))
+    return frozenset().union(*map(_names, children(node)))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.offline.answers.pod_decisions import Explaining
-from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER, Json
+from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at, name_of
+from kpolicy.offline.snapshots.pod_lookup import has_ended, pods_of, scheduler_of
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.program import Entries, Program, encode
@@ -21,7 +22,6 @@ from kpolicy.policy.yaml.nodes import Path
 
 # Pods times nodes that are asked about: a second or two, whatever the snapshot.
 JUDGEMENTS_MAX: Final = 100_000
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(slots=True)
@@ -166,25 +166,19 @@ def _pods(snapshot: Snapshot, served: frozenset[str], most: int) -> dict[str, li
     Pods of one template are alike in all that most rules read, so one stands for them."""
     chosen: dict[str, list[str]] = {}
     shapes: set[str] = set()
-    for _, item in snapshot.objects():
-        if item.get("kind") != "Pod":
+    for pod in pods_of(snapshot):
+        if has_ended(pod) or not name_of(pod):
             continue
-        metadata, spec, status = (
-            part if isinstance(part := item.get(name), dict) else {}
-            for name in ("metadata", "spec", "status")
-        )
-        if status.get("phase") in _ENDED or not metadata.get("name"):
-            continue
-        name = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
+        name = scheduler_of(pod)
         keys = chosen.setdefault(name if name in served else "", [])
-        shape = _shape(metadata, spec)
+        shape = _shape(pod["metadata"], mapping_at(pod, "spec"))
         if len(keys) < most and shape not in shapes:
             shapes.add(shape)
-            keys.append(f"{metadata.get('namespace') or 'default'}/{metadata['name']}")
+            keys.append(key_of(pod))
     return chosen
 
 
-def _shape(metadata: Json, spec: Json) -> str:
+def _shape(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     of_spec = {key: value for key, value in spec.items() if key not in ("nodeName", "volumes")}
     of_pod = {key: metadata.get(key) for key in ("namespace", "labels", "annotations")}
     return json.dumps([of_pod, of_spec], sort_keys=True, default=str)

@@ -66,6 +66,13 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
     return _amounts(status.get("allocatable") or status.get("capacity"))
 
 
+def total(parts: Iterable[Amounts]) -> Amounts:
+    made: Amounts = {}
+    for amounts in parts:
+        add(made, amounts)
+    return made
+
+
 def add(to: Amounts, amounts: Mapping[str, Fraction]) -> None:
     for name, amount in amounts.items():
         to[name] = to.get(name, _NOTHING) + amount

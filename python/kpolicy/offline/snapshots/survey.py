@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from kpolicy.offline.snapshots.inventory import Amounts, Entry, Inventory, State, add
+from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, total
 from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
 
@@ -36,29 +36,23 @@ class Survey:
 
 def survey(snapshot: Snapshot) -> Survey:
     held = snapshot.inventory
+    nodes = held.nodes()
+    pods = [pod for pod in held.pods() if pod.state is not None]  # else its form cannot be read
+    waiting = [pod for pod in pods if pod.state in (State.PENDING, State.GATED)]
     # Other kinds have a count of their own.
     unread = (problem for problem in snapshot.problems if problem.code != OTHER_KIND)
-    made = Survey(left_out=held.left_out, problems=(*unread, *held.problems))
-    for entry in held.entries.values():
-        made.kinds[entry.kind] += 1
-    for node in held.nodes():
-        made.nodes += 1
-        made.nodes_unschedulable += node.is_unschedulable
-        made.node_versions[node.word] += 1
-        add(made.allocatable, node.amounts)
-    for pod in held.pods():
-        _take_pod(made, pod)
-    return made
-
-
-def _take_pod(made: Survey, pod: Entry) -> None:
-    if pod.state is None:  # of a form that cannot be read
-        return
-    made.pods[pod.state] += 1
-    if pod.state is State.ON_NODE:
-        add(made.requested, pod.amounts)
-    elif pod.state is not State.ENDED:
-        made.pending_by_scheduler[pod.word] += 1
+    return Survey(
+        kinds=Counter(entry.kind for entry in held.entries.values()),
+        left_out=held.left_out,
+        nodes=len(nodes),
+        nodes_unschedulable=sum(node.is_unschedulable for node in nodes),
+        node_versions=Counter(node.word for node in nodes),
+        pods=Counter(pod.state for pod in pods if pod.state is not None),
+        pending_by_scheduler=Counter(pod.word for pod in waiting),
+        allocatable=total(node.amounts for node in nodes),
+        requested=total(pod.amounts for pod in pods if pod.state is State.ON_NODE),
+        problems=(*unread, *held.problems),
+    )
 
 
 _NOTHING: Final = Fraction(0)
@@ -90,16 +84,12 @@ def number(amount: Fraction) -> int | float:
 
 def utilisation(held: Inventory, placed: Collection[str]) -> dict[str, Utilisation]:
     """By resource, of all that nodes have; `placed` are the uids of pods placed since."""
-    has: Amounts = {}
-    before: Amounts = {}
-    since: Amounts = {}
-    for node in held.nodes():
-        add(has, node.amounts)
-    for pod in held.pods():
-        if pod.state is State.ON_NODE:
-            add(before, pod.amounts)
-        elif pod.uid in placed:
-            add(since, pod.amounts)
+    pods = held.pods()
+    has = total(node.amounts for node in held.nodes())
+    before = total(pod.amounts for pod in pods if pod.state is State.ON_NODE)
+    since = total(
+        pod.amounts for pod in pods if pod.state is not State.ON_NODE and pod.uid in placed
+    )
     return {name: _of(name, has, before, since) for name in sorted(has)}
 
 
