@@ -106,10 +106,10 @@ def _main(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> tuple[RunSettings, dict[str, str]]:
     file = args.config or (Path(named) if (named := os.environ.get("KPOLICY_CONFIG")) else None)
     flags = {**vars(args), "params": dict(args.param)}
-    given = settings_of_file(file) if file is not None else {}
-    for said in unknown_variables(os.environ):
-        print(f"kpolicy: {said}", file=sys.stderr)
-    return settled(flags, os.environ, given)
+    settings = settings_of_file(file) if file is not None else {}
+    for warning in unknown_variables(os.environ):
+        print(f"kpolicy: {warning}", file=sys.stderr)
+    return settled(flags, os.environ, settings)
 
 
 async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:

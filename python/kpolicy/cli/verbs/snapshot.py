@@ -171,7 +171,9 @@ def _redact(args: argparse.Namespace) -> int:
     kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
     with written(args.output) as (stream, folder), Writer(folder) as writer:
         with progress_bar("redacting") as progress:
-            known = sum(sum(one.header.content.counts.values()) for one in snapshot.recordings)
+            known = sum(
+                sum(recorded.header.content.counts.values()) for recorded in snapshot.recordings
+            )
             for done, item in enumerate(redactor(snapshot, key, **kept).redacted(), start=1):
                 writer.add(item)
                 if progress is not None and known:

@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span, has_errors
 from kpolicy.engine import Engine
-from kpolicy.offline.answers.expression_values import Exact, NotAValueError, given, is_told, plain
+from kpolicy.offline.answers.expression_values import (
+    Exact,
+    NotAValueError,
+    exact_of,
+    is_plain_enough,
+    plain,
+)
 from kpolicy.offline.answers.policy_names import PolicyNames
 from kpolicy.offline.answers.subexpressions import Step, steps, used_variables, variable_name
 from kpolicy.offline.snapshots.pod_lookup import (
@@ -88,10 +94,12 @@ class Evaluated:
             line = {"error": self.error.line()}
         else:
             line = {"type": self.type, "value": self.value}
-            if not is_told(self.exact):
+            if not is_plain_enough(self.exact):
                 line["exact"] = self.exact
             if self.is_refused:
-                line["findings"] = [_error(one).line() for one in self.findings if _is_error(one)]
+                line["findings"] = [
+                    _error(finding).line() for finding in self.findings if _is_error(finding)
+                ]
         if self.steps is not None:
             line |= {"cost": self.spent, "explain": self.steps.line()}
         return line
@@ -143,7 +151,7 @@ class Evaluating:
         traced: bool = False,
     ) -> Evaluated:
         try:
-            values = {name: given(value) for name, value in (variables or {}).items()}
+            values = {name: exact_of(value) for name, value in (variables or {}).items()}
         except NotAValueError as error:
             return _failed(expression, BAD_REQUEST, str(error))
         except (RecursionError, LookupError, AttributeError, TypeError):
@@ -212,14 +220,14 @@ class Evaluating:
                 for inner in self._broken(variable.text, environment):
                     yield replace(inner, span=span)
 
-    def _hinted(self, text: str, one: Diagnostic) -> Diagnostic:
+    def _hinted(self, text: str, finding: Diagnostic) -> Diagnostic:
         """Hints at the flag that would make a root such as `node` known."""
-        name = text[one.span.start : one.span.end] if one.span is not None else ""
-        if one.code != "KP201" or name not in _ROOTS:
-            return one
+        name = text[finding.span.start : finding.span.end] if finding.span is not None else ""
+        if finding.code != "KP201" or name not in _ROOTS:
+            return finding
         wanted = {"pod": "a pod", "namespaceObject": "a pod", "node": "a node"}.get(name, "")
         parts = (["a snapshot"] if self._snapshot is None else []) + ([wanted] if wanted else [])
-        return replace(one, hint=f"give {' and '.join(parts)}, or a variable `{name}`")
+        return replace(finding, hint=f"give {' and '.join(parts)}, or a variable `{name}`")
 
     def _answered(self, compiled: CompiledExpression, request: dict[str, Any]) -> Evaluated:
         text = compiled.text
@@ -294,9 +302,9 @@ def _refused(expression: str, findings: tuple[Diagnostic, ...]) -> Evaluated:
     return Evaluated(expression, error=_error(first), findings=findings)
 
 
-def _is_error(one: Diagnostic) -> bool:
-    return one.severity is Severity.ERROR
+def _is_error(finding: Diagnostic) -> bool:
+    return finding.severity is Severity.ERROR
 
 
-def _error(one: Diagnostic) -> EvaluationError:
-    return EvaluationError(one.code, one.message, one.hint, one.span)
+def _error(finding: Diagnostic) -> EvaluationError:
+    return EvaluationError(finding.code, finding.message, finding.hint, finding.span)

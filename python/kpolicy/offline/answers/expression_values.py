@@ -80,7 +80,7 @@ def _key(exact: Exact) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
 
 
-def is_told(exact: Exact) -> bool:
+def is_plain_enough(exact: Exact) -> bool:
     """Whether the plain form and the name of the type tell the whole value."""
     if isinstance(exact, list):
         return all(map(_is_plain, exact))
@@ -109,7 +109,7 @@ def _is_plain(exact: Exact) -> bool:
     return strings and not tagged and all(_is_plain(value) for _, value in body)
 
 
-def given(value: Any) -> Exact:
+def exact_of(value: Any) -> Exact:
     """A variable as JSON: plain, in the exact form, or as CEL's own `Value` in JSON.
 
     Raises `NotAValueError`."""
@@ -124,14 +124,14 @@ def given(value: Any) -> Exact:
     if isinstance(value, float):
         return {"double": _double_text(value)}
     if isinstance(value, (list, tuple)):
-        return [given(item) for item in value]
+        return [exact_of(item) for item in value]
     if not isinstance(value, Mapping):
         raise NotAValueError(f"a {type(value).__name__} is no value")
     if len(value) == 1:
         tagged = _tagged(*next(iter(value.items())))
         if tagged is not None:
             return tagged[0]
-    return {"map": [[str(key), given(item)] for key, item in value.items()]}
+    return {"map": [[str(key), exact_of(item)] for key, item in value.items()]}
 
 
 def _double_text(value: float) -> str:
@@ -155,10 +155,10 @@ def _in_form(tag: str, body: Any) -> tuple[Exact] | None:
             return ({tag: text},)
         case "bytes", str() if _is_base64(body):
             return ({tag: body},)
-        case "map", list() if all(isinstance(one, list) and len(one) == 2 for one in body):
-            return ({tag: [[given(key), given(value)] for key, value in body]},)
+        case "map", list() if all(isinstance(entry, list) and len(entry) == 2 for entry in body):
+            return ({tag: [[exact_of(key), exact_of(value)] for key, value in body]},)
         case "optional", list() if len(body) <= 1:
-            return ({tag: [given(item) for item in body]},)
+            return ({tag: [exact_of(item) for item in body]},)
         case (("type" | "timestamp" | "duration" | "quantity" | "selector"), str()):
             return ({tag: body},) if _FORMS[tag].match(body) else None
     return None
@@ -197,10 +197,12 @@ def _protobuf(tag: str, body: Any) -> tuple[Exact] | None:
         case "typeValue", str():
             return ({"type": body},)
         case "listValue", Mapping():
-            return ([given(item) for item in body.get("values", [])],)
+            return ([exact_of(item) for item in body.get("values", [])],)
         case "mapValue", Mapping():
             entries = body.get("entries", [])
-            return ({"map": [[given(one["key"]), given(one["value"])] for one in entries]},)
+            return (
+                {"map": [[exact_of(entry["key"]), exact_of(entry["value"])] for entry in entries]},
+            )
         case "objectValue", {"@type": str(url), "value": str(text)}:
             kind = url.rpartition(".")[2].lower()
             return _in_form(kind, text) if kind in ("timestamp", "duration") else None

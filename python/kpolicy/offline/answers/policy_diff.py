@@ -173,7 +173,9 @@ def diff(
 
     All pending pods are placed under each; with `all_pods`, every pod on a node is judged again
     under each as well."""
-    pairs = _pending_pairs(*(_judge_pending(snapshot, each, seed, progress) for each in (old, new)))
+    pairs = _pending_pairs(
+        *(_judge_pending(snapshot, program, seed, progress) for program in (old, new))
+    )
     differing = [
         pair
         for pair in pairs
@@ -249,7 +251,9 @@ class _OnNodes:
     """Pods on nodes, each judged as if it were not there. No pending pod is placed meanwhile."""
 
     def __init__(self, snapshot: Snapshot, old: Program, new: Program, seed: int) -> None:
-        self._old, self._new = (PolicyOnSnapshot(snapshot, each, seed=seed) for each in (old, new))
+        self._old, self._new = (
+            PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new)
+        )
         self._pods = {
             key_of(pod): pod for pod in pods_of(snapshot) if node_of(pod) and not has_ended(pod)
         }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.diagnostics import Span
-from kpolicy.offline.answers.expression_values import Exact, is_told, plain
+from kpolicy.offline.answers.expression_values import Exact, is_plain_enough, plain
 
 _VARIABLES: Final = "variables."
 _PARAMS: Final = "params."
@@ -28,7 +28,7 @@ class Outcome:
         if self.code:
             return {"error": {"code": self.code, "message": self.message}}
         line: dict[str, Any] = {"type": self.type, "value": plain(self.exact)}
-        return line if is_told(self.exact) else {**line, "exact": self.exact}
+        return line if is_plain_enough(self.exact) else {**line, "exact": self.exact}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Step:
         else:
             line["count"] = self.count
             if self.outcomes:
-                line["results"] = [one.line() for one in self.outcomes]
+                line["results"] = [outcome.line() for outcome in self.outcomes]
         if self.children:
             line["children"] = [child.line() for child in self.children]
         return line
@@ -135,7 +135,7 @@ class _Steps:
         return self.variables[variable_name(within)] if within else self.text
 
 
-def _outcome(told: Mapping[str, Any]) -> Outcome:
-    if "error" in told:
-        return Outcome(code=told["error"]["code"], message=told["error"]["message"])
-    return Outcome(told["type"], told["value"])
+def _outcome(outcome: Mapping[str, Any]) -> Outcome:
+    if "error" in outcome:
+        return Outcome(code=outcome["error"]["code"], message=outcome["error"]["message"])
+    return Outcome(outcome["type"], outcome["value"])

@@ -103,7 +103,7 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
             took_ns = time.perf_counter_ns() - began_ns
             spent_cpu_ns += time.thread_time_ns() - began_cpu_ns
             spent_ns += took_ns
-            scheduled += sum(one.verdict == Verdict.PLACED for one in decisions)
+            scheduled += sum(decision.verdict == Verdict.PLACED for decision in decisions)
             each_ns += decision_times(decisions, took_ns)
             if progress is not None:
                 progress(start + len(batch), len(uids))
@@ -113,9 +113,9 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
 
 def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
     """Of each decision of one call that took so long."""
-    stamped = [one.took_ns for one in decisions]
+    stamped = [decision.took_ns for decision in decisions]
     share = max(0, took_ns - sum(stamped)) // max(1, len(stamped))
-    return [one + share for one in stamped]
+    return [stamp + share for stamp in stamped]
 
 
 def quantile(ordered: Sequence[int], percent: int) -> int:

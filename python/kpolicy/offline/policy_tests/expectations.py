@@ -72,15 +72,15 @@ def number_fits(expected: float | NumberRange, got: float) -> bool:
 def number_shown(expected: float | NumberRange) -> str:
     if not isinstance(expected, NumberRange):
         return plain_number(expected)
-    said = []
+    bounds = []
     if expected.between is not None:
         low, high = expected.between
-        said.append(f"between {plain_number(low)} and {plain_number(high)}")
+        bounds.append(f"between {plain_number(low)} and {plain_number(high)}")
     if expected.at_least is not None:
-        said.append(f"at least {plain_number(expected.at_least)}")
+        bounds.append(f"at least {plain_number(expected.at_least)}")
     if expected.at_most is not None:
-        said.append(f"at most {plain_number(expected.at_most)}")
-    return ", ".join(said)
+        bounds.append(f"at most {plain_number(expected.at_most)}")
+    return ", ".join(bounds)
 
 
 def plain_number(value: float) -> str:

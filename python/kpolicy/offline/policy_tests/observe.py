@@ -131,7 +131,7 @@ class SmallCluster:
         """Returns what could not be read."""
         document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
         unread = self.engine.load_objects(json.dumps(document).encode(), "")
-        return [f"{one.object}: {one.message}" for one in unread]
+        return [f"{failure.object}: {failure.message}" for failure in unread]
 
     def _audited(self) -> dict[str, int]:
         rules = json.loads(self.engine.statistics())["rules"]

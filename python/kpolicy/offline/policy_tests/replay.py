@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine import Engine, PodChange
-from kpolicy.offline.answers.expression_values import given
+from kpolicy.offline.answers.expression_values import exact_of
 from kpolicy.offline.answers.pod_decisions import decide
 from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
@@ -196,7 +196,7 @@ class Never:
         self, engine: Engine, pod: str, node: str, decision: Mapping[str, Any]
     ) -> bool | str:
         """The value, or why there is none. The engine holds the pod on its node."""
-        variables = {"decision": given(dict(decision))}
+        variables = {"decision": exact_of(dict(decision))}
         request = {"ir": self.ir, "variables": variables, "pod": pod, "node": node, "trace": False}
         answer = json.loads(engine.evaluate(json.dumps(request).encode()))
         if "value" in answer:

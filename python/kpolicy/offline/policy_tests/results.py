@@ -127,11 +127,15 @@ class PolicyTestRun:
     @property
     def cross_checked(self) -> CrossChecked | None:
         """The sum of all tests; None if no test was cross-checked."""
-        found = [one.cross_checked for _, one in self.tests() if one.cross_checked is not None]
+        found = [
+            checked.cross_checked
+            for _, checked in self.tests()
+            if checked.cross_checked is not None
+        ]
         if not found:
             return None
-        known = dict.fromkeys(sentence for one in found for sentence in one.known)
-        return CrossChecked(sum(one.compared for one in found), tuple(known))
+        known = dict.fromkeys(sentence for checked in found for sentence in checked.known)
+        return CrossChecked(sum(checked.compared for checked in found), tuple(known))
 
     @property
     def is_fine(self) -> bool:

@@ -141,9 +141,11 @@ class SuiteRun:
         minimum = wanted.minimum
         found = (
             item
-            for one in self._compiled.values()
-            if one.program is not None
-            for item in coverage.items(rule_parts(self._inputs.policies, one.program), one.tally)
+            for compiled in self._compiled.values()
+            if compiled.program is not None
+            for item in coverage.items(
+                rule_parts(self._inputs.policies, compiled.program), compiled.tally
+            )
         )
         return coverage.of_files(
             found,

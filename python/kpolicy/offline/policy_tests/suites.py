@@ -73,8 +73,8 @@ class Suite:
         notes: tuple[Note, ...] = (),
     ) -> Diagnostic:
         span = self.key_span(path) if at_key else self.span(path)
-        said = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
-        return placed(self.text, said)
+        finding = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
+        return placed(self.text, finding)
 
 
 @dataclass(frozen=True, slots=True)

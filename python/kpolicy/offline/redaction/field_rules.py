@@ -185,11 +185,11 @@ def word_of(*known: str) -> Rule:
     return text(lambda place, value: value if value in known else place.words.name(value))
 
 
-def each(rule: Rule) -> Rule:
+def list_of(rule: Rule) -> Rule:
     def of_list(place: Place, value: Any) -> Any:
         if not isinstance(value, list):
             return kept(place, value)
-        return [made for one in value if (made := rule(place, one)) is not DROPPED]
+        return [made for item in value if (made := rule(place, item)) is not DROPPED]
 
     return of_list
 
@@ -219,9 +219,9 @@ def entries(rule: Callable[[Place, str, str], str]) -> Rule:
         if not isinstance(value, dict):
             return kept(place, value)
         return {
-            key: rule(place, key, one) if isinstance(one, str) else kept(place, one)
-            for key, one in value.items()
-            if not isinstance(one, dict | list)
+            key: rule(place, key, item) if isinstance(item, str) else kept(place, item)
+            for key, item in value.items()
+            if not isinstance(item, dict | list)
         }
 
     return of_map
@@ -241,8 +241,10 @@ def requirement(change: Callable[[Place, str, str], str]) -> Rule:
         key = value.get("key")
         made = members({"key": kept, "operator": kept})(place, value)
         if "values" in value:
-            change_one = text(lambda at, one: change(at, key if isinstance(key, str) else "", one))
-            made["values"] = each(change_one)(place, value["values"])
+            change_one = text(
+                lambda at, item: change(at, key if isinstance(key, str) else "", item)
+            )
+            made["values"] = list_of(change_one)(place, value["values"])
         return made
 
     return of_requirement
@@ -252,9 +254,9 @@ asked: Final = requirement(lambda place, key, value: place.words.asked(key, valu
 # `matchFields` asks for names, which are not held to be label values.
 named: Final = requirement(lambda place, _key, value: place.words.name(value))
 located: Final = requirement(lambda place, key, value: place.words.label(key, value))
-selector: Final = fields(matchLabels=asked_labels, matchExpressions=each(asked))
-node_term: Final = fields(matchExpressions=each(asked), matchFields=each(named))
-node_selector: Final = fields(nodeSelectorTerms=each(node_term))
+selector: Final = fields(matchLabels=asked_labels, matchExpressions=list_of(asked))
+node_term: Final = fields(matchExpressions=list_of(asked), matchFields=list_of(named))
+node_selector: Final = fields(nodeSelectorTerms=list_of(node_term))
 
 
 def taint(place: Place, value: Any) -> Any:
@@ -263,5 +265,5 @@ def taint(place: Place, value: Any) -> Any:
     if isinstance(value, dict) and "value" in value:
         key = value.get("key")
         of_key = key if isinstance(key, str) else ""
-        made["value"] = text(lambda at, one: at.words.label(of_key, one))(place, value["value"])
+        made["value"] = text(lambda at, item: at.words.label(of_key, item))(place, value["value"])
     return made

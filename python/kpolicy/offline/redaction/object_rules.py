@@ -15,12 +15,12 @@ from kpolicy.offline.redaction.field_rules import (
     amounts,
     asked_labels,
     claim,
-    each,
     fields,
     flag,
     image,
     kept,
     labels,
+    list_of,
     located,
     members,
     name,
@@ -41,23 +41,23 @@ _PRIORITY_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _DURING = "DuringSchedulingIgnoredDuringExecution"
 _pod_term = fields(
     labelSelector=selector,
-    namespaces=each(name),
+    namespaces=list_of(name),
     namespaceSelector=selector,
     topologyKey=kept,
-    matchLabelKeys=each(kept),
-    mismatchLabelKeys=each(kept),
+    matchLabelKeys=list_of(kept),
+    mismatchLabelKeys=list_of(kept),
 )
 _pod_affinity = members(
     {
-        f"required{_DURING}": each(_pod_term),
-        f"preferred{_DURING}": each(fields(weight=kept, podAffinityTerm=_pod_term)),
+        f"required{_DURING}": list_of(_pod_term),
+        f"preferred{_DURING}": list_of(fields(weight=kept, podAffinityTerm=_pod_term)),
     }
 )
 _affinity = fields(
     nodeAffinity=members(
         {
             f"required{_DURING}": node_selector,
-            f"preferred{_DURING}": each(fields(weight=kept, preference=node_term)),
+            f"preferred{_DURING}": list_of(fields(weight=kept, preference=node_term)),
         }
     ),
     podAffinity=_pod_affinity,
@@ -68,7 +68,7 @@ _spread = fields(
     topologyKey=kept,
     whenUnsatisfiable=kept,
     labelSelector=selector,
-    matchLabelKeys=each(kept),
+    matchLabelKeys=list_of(kept),
     minDomains=kept,
     nodeAffinityPolicy=kept,
     nodeTaintsPolicy=kept,
@@ -79,9 +79,9 @@ _container = fields(
     name=name,
     image=image,
     resources=_resources,
-    ports=each(_port),
+    ports=list_of(_port),
     restartPolicy=kept,
-    restartPolicyRules=each(fields(action=kept)),
+    restartPolicyRules=list_of(fields(action=kept)),
 )
 
 
@@ -102,7 +102,7 @@ _volume = members(
         "persistentVolumeClaim": fields(claimName=claim, readOnly=kept),
         "ephemeral": flag,
         "csi": fields(driver=kept),
-        "rbd": fields(monitors=each(name), pool=word_of("rbd"), image=name, readOnly=kept),
+        "rbd": fields(monitors=list_of(name), pool=word_of("rbd"), image=name, readOnly=kept),
         "iscsi": fields(iqn=name, readOnly=kept),
         "image": fields(reference=image),
         **in_tree,
@@ -114,17 +114,17 @@ _spec = fields(
     priority=kept,
     priorityClassName=word_of(*_PRIORITY_CLASSES),
     preemptionPolicy=kept,
-    schedulingGates=each(fields(name=name)),
+    schedulingGates=list_of(fields(name=name)),
     nodeSelector=labels,
     affinity=_affinity,
-    tolerations=each(taint),
-    topologySpreadConstraints=each(_spread),
-    containers=each(_container),
-    initContainers=each(_container),
+    tolerations=list_of(taint),
+    topologySpreadConstraints=list_of(_spread),
+    containers=list_of(_container),
+    initContainers=list_of(_container),
     overhead=amounts,
     resources=_resources,
-    volumes=each(_volume),
-    resourceClaims=each(fields(name=name)),
+    volumes=list_of(_volume),
+    resourceClaims=list_of(fields(name=name)),
     schedulingGroup=fields(podGroupName=name),
     hostNetwork=kept,
     hostUsers=kept,
@@ -140,9 +140,9 @@ def _conditions(place: Place, value: Any) -> Any:
     if not isinstance(value, list):
         return kept(place, value)
     return [
-        _condition(place, one)
-        for one in value
-        if isinstance(one, dict) and one.get("type") in _CONDITIONS
+        _condition(place, condition)
+        for condition in value
+        if isinstance(condition, dict) and condition.get("type") in _CONDITIONS
     ]
 
 
@@ -151,8 +151,8 @@ _status = fields(
     startTime=kept,
     nominatedNodeName=name,
     conditions=_conditions,
-    containerStatuses=each(_container_status),
-    initContainerStatuses=each(_container_status),
+    containerStatuses=list_of(_container_status),
+    initContainerStatuses=list_of(_container_status),
     resources=_resources,
     allocatedResources=amounts,
 )
@@ -212,7 +212,7 @@ def _metadata(named: Rule) -> Rule:
         deletionTimestamp=kept,
         labels=labels,
         annotations=members(ANNOTATIONS_KEPT),
-        ownerReferences=each(_owner),
+        ownerReferences=list_of(_owner),
     )
 
 
@@ -237,7 +237,7 @@ _volume_spec = members(
         "capacity": amounts,
         "storageClassName": name,
         "volumeMode": kept,
-        "accessModes": each(kept),
+        "accessModes": list_of(kept),
         "volumeAttributesClassName": name,
         "claimRef": _claim_of_volume,
         "nodeAffinity": fields(required=node_selector),
@@ -249,19 +249,19 @@ _claim_spec = fields(
     volumeName=name,
     storageClassName=name,
     volumeMode=kept,
-    accessModes=each(kept),
+    accessModes=list_of(kept),
     resources=fields(requests=amounts),
     selector=selector,
     volumeAttributesClassName=name,
 )
 _node = {
-    "spec": fields(unschedulable=kept, taints=each(taint)),
+    "spec": fields(unschedulable=kept, taints=list_of(taint)),
     "status": fields(
         allocatable=amounts,
         capacity=amounts,
-        conditions=each(fields(type=kept, status=kept)),
-        images=each(fields(names=each(image), sizeBytes=kept)),
-        declaredFeatures=each(kept),
+        conditions=list_of(fields(type=kept, status=kept)),
+        images=list_of(fields(names=list_of(image), sizeBytes=kept)),
+        declaredFeatures=list_of(kept),
         nodeInfo=fields(
             kubeletVersion=kept,
             kernelVersion=kept,
@@ -275,7 +275,7 @@ _node = {
 _source = fields(persistentVolumeName=name, inlineVolumeSpec=fields(csi=_csi))
 _selecting = {"spec": fields(selector=selector)}
 _mapped = {"spec": fields(selector=asked_labels)}
-_topology = fields(matchLabelExpressions=each(located))
+_topology = fields(matchLabelExpressions=list_of(located))
 _KINDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Pod": POD,
     "Node": _node,
@@ -291,10 +291,10 @@ _KINDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "StorageClass": {
         "provisioner": kept,  # a driver's name, as those of CSINode and CSIDriver
         "volumeBindingMode": kept,
-        "allowedTopologies": each(_topology),
+        "allowedTopologies": list_of(_topology),
     },
     "CSINode": {
-        "spec": fields(drivers=each(fields(name=kept, allocatable=fields(count=kept)))),
+        "spec": fields(drivers=list_of(fields(name=kept, allocatable=fields(count=kept)))),
     },
     "CSIDriver": {"spec": fields(storageCapacity=kept)},
     "CSIStorageCapacity": {

@@ -55,9 +55,11 @@ class Redactor:
         )
         name = self.words.name
         self._claims: dict[tuple[str, str], str] = {}
-        for each in sorted(volumes):
-            made = f"{name(each.pod)}-{name(each.volume)}"
-            self._claims.setdefault((each.namespace, f"{each.pod}-{each.volume}"), made)
+        for ephemeral in sorted(volumes):
+            made = f"{name(ephemeral.pod)}-{name(ephemeral.volume)}"
+            self._claims.setdefault(
+                (ephemeral.namespace, f"{ephemeral.pod}-{ephemeral.volume}"), made
+            )
 
     def redacted(self) -> Iterator[Json]:
         """Those that a rule reads and that have a name; all others are left out."""

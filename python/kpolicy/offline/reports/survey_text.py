@@ -101,15 +101,19 @@ def recordings_json(recordings: Sequence[Recorded]) -> dict[str, Any]:
     """Nothing where no file is a recorded snapshot."""
     if not recordings:
         return {}
-    return {"recordings": [{"source": one.source} | header_json(one.header) for one in recordings]}
+    return {
+        "recordings": [
+            {"source": recorded.source} | header_json(recorded.header) for recorded in recordings
+        ]
+    }
 
 
 def recordings_text(recordings: Sequence[Recorded]) -> list[str]:
     lines: list[str] = []
-    for one in recordings:
+    for recorded in recordings:
         if len(recordings) > 1:
-            lines.append(f"file      {one.source}")
-        lines += _lines(one.header)
+            lines.append(f"file      {recorded.source}")
+        lines += _lines(recorded.header)
     return lines
 
 

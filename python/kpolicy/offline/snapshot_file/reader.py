@@ -119,9 +119,9 @@ def _header(document: Mapping[str, Any]) -> Header:
         recorded=_text(document["recorded"]),
         cluster_version=_text(document["cluster"]["version"]),
         resource_versions={
-            kind: _text(each["resourceVersion"])
-            for kind, each in kinds.items()
-            if "resourceVersion" in each
+            kind: _text(listed["resourceVersion"])
+            for kind, listed in kinds.items()
+            if "resourceVersion" in listed
         },
         left_out={kind: _text(why) for kind, why in document["leftOut"].items()},
         redaction=None
@@ -130,7 +130,7 @@ def _header(document: Mapping[str, Any]) -> Header:
             tuple(map(_text, redacted["keptLabels"])), tuple(map(_text, redacted["keptNamespaces"]))
         ),
     )
-    counts = {kind: int(each["objects"]) for kind, each in kinds.items()}
+    counts = {kind: int(listed["objects"]) for kind, listed in kinds.items()}
     return Header(origin, Content(size_bytes, sha256, counts), _text(document["kpolicy"]))
 
 
@@ -216,8 +216,8 @@ def _unpacked(name: str, content: Content, packed: bytes, at: int) -> bytes | Pr
     if not body:
         return _cut_off(name)
     try:
-        told = zstandard.frame_content_size(body)
-        if told != content.size_bytes:
+        size_bytes = zstandard.frame_content_size(body)
+        if size_bytes != content.size_bytes:
             return _damaged(name, "its content is not as long as its header says")
         text = zstandard.ZstdDecompressor().decompress(body, allow_extra_data=False)
     except zstandard.ZstdError as error:

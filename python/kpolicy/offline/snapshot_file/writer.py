@@ -79,8 +79,8 @@ def _pod_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     for name in _CONTAINER_LISTS:
         if isinstance(containers := spec.get(name), list):
             kept[name] = [
-                _without(each, _CONTAINER) if isinstance(each, dict) else each
-                for each in containers
+                _without(container, _CONTAINER) if isinstance(container, dict) else container
+                for container in containers
             ]
     return kept
 

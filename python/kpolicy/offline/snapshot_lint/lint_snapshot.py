@@ -81,10 +81,10 @@ class _Against:
         explained = {(policy.policy.name, at.path) for policy, at, _ in missing}
         more += self._never_differing(explained)
         placed = self._lookups(missing)
-        said = tuple(
-            one for before in self._examined.findings if (one := self._noted(before, placed))
+        findings = tuple(
+            found for before in self._examined.findings if (found := self._noted(before, placed))
         )
-        return replace(self._examined, findings=said).compiled(more, not_looked_for=())
+        return replace(self._examined, findings=findings).compiled(more, not_looked_for=())
 
     def _beyond_budget(self) -> Iterator[Diagnostic]:
         """KP401 for rules whose cost limit is too low for the nodes of the snapshot."""
@@ -153,23 +153,23 @@ class _Against:
                     found[place] = "" if is_absent else _lacking(kind, key, lacking, all_of.total)
         return found
 
-    def _noted(self, said: Diagnostic, lookups: Mapping[Place, str]) -> Diagnostic | None:
-        place = said.place
-        if said.code in ("KP301", "KP331") and place is not None and place in lookups:
+    def _noted(self, finding: Diagnostic, lookups: Mapping[Place, str]) -> Diagnostic | None:
+        place = finding.place
+        if finding.code in ("KP301", "KP331") and place is not None and place in lookups:
             note = lookups[place]
-            return replace(said, notes=(*said.notes, Note(note))) if note else None
-        if said.code == "KP322":
-            return self._with_range(said)
-        return said
+            return replace(finding, notes=(*finding.notes, Note(note))) if note else None
+        if finding.code == "KP322":
+            return self._with_range(finding)
+        return finding
 
-    def _with_range(self, said: Diagnostic) -> Diagnostic:
+    def _with_range(self, finding: Diagnostic) -> Diagnostic:
         """Adds the range of the scores on the snapshot."""
-        scores = self._judged.scores.get(self._ranges.get(said.place, ("", ())))
+        scores = self._judged.scores.get(self._ranges.get(finding.place, ("", ())))
         if scores is None or not scores.count:
-            return said
+            return finding
         low, high = (f"{value:,g}" for value in (scores.low, scores.high))
-        note = Note(f"{low} … {high} on the snapshot", place=said.place)
-        return replace(said, notes=(*said.notes, note))
+        note = Note(f"{low} … {high} on the snapshot", place=finding.place)
+        return replace(finding, notes=(*finding.notes, note))
 
     @cached_property
     def _ranges(self) -> dict[Place | None, tuple[str, Path]]:
@@ -186,7 +186,7 @@ class _Against:
     # Rules that never differ.
 
     def _never_differing(self, explained: set[tuple[str, Path]]) -> Iterator[Diagnostic]:
-        constant = [one.place for one in self._examined.findings if one.code in _EXPLAINING]
+        constant = [found.place for found in self._examined.findings if found.code in _EXPLAINING]
         for policy in self._written:
             for rule in policy.rules:
                 at = rule.expression

@@ -138,10 +138,12 @@ def _explained(snapshot: Snapshot, program: Program, keys: Sequence[str]) -> Ite
 
 def _take_verdicts(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) -> None:
     nodes = line.get("nodes", [])
-    told = [{one["plugin"]: one for one in node.get("allFilters", [])} for node in nodes]
+    rejections = [
+        {status["plugin"]: status for status in node.get("allFilters", [])} for node in nodes
+    ]
     for name, rule in rules.items():
         verdicts = found.verdicts.setdefault(rule.written.identity, Verdicts())
-        for failed in told:
+        for failed in rejections:
             if name not in failed:
                 verdicts.passed += 1
                 continue
@@ -157,7 +159,7 @@ def _take_scores(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) ->
     raw = [node["raw"] for node in line.get("nodes", []) if "raw" in node]
     for name, rule in rules.items():
         scores = found.scores.setdefault(rule.written.identity, Scores())
-        scores.take([one[name] for one in raw if name in one])
+        scores.take([scored[name] for scored in raw if name in scored])
 
 
 def _pods(snapshot: Snapshot, served: frozenset[str], most: int) -> dict[str, list[str]]:

@@ -99,9 +99,9 @@ def _amounts(written: Mapping[str, Any] | None) -> Amounts:
     return {name: quantity(amount) for name, amount in (written or {}).items()}
 
 
-def _largest(one: Amounts, other: Amounts) -> Amounts:
-    names = {**one, **other}
-    return {name: max(one.get(name, _NOTHING), other.get(name, _NOTHING)) for name in names}
+def _largest(first: Amounts, other: Amounts) -> Amounts:
+    names = {**first, **other}
+    return {name: max(first.get(name, _NOTHING), other.get(name, _NOTHING)) for name in names}
 
 
 _FORM: Final = re.compile(

@@ -30,7 +30,9 @@ class PolicyRefusedError(ValueError):
 
     def __init__(self, refusals: Iterable[Refusal]) -> None:
         self.refusals = tuple(refusals)
-        super().__init__("; ".join(f"{one.place}: {one.message}" for one in self.refusals))
+        super().__init__(
+            "; ".join(f"{refusal.place}: {refusal.message}" for refusal in self.refusals)
+        )
 
 
 @dataclass(frozen=True, slots=True)
