@@ -1,7 +1,6 @@
 """kpolicy: a policy-driven scheduler for Kubernetes.
 
-Owns the public names, which are loaded when they are first used, so that the command line starts
-quickly. Assumes nothing. Computes nothing.
+The public names are loaded when they are first used, so that the command line starts quickly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The recorder: lists a live cluster into a recorded snapshot.
 
-It only reads, and never asks for Secrets or ConfigMaps. Must not know the engine.
+It only reads, and never asks for Secrets or ConfigMaps.
 """
