@@ -249,16 +249,12 @@ def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
     keys = [key] if key else sorted(name for name in held.data if name.endswith(_SUFFIXES))
     if key and key not in held.data:
         has = ", ".join(sorted(held.data)) or "none"
-        return _carries_none(f"the {shown} has no key `{key}`", f"it has: {has}")
+        return Problem(POLICY_UNREADABLE, f"the {shown} has no key `{key}`", f"it has: {has}")
     if not keys:
         hint = "end the name of a key in .yaml, .yml, .json or .cfg, or name it as NS/NAME#KEY"
-        return _carries_none(f"the {shown} carries no policy", hint)
+        return Problem(POLICY_UNREADABLE, f"the {shown} carries no policy", hint)
     place = f"configmap/{held.name.namespace}/{held.name.name}"
     return tuple(Source(f"{place}/{name}", held.data[name], is_named=bool(key)) for name in keys)
-
-
-def _carries_none(message: str, hint: str) -> Problem:
-    return Problem(POLICY_UNREADABLE, message, hint)
 
 
 class WithConfigMaps:

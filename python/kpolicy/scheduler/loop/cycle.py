@@ -63,7 +63,8 @@ class Cycle:
             async with self._deciding:
                 popped = await self._tick(group)
             if not popped:
-                if not (self._consequences.under_way or self._asked_about):
+                are_asked = self._extended is not None and self._extended.under_way
+                if not (self._consequences.under_way or are_asked):
                     return
                 pulse.rest(self._work.is_set)
                 await self._work.wait()
@@ -96,10 +97,6 @@ class Cycle:
         self._resize(len(batch), taken.took_ns)
         self._consequences.act(taken, basis, group)
         return popped
-
-    @property
-    def _asked_about(self) -> int:
-        return self._extended.under_way if self._extended is not None else 0
 
     def _limit(self) -> int:
         """Room trickles back pod by pod: with many waiting it is gathered for a batch."""
