@@ -7,13 +7,21 @@ The sizes are those of the catalogue; the engine counts what is really spent.
 from __future__ import annotations
 
 from kpolicy.policy.cel.functions_standard import Family
-from kpolicy.policy.cel.tree import Conditional, Loop, Tree, Variable
+from kpolicy.policy.cel.tree import Conditional, Constant, Loop, Tree, Variable
 
 _COST_MAX = 2**62
+# The longest list that the engine's `lists.range` makes.
+_RANGE_ITEMS_MAX = 10_000
 
 
 def of_call(family: Family, args: list[Tree]) -> int:
     sizes = [arg.size for arg in args] or [1]
+    if family.id in {
+        "lists_range",
+        "replace",
+        "join",
+    }:  # their result is larger than what they read
+        sizes.append(size_of(family, args))
     if family.cost == "text":
         return 1 + sum(sizes) // 10
     if family.cost == "same":
@@ -31,6 +39,15 @@ def size_of(family: Family, args: list[Tree]) -> int:
     """A bound of the items or bytes of the result."""
     if family.id == "add":
         return min(sum(arg.size for arg in args), _COST_MAX)
+    match family.id, args:
+        case "lists_range", [Constant(value=int(items))]:
+            return max(0, min(items, _RANGE_ITEMS_MAX))
+        case "lists_range", _:
+            return _RANGE_ITEMS_MAX
+        case "replace", [text, _, new, *_]:  # each character by the new text, and one at the end
+            return min((text.size + 1) * (new.size + 1), _COST_MAX)
+        case "join", [items, separator]:
+            return min(items.size * (separator.size + 1), _COST_MAX)
     if family.id == "to_string":
         return max([32, *(arg.size for arg in args)])
     return max((arg.size for arg in args), default=1)

@@ -16,6 +16,16 @@ def test_a_loop_multiplies_and_a_second_one_multiplies_again() -> None:
     assert twice >= 1024 * 1024
 
 
+def test_a_result_that_is_larger_than_its_operands_counts_as_it_is() -> None:
+    assert cost("lists.range(4000).all(x, x >= 0)") >= 4000 * 3
+    assert cost("lists.range(pod.priority).all(x, x >= 0)") >= 10_000 * 3
+    once = "node.name.replace('a', '0123456789')"
+    assert cost(f"{once}.contains('b')") >= 253
+    twice = f"{once}.replace('0', '0123456789').contains('b')"
+    assert cost(twice) >= 253 * 10
+    assert cost("lists.range(20).all(x, x >= 0)") < 200
+
+
 def test_a_variable_counts_once() -> None:
     loop = compile_expression("node.pods.exists(p, p.priority > 1)")
     environment = Environment(variables={"v": loop})
