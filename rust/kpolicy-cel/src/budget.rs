@@ -1,6 +1,33 @@
 //! The cost an evaluation may still spend.
 
 use crate::error::{Fault, Kind};
+use crate::value::{Answer, Value};
+
+/// Bytes of texts of equal length that are compared for one unit.
+const COMPARED_BYTES: u64 = 100;
+/// What an item of a list takes that is made, and an entry of a map.
+const ITEM_MADE: u64 = 3;
+const ENTRY_MADE: u64 = 6;
+
+/// How often a list is halved until one item is left: what sorting takes for each item.
+pub(crate) const fn halvings(items: usize) -> u64 {
+    (usize::BITS - items.leading_zeros()) as u64
+}
+
+/// What making a list or a map takes. Items of one list are alike: the first stands for all.
+pub(crate) fn made(value: &Value) -> u64 {
+    match value {
+        Value::List(items) => {
+            let item = items.first().map_or(0, made);
+            (items.len() as u64).saturating_mul(ITEM_MADE + item)
+        }
+        Value::Map(map) => {
+            let inside: u64 = map.iter().map(|(_, value)| made(value)).sum();
+            (map.len() as u64 * ENTRY_MADE).saturating_add(inside)
+        }
+        _ => 0,
+    }
+}
 
 /// Units left; counted down by everything whose time depends on its operands.
 ///
@@ -36,9 +63,9 @@ impl Budget {
         self.lane
     }
 
-    /// The budget of one lane out of this one.
-    pub(crate) fn for_lane(&self) -> Self {
-        Self::new(self.lane.min(self.left))
+    /// The budget of one lane out of this one, of which the lane has spent some.
+    pub(crate) fn for_lane(&self, spent: u64) -> Self {
+        Self::new(self.lane.saturating_sub(spent).min(self.left))
     }
 
     /// Counts what a lane has spent.
@@ -72,6 +99,39 @@ impl Budget {
     pub(crate) fn exhausted(&self) -> Fault {
         let message = format!("cost limit of {} units reached", self.limit);
         Fault::new(Kind::CostExceeded, message)
+    }
+
+    /// Charges for the list or map that reading a fact or a member made.
+    pub(crate) fn charge_made(&mut self, answer: &Answer) -> Result<(), Fault> {
+        match answer {
+            Answer::Known(value) => self.charge(made(value)),
+            Answer::Absent | Answer::Unknown | Answer::Failed(_) => Ok(()),
+        }
+    }
+
+    /// Charges for comparing values to the end: what is inside of them besides themselves.
+    pub(crate) fn charge_equal(&mut self, a: &Value, b: &Value) -> Result<(), Fault> {
+        match (a, b) {
+            (Value::String(a), Value::String(b)) if a.len() == b.len() => {
+                self.charge(a.len() as u64 / COMPARED_BYTES)
+            }
+            (Value::Bytes(a), Value::Bytes(b)) if a.len() == b.len() => {
+                self.charge(a.len() as u64 / COMPARED_BYTES)
+            }
+            (Value::List(a), Value::List(b)) if a.len() == b.len() => {
+                self.charge(a.len() as u64)?;
+                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.charge_equal(a, b))
+            }
+            (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
+                self.charge(2 * a.len() as u64)?;
+                a.iter().zip(b.iter()).try_for_each(|((_, a), (_, b))| self.charge_equal(a, b))
+            }
+            (Value::Optional(Some(a)), Value::Optional(Some(b))) => {
+                self.charge(1)?;
+                self.charge_equal(a, b)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Charges for walking `bytes` of text.

@@ -52,6 +52,11 @@ pub trait Facts {
     fn work(&self, _read: &Read) -> u64 {
         0
     }
+
+    /// Whether each reading makes its list or map anew, which is charged by its size.
+    fn is_made(&self, _read: &Read) -> bool {
+        false
+    }
 }
 
 /// A world without facts.
@@ -94,6 +99,11 @@ pub trait Columns {
     /// As [`Facts::work`], of any lane.
     fn work(&self, _read: &Read) -> u64 {
         0
+    }
+
+    /// As [`Facts::is_made`], of any lane.
+    fn is_made(&self, _read: &Read) -> bool {
+        false
     }
 }
 

@@ -3,10 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::budget::{Budget, halvings};
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::ir::{LoopKind, Node};
 use crate::scalar::{Machine, Outcome, duplicate};
 use crate::value::{Key, Map, Value, order};
+
+/// What an element of a loop takes, besides its body.
+const ELEMENT: u64 = 2;
 
 /// What a loop runs over.
 enum Range {
@@ -32,11 +36,14 @@ impl Range {
                 indexed
                     .map(|(index, item)| {
                         let first = if two { number(index) } else { item.clone() };
-                        (first, item.clone())
+                        (first, if two { item.clone() } else { Value::Null })
                     })
                     .collect()
             }
-            Self::Map(map) => map.iter().map(|(key, value)| (key.value(), value.clone())).collect(),
+            Self::Map(map) => {
+                let second = |value: &Value| if two { value.clone() } else { Value::Null };
+                map.iter().map(|(key, value)| (key.value(), second(value))).collect()
+            }
         }
     }
 }
@@ -59,7 +66,7 @@ impl Machine<'_> {
             _ => return Err(place(Fault::no_such_overload())),
         };
         // Before a list of them is made: that takes as long as they are many.
-        self.budget.charge(range.len() as u64).map_err(place)?;
+        self.budget.charge(ELEMENT * range.len() as u64).map_err(place)?;
         let elements = range.elements(second.is_some());
         let mut pass = Pass { node, first, second, elements };
         match kind {
@@ -180,7 +187,7 @@ impl Machine<'_> {
                 entries.push((key, self.body(pass)?));
             }
         }
-        pass.map(entries)
+        pass.map(entries, self.budget)
     }
 
     fn entries(&mut self, pass: &mut Pass<'_>) -> Outcome {
@@ -191,16 +198,18 @@ impl Machine<'_> {
                 let Value::Map(made) = self.body(pass)? else {
                     return Err(pass.wrong());
                 };
+                let copied = made.len() as u64;
+                self.budget.charge(copied).map_err(|fault| fault.at(pass.node.origin))?;
                 entries.extend(made.iter().map(|(key, value)| (key.clone(), value.clone())));
             }
         }
-        pass.map(entries)
+        pass.map(entries, self.budget)
     }
 
     fn sorted(&mut self, pass: &mut Pass<'_>) -> Outcome {
         let mut keyed = Vec::new();
         for element in pass.take() {
-            let item = element.1.clone();
+            let item = element.0.clone();
             self.enter(pass, element);
             keyed.push((self.body(pass)?, item));
         }
@@ -210,6 +219,8 @@ impl Machine<'_> {
         if !comparable {
             return Err(pass.wrong());
         }
+        let sorting = keyed.len() as u64 * halvings(keyed.len());
+        self.budget.charge(sorting).map_err(|fault| fault.at(pass.node.origin))?;
         keyed.sort_by(|a, b| order(&a.0, &b.0).flatten().unwrap_or(Ordering::Equal));
         Ok(Value::list(keyed.into_iter().map(|(_, item)| item).collect()))
     }
@@ -236,7 +247,9 @@ impl Pass<'_> {
         Fault::no_such_overload().at(self.node.origin)
     }
 
-    fn map(&self, entries: Vec<(Key, Value)>) -> Outcome {
+    fn map(&self, entries: Vec<(Key, Value)>, budget: &mut Budget) -> Outcome {
+        let sorting = entries.len() as u64 * (1 + halvings(entries.len()));
+        budget.charge(sorting).map_err(|fault| fault.at(self.node.origin))?;
         let map = Map::new(entries);
         map.map(Value::map).map_err(|key| duplicate(&key).at(self.node.origin))
     }

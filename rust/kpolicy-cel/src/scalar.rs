@@ -3,13 +3,20 @@
 //! Owns the order of evaluation, the absorption of errors by `&&`, `||` and `?:`, and memoising.
 //! Recursion is bounded by the depth of a verified expression, time by the budget.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, halvings};
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
 use crate::names::Name;
 use crate::value::{Key, Map, Value};
+
+/// What making a list or a map takes, besides its items.
+const LITERAL: u64 = 4;
+/// What finding an entry of a map takes.
+const LOOKUP: u64 = 3;
+/// What reading a member of an object takes, besides the node itself.
+const MEMBER: u64 = 3;
 
 pub(crate) type Outcome = Result<Value, EvaluationError>;
 
@@ -112,6 +119,7 @@ impl<'a> Machine<'a> {
         };
         let memo = node.memo.map(|memo| memo as usize);
         if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
+            self.budget.charge(1).map_err(|fault| fault.at(node.origin))?;
             return kept.clone();
         }
         let outcome = self.operate(node);
@@ -143,6 +151,7 @@ impl<'a> Machine<'a> {
             Operation::Call { overload, pattern } => {
                 let values = self.operands(&node.args)?;
                 let args = values.as_slice();
+                self.budget.charge(overload.family.base(args)).map_err(place)?;
                 let mut call = Call { args, pattern: pattern.as_deref(), budget: self.budget };
                 (overload.family.apply)(&mut call).map_err(place)
             }
@@ -193,13 +202,20 @@ impl<'a> Machine<'a> {
     fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Outcome {
         let place = |fault: Fault| fault.at(node.origin);
         if let Some(read) = read.and_then(|read| self.expression.reads.get(read as usize)) {
-            return told(&read.fact.text, &read.args, self.facts.read(read), present)
-                .map_err(place);
+            let answer = self.facts.read(read);
+            if self.facts.is_made(read) {
+                self.budget.charge_made(&answer).map_err(place)?;
+            }
+            return told(&read.fact.text, &read.args, answer, present).map_err(place);
         }
         let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
         let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
         self.budget.charge(self.facts.work(&read)).map_err(place)?;
-        told(&fact.text, &read.args, self.facts.read(&read), present).map_err(place)
+        let answer = self.facts.read(&read);
+        if self.facts.is_made(&read) {
+            self.budget.charge_made(&answer).map_err(place)?;
+        }
+        told(&fact.text, &read.args, answer, present).map_err(place)
     }
 
     fn member(&mut self, node: &Node, name: &Name) -> Outcome {
@@ -216,7 +232,10 @@ impl<'a> Machine<'a> {
             return Err(place(Fault::no_such_overload()));
         };
         let present = matches!(node.operation, Operation::PresentMember(_));
-        told(&name.text, &args, object.member(name, &args), present).map_err(place)
+        let answer = object.member(name, &args);
+        self.budget.charge(MEMBER).map_err(place)?;
+        self.budget.charge_made(&answer).map_err(place)?;
+        told(&name.text, &args, answer, present).map_err(place)
     }
 
     /// `&&` and `||` of any number of operands: one that decides wins over errors.
@@ -258,6 +277,9 @@ impl<'a> Machine<'a> {
     }
 
     fn list(&mut self, node: &Node, optional: &[bool]) -> Outcome {
+        self.budget
+            .charge(LITERAL + node.args.len() as u64)
+            .map_err(|fault| fault.at(node.origin))?;
         let mut items = Vec::with_capacity(node.args.len());
         for (arg, optional) in node.args.iter().zip(optional) {
             let value = self.value(*arg)?;
@@ -270,6 +292,8 @@ impl<'a> Machine<'a> {
 
     fn map(&mut self, node: &Node, optional: &[bool]) -> Outcome {
         let place = |fault: Fault| fault.at(node.origin);
+        let sorting = optional.len() as u64 * halvings(optional.len());
+        self.budget.charge(LITERAL + sorting).map_err(place)?;
         let mut entries = Vec::with_capacity(optional.len());
         for (pair, optional) in node.args.chunks(2).zip(optional) {
             let [key, value] = pair else {
@@ -292,6 +316,7 @@ impl<'a> Machine<'a> {
 
     fn field(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
+        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         match (&operand, found) {
             (Value::Optional(_), found) => Ok(found.map_or(Value::NONE, Value::some)),
@@ -302,12 +327,14 @@ impl<'a> Machine<'a> {
 
     fn has(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
+        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(Value::Bool(found.is_some()))
     }
 
     fn optional_field(&mut self, node: &Node, name: &Name) -> Outcome {
         let operand = self.operand(node, 0)?;
+        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(found.map_or(Value::NONE, Value::some))
     }

@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::lane_costs::LaneCosts;
 use super::machine::Machine;
 use super::vector::{NO_CLASS, Vector};
 use crate::bits::Bits;
@@ -31,6 +32,10 @@ impl Facts for Lane<'_> {
 
     fn work(&self, read: &Read) -> u64 {
         self.columns.work(read)
+    }
+
+    fn is_made(&self, read: &Read) -> bool {
+        self.columns.is_made(read)
     }
 }
 
@@ -78,12 +83,27 @@ fn is_exceeded(outcome: &Outcome) -> bool {
 
 impl<'a> Machine<'a> {
     pub fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+        if index != self.expression.root {
+            return self.lane_by_lane(index, needed);
+        }
+        // What operands spent in columns does not count: they are evaluated anew with the whole.
+        self.costs = LaneCosts::default();
+        self.is_settled = true;
+        let vector = self.lane_by_lane(index, needed);
+        let limit = self.budget.lane_limit();
+        let exceeded = needed.iter().filter(|lane| self.costs.of(*lane) > limit).count();
+        self.budget.count_exceeded(exceeded);
+        vector
+    }
+
+    fn lane_by_lane(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
         let reads = reads_below(self.expression, index, |fact| self.columns.is_shared(fact));
         let classes = reads.and_then(|reads| self.classes(&reads));
         match classes {
             Some(Classes::All) => match needed.iter().next() {
                 Some(lane) => {
-                    let (outcome, spent) = self.lane(index, lane);
+                    let before = self.costs.least(needed);
+                    let (outcome, spent) = self.lane(index, lane, before);
                     self.costs.add_everywhere(spent);
                     Vector::Same(outcome)
                 }
@@ -94,11 +114,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What a lane gives and what it spent. One that has spent all is not worth going on with: it
-    /// is asked again as a whole.
-    fn lane(&mut self, index: u32, lane: usize) -> (Outcome, u64) {
-        let mut budget = self.budget.for_lane();
-        if self.costs.of(lane) > self.budget.lane_limit() {
+    /// What a lane gives, of which so much is spent, and what it spends on top. One that has spent all
+    /// is not worth going on with: it is asked again as a whole.
+    fn lane(&mut self, index: u32, lane: usize, before: u64) -> (Outcome, u64) {
+        let mut budget = self.budget.for_lane(before);
+        if before > self.budget.lane_limit() {
             return (Err(budget.exhausted().at(index)), 0);
         }
         let facts = Lane { columns: self.columns, lane };
@@ -110,6 +130,9 @@ impl<'a> Machine<'a> {
 
     /// Lanes of `selected` that may have spent too much, by the scalar evaluator.
     pub fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Outcome)> {
+        if self.is_settled {
+            return Vec::new();
+        }
         let lanes = self.costs.above(self.budget.lane_limit(), self.expression, selected);
         let ask = |lane: usize| {
             let facts = Lane { columns: self.columns, lane };
@@ -123,8 +146,9 @@ impl<'a> Machine<'a> {
 
     fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {
         let mut classes = vec![NO_CLASS; self.lanes];
-        let mut outcomes = Vec::new();
-        let mut spent = Vec::new();
+        // Of each class its first lane, and the least that one of its lanes has spent: where even that
+        // one spends too much, all lanes of the class do.
+        let mut firsts: Vec<(usize, u64)> = Vec::new();
         let mut known = Known::of(ids);
         for lane in needed.iter() {
             let (Some(id), Some(place)) = (ids.get(lane), classes.get_mut(lane)) else {
@@ -132,13 +156,16 @@ impl<'a> Machine<'a> {
             };
             let class = known.class(*id);
             if *class == NO_CLASS {
-                *class = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
-                let (outcome, units) = self.lane(index, lane);
-                outcomes.push(outcome);
-                spent.push(units);
+                *class = u32::try_from(firsts.len()).unwrap_or(NO_CLASS);
+                firsts.push((lane, u64::MAX));
             }
             *place = *class;
+            if let Some((_, least)) = firsts.get_mut(*class as usize) {
+                *least = (*least).min(self.costs.of(lane));
+            }
         }
+        let (outcomes, spent): (Vec<_>, Vec<_>) =
+            firsts.into_iter().map(|(lane, least)| self.lane(index, lane, least)).unzip();
         self.count_classes(&classes, &spent, needed);
         Vector::packed(classes, outcomes)
     }
@@ -164,7 +191,7 @@ impl<'a> Machine<'a> {
         for lane in needed.iter() {
             if let Some(place) = classes.get_mut(lane) {
                 *place = u32::try_from(outcomes.len()).unwrap_or(NO_CLASS);
-                let (outcome, units) = self.lane(index, lane);
+                let (outcome, units) = self.lane(index, lane, self.costs.of(lane));
                 outcomes.push(outcome);
                 self.costs.add(lane, self.lanes, units);
             }

@@ -6,6 +6,7 @@
 //! scalar evaluator too; the others are few, and asked again by it.
 
 use crate::bits::Bits;
+use crate::functions::PARSING;
 use crate::ir::{Expression, Node, Operation};
 use crate::types::Type;
 use crate::value::Value;
@@ -37,6 +38,14 @@ impl LaneCosts {
         self.everywhere.saturating_add(self.lanes.get(lane).copied().unwrap_or_default())
     }
 
+    /// The least that one of these lanes has spent.
+    pub fn least(&self, lanes: &Bits) -> u64 {
+        match self.lanes.is_empty() {
+            true => self.everywhere,
+            false => lanes.iter().map(|lane| self.of(lane)).min().unwrap_or_default(),
+        }
+    }
+
     /// Of `lanes`, those that may have spent more than `limit` with what kernels stand for.
     pub fn above(&self, limit: u64, expression: &Expression, lanes: &Bits) -> Vec<usize> {
         let room = limit.checked_sub(kernel_costs(expression));
@@ -55,9 +64,9 @@ fn kernel_costs(expression: &Expression) -> u64 {
 }
 
 fn node_cost(expression: &Expression, node: &Node) -> u64 {
-    if !matches!(node.operation, Operation::Call { .. }) {
-        return 1;
-    }
+    // An operand that several nodes share is charged for each of them.
+    let shared = node.args.len() as u64;
+    let Operation::Call { overload, .. } = &node.operation else { return 1 + shared };
     let operands = node.args.iter().filter_map(|arg| expression.node(*arg));
     let (mut text, mut items) = (None, 0);
     for operand in operands {
@@ -76,5 +85,8 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
         };
         text = Some(text.map_or(bytes, |have: u64| have.min(bytes)));
     }
-    2 + items + text.unwrap_or_default() / 10
+    let is_parsed = overload.family.is_parsing && text.is_some();
+    let text = text.unwrap_or_default();
+    let parsed = if is_parsed { PARSING + text } else { 0 };
+    2 + shared + parsed + items * (2 + text / 100) + text / 10 + text / 100
 }

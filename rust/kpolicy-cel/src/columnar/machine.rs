@@ -17,6 +17,8 @@ pub(super) struct Machine<'a> {
     pub budget: &'a mut Budget,
     pub lanes: usize,
     pub costs: LaneCosts,
+    /// The whole was evaluated as one world is: no lane has to be asked again.
+    pub is_settled: bool,
     /// Results of shared nodes with the lanes they are good for.
     memos: Vec<Option<(Bits, Vector<'a>)>>,
     /// The lanes in which a read has no value, once it was asked for.
@@ -52,7 +54,7 @@ impl<'a> Machine<'a> {
         let memos = vec![None; expression.memos];
         let absent = vec![None; expression.reads.len()];
         let (lanes, costs) = (columns.lanes(), LaneCosts::default());
-        Self { expression, columns, budget, lanes, costs, memos, absent }
+        Self { expression, columns, budget, lanes, costs, is_settled: false, memos, absent }
     }
 
     /// The node in the lanes of `needed`; other lanes hold anything.

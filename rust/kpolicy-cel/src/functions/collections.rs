@@ -2,6 +2,7 @@
 
 use super::numeric::count;
 use super::{Call, Family, Kernel, family};
+use crate::budget::made;
 use crate::error::Fault;
 use crate::value::{Key, Value, equal, to_json};
 
@@ -34,7 +35,7 @@ fn contains(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [item, Value::List(items)] => {
             call.budget.charge(items.len() as u64)?;
-            Ok(Value::Bool(items.iter().any(|other| equal(item, other))))
+            find(call, items, item).map(|found| Value::Bool(found.is_some()))
         }
         [key, Value::Map(map)] => {
             Ok(Value::Bool(Key::of(key).is_some_and(|key| map.get(&key).is_some())))
@@ -43,11 +44,34 @@ fn contains(call: &mut Call<'_>) -> Result<Value, Fault> {
     }
 }
 
+/// The place of the first item that is equal to a value. The caller charges for the items.
+pub(super) fn find(
+    call: &mut Call<'_>,
+    items: &[Value],
+    wanted: &Value,
+) -> Result<Option<usize>, Fault> {
+    for (index, item) in items.iter().enumerate() {
+        call.budget.charge_equal(item, wanted)?;
+        if equal(item, wanted) {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
 fn indexed(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
-        [operand, at] => index(operand, at),
+        [operand, at] => {
+            call.budget.charge(charge_of_key(at))?;
+            index(operand, at)
+        }
         _ => Err(Fault::no_such_overload()),
     }
+}
+
+/// What finding an entry takes, or saying that there is none.
+fn charge_of_key(at: &Value) -> u64 {
+    3 + 4 * made(at) + at.weight() as u64 / 10
 }
 
 /// `operand[at]`.
@@ -93,6 +117,7 @@ fn optional_index(call: &mut Call<'_>) -> Result<Value, Fault> {
     let [operand, at] = call.args else {
         return Err(Fault::no_such_overload());
     };
+    call.budget.charge(charge_of_key(at))?;
     let operand = match operand {
         Value::Optional(None) => return Ok(Value::NONE),
         Value::Optional(Some(inner)) => inner,

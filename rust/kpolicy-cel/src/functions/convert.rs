@@ -18,6 +18,7 @@ pub(super) const FAMILIES: &[Family] = &[
             ("duration", "duration", "int"),
         ],
     )
+    .parsing()
     .with_kernel(Kernel::ToInt),
     family(
         "to_uint",
@@ -28,7 +29,8 @@ pub(super) const FAMILIES: &[Family] = &[
             ("double", "double", "uint"),
             ("string", "string", "uint"),
         ],
-    ),
+    )
+    .parsing(),
     family(
         "to_double",
         to_double,
@@ -39,6 +41,7 @@ pub(super) const FAMILIES: &[Family] = &[
             ("string", "string", "double"),
         ],
     )
+    .parsing()
     .with_kernel(Kernel::ToDouble),
     family(
         "to_string",
@@ -56,9 +59,11 @@ pub(super) const FAMILIES: &[Family] = &[
             ("ip", "ip", "string"),
             ("cidr", "cidr", "string"),
         ],
-    ),
-    family("to_bytes", to_bytes, &[("bytes", "bytes", "bytes"), ("string", "string", "bytes")]),
-    family("to_bool", to_bool, &[("bool", "bool", "bool"), ("string", "string", "bool")]),
+    )
+    .parsing(),
+    family("to_bytes", to_bytes, &[("bytes", "bytes", "bytes"), ("string", "string", "bytes")])
+        .parsing(),
+    family("to_bool", to_bool, &[("bool", "bool", "bool"), ("string", "string", "bool")]).parsing(),
     family(
         "to_timestamp",
         to_timestamp,
@@ -67,12 +72,14 @@ pub(super) const FAMILIES: &[Family] = &[
             ("string", "string", "timestamp"),
             ("int64", "int", "timestamp"),
         ],
-    ),
+    )
+    .parsing(),
     family(
         "to_duration",
         to_duration,
         &[("duration", "duration", "duration"), ("string", "string", "duration")],
-    ),
+    )
+    .parsing(),
     family("to_dyn", to_dyn, &[("any", "dyn", "dyn")]),
     family("type_of", type_of, &[("any", "dyn", "type")]),
 ];

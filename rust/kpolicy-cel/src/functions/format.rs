@@ -13,7 +13,7 @@ const PRECISION: usize = 6;
 const DEPTH_MAX: usize = 64;
 
 pub(super) const FAMILIES: &[Family] =
-    &[family("format", format, &[("list", "string list", "string")])];
+    &[family("format", format, &[("list", "string list", "string")]).parsing()];
 
 fn format(call: &mut Call<'_>) -> Result<Value, Fault> {
     let [Value::String(template), Value::List(args)] = call.args else {

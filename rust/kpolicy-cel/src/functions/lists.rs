@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::arithmetic::add;
 use super::numeric::{count, position};
 use super::{Call, Family, family};
+use crate::budget::halvings;
 use crate::error::Fault;
 use crate::value::{Value, equal, order};
 
@@ -92,9 +93,10 @@ fn find(call: &mut Call<'_>, last: bool) -> Result<Value, Fault> {
         return Err(Fault::no_such_overload());
     };
     let found = if last {
+        all.iter().try_for_each(|item| call.budget.charge_equal(item, wanted))?;
         all.iter().rposition(|item| equal(item, wanted))
     } else {
-        all.iter().position(|item| equal(item, wanted))
+        super::collections::find(call, all, wanted)?
     };
     Ok(found.map_or(Value::Int(-1), count))
 }
@@ -102,7 +104,10 @@ fn find(call: &mut Call<'_>, last: bool) -> Result<Value, Fault> {
 fn includes(call: &mut Call<'_>) -> Result<Value, Fault> {
     let all = items(call)?;
     match call.args {
-        [_, wanted] => Ok(Value::Bool(all.iter().any(|item| equal(item, wanted)))),
+        [_, wanted] => {
+            let found = super::collections::find(call, all, wanted)?;
+            Ok(Value::Bool(found.is_some()))
+        }
         _ => Err(Fault::no_such_overload()),
     }
 }
@@ -112,7 +117,7 @@ fn distinct(call: &mut Call<'_>) -> Result<Value, Fault> {
     let mut kept: Vec<Value> = Vec::new();
     for item in all {
         call.budget.charge(1 + kept.len() as u64)?;
-        if !kept.iter().any(|other| equal(other, item)) {
+        if super::collections::find(call, &kept, item)?.is_none() {
             kept.push(item.clone());
         }
     }
@@ -132,6 +137,7 @@ fn flatten(call: &mut Call<'_>) -> Result<Value, Fault> {
         if !flat.iter().any(|item| matches!(item, Value::List(_))) {
             break;
         }
+        call.budget.charge(flat.len() as u64)?;
         let mut next = Vec::new();
         for item in flat {
             match item {
@@ -175,7 +181,7 @@ fn slice(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn sort(call: &mut Call<'_>) -> Result<Value, Fault> {
     let all = items(call)?;
-    call.budget.charge(all.len() as u64)?;
+    call.budget.charge(all.len() as u64 * (1 + halvings(all.len())))?;
     for pair in all.windows(2) {
         if let [a, b] = pair {
             ordering(a, b)?;

@@ -49,6 +49,9 @@ fn same(call: &mut Call<'_>) -> Result<bool, Fault> {
     match call.args {
         [a, b] => {
             call.budget.charge_text(a.weight().min(b.weight()))?;
+            if matches!((a, b), (Value::List(_) | Value::Map(_) | Value::Optional(_), _)) {
+                call.budget.charge_equal(a, b)?;
+            }
             Ok(equal(a, b))
         }
         _ => Err(Fault::no_such_overload()),
@@ -67,6 +70,7 @@ fn not_equals(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn compare(call: &mut Call<'_>, holds: fn(Ordering) -> bool) -> Result<Value, Fault> {
     match call.args {
         [a, b] => {
+            call.budget.charge(a.weight().min(b.weight()) as u64 / 100)?;
             let ordering = order(a, b).ok_or_else(Fault::no_such_overload)?;
             Ok(Value::Bool(ordering.is_some_and(holds)))
         }

@@ -48,6 +48,9 @@ pub(crate) struct Call<'a> {
     pub budget: &'a mut Budget,
 }
 
+/// What reading a value from a text takes, or writing one, besides a unit for each byte of the text.
+pub(crate) const PARSING: u64 = 12;
+
 type Apply = fn(&mut Call<'_>) -> Result<Value, Fault>;
 
 /// How a function is done for all lanes at once, where it is.
@@ -80,6 +83,8 @@ pub(crate) struct Family {
     pub name: &'static str,
     pub apply: Apply,
     pub kernel: Kernel,
+    /// Whether texts among the operands are read figure by figure, or become part of an error.
+    pub is_parsing: bool,
     /// Index of the operand that is a regular expression.
     pub pattern: Option<usize>,
     /// Suffix, heads of the operand types, head of the result type.
@@ -91,13 +96,38 @@ const fn family(
     apply: Apply,
     overloads: &'static [(&'static str, &'static str, &'static str)],
 ) -> Family {
-    Family { name, apply, kernel: Kernel::None, pattern: None, overloads }
+    Family { name, apply, kernel: Kernel::None, is_parsing: false, pattern: None, overloads }
 }
 
 impl Family {
     const fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
         self
+    }
+
+    const fn parsing(mut self) -> Self {
+        self.is_parsing = true;
+        self
+    }
+
+    /// What a call takes besides what its implementation charges.
+    pub fn base(&self, args: &[Value]) -> u64 {
+        let mut texts = args.iter().filter_map(|arg| match arg {
+            Value::String(text) => Some(text.len() as u64),
+            _ => None,
+        });
+        // Those with a kernel turn numbers into numbers.
+        match (self.is_parsing, texts.next()) {
+            (false, _) => 0,
+            (true, None) => {
+                if self.kernel == Kernel::None {
+                    PARSING
+                } else {
+                    0
+                }
+            }
+            (true, Some(first)) => PARSING + first + texts.sum::<u64>(),
+        }
     }
 
     const fn with_pattern(mut self, operand: usize) -> Self {
@@ -197,6 +227,22 @@ pub fn overloads() -> Vec<String> {
 
 /// The size a compiled pattern may take.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// What compiling takes for each byte of a pattern, for a class of characters, and for a repetition
+/// that is counted, which may stand for a pattern of any length.
+const PATTERN_BYTE: u64 = 80;
+const PATTERN_CLASS: u64 = 2_000;
+const PATTERN_COUNTED: u64 = 200_000;
+
+/// Charges for compiling a pattern that is only known while evaluating.
+pub(crate) fn charge_pattern(budget: &mut Budget, pattern: &str) -> Result<(), Fault> {
+    let units = |byte: u8| match byte {
+        b'{' => PATTERN_COUNTED,
+        b'\\' | b'[' | b'.' => PATTERN_CLASS,
+        _ => PATTERN_BYTE,
+    };
+    budget.charge(PATTERN_CLASS + pattern.bytes().map(units).sum::<u64>())
+}
 
 /// Compiles RE2 syntax, in time linear in the text it will meet.
 pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {

@@ -7,8 +7,8 @@ use crate::value::{NamedFormat, Value};
 const NONE: &[(&str, &str, &str)] = &[("any", "", "format")];
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("format_named", named, &[("string", "string", "optional")]),
-    family("format_validate", validate, &[("string", "format string", "optional")]),
+    family("format_named", named, &[("string", "string", "optional")]).parsing(),
+    family("format_validate", validate, &[("string", "format string", "optional")]).parsing(),
     family("format_dns1123_label", |call| constant(call, NamedFormat::Dns1123Label), NONE),
     family("format_dns1123_subdomain", |call| constant(call, NamedFormat::Dns1123Subdomain), NONE),
     family("format_dns1035_label", |call| constant(call, NamedFormat::Dns1035Label), NONE),

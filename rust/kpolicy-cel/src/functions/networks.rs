@@ -11,27 +11,29 @@ use crate::value::{
 const TEST: &[(&str, &str, &str)] = &[("ip", "ip", "bool")];
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("ip", ip, &[("string", "string", "ip")]),
-    family("is_ip", is_ip, &[("string", "string", "bool")]),
-    family("is_canonical_ip", is_canonical, &[("string", "string", "bool")]),
+    family("ip", ip, &[("string", "string", "ip")]).parsing(),
+    family("is_ip", is_ip, &[("string", "string", "bool")]).parsing(),
+    family("is_canonical_ip", is_canonical, &[("string", "string", "bool")]).parsing(),
     family("ip_family", ip_family, &[("ip", "ip", "int")]),
     family("is_unspecified", |call| test(call, |ip| ip.is_unspecified()), TEST),
     family("is_loopback", |call| test(call, |ip| ip.is_loopback()), TEST),
     family("is_link_local_multicast", |call| test(call, is_link_local_multicast), TEST),
     family("is_link_local_unicast", |call| test(call, is_link_local_unicast), TEST),
     family("is_global_unicast", |call| test(call, is_global_unicast), TEST),
-    family("cidr", cidr, &[("string", "string", "cidr")]),
-    family("is_cidr", is_cidr, &[("string", "string", "bool")]),
+    family("cidr", cidr, &[("string", "string", "cidr")]).parsing(),
+    family("is_cidr", is_cidr, &[("string", "string", "bool")]).parsing(),
     family(
         "contains_ip",
         contains_ip,
         &[("ip", "cidr ip", "bool"), ("string", "cidr string", "bool")],
-    ),
+    )
+    .parsing(),
     family(
         "contains_cidr",
         contains_cidr,
         &[("cidr", "cidr cidr", "bool"), ("string", "cidr string", "bool")],
-    ),
+    )
+    .parsing(),
     family(
         "cidr_ip",
         |call| of_range(call, |range| Value::Ip(range.address)),

@@ -7,14 +7,14 @@ use crate::error::Fault;
 use crate::value::{Quantity, Value};
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("quantity", quantity, &[("string", "string", "quantity")]),
-    family("is_quantity", is_quantity, &[("string", "string", "bool")]),
+    family("quantity", quantity, &[("string", "string", "quantity")]).parsing(),
+    family("is_quantity", is_quantity, &[("string", "string", "bool")]).parsing(),
     family("sign", sign, &[("quantity", "quantity", "int")]),
     family("is_integer", is_integer, &[("quantity", "quantity", "bool")]),
     family("as_integer", as_integer, &[("quantity", "quantity", "int")]),
     family("as_approximate_float", as_float, &[("quantity", "quantity", "double")]),
-    family("quantity_add", |call| combine(call, Quantity::plus), COMBINE),
-    family("quantity_sub", |call| combine(call, Quantity::minus), COMBINE),
+    family("quantity_add", |call| combine(call, Quantity::plus), COMBINE).parsing(),
+    family("quantity_sub", |call| combine(call, Quantity::minus), COMBINE).parsing(),
     family(
         "is_greater_than",
         is_greater,

@@ -1,6 +1,6 @@
 //! Kubernetes' regex library: `find`, `findAll`.
 
-use super::{Call, Family, compile_pattern, family};
+use super::{Call, Family, charge_pattern, compile_pattern, family};
 use crate::error::Fault;
 use crate::value::Value;
 
@@ -14,6 +14,9 @@ pub(super) const FAMILIES: &[Family] = &[
     .with_pattern(1),
 ];
 
+/// What a match takes that is made as an item of a list.
+const MATCH: u64 = 10;
+
 /// Up to `limit` matches.
 fn matches(call: &mut Call<'_>, limit: usize) -> Result<Vec<Value>, Fault> {
     let [Value::String(text), Value::String(pattern), ..] = call.args else {
@@ -24,10 +27,16 @@ fn matches(call: &mut Call<'_>, limit: usize) -> Result<Vec<Value>, Fault> {
     let compiled = if let Some(compiled) = call.pattern {
         compiled
     } else {
+        charge_pattern(call.budget, pattern)?;
         made = compile_pattern(pattern)?;
         &made
     };
-    Ok(compiled.find_iter(text).take(limit).map(|found| Value::from(found.as_str())).collect())
+    let mut found = Vec::new();
+    for part in compiled.find_iter(text).take(limit) {
+        call.budget.charge(MATCH)?;
+        found.push(Value::from(part.as_str()));
+    }
+    Ok(found)
 }
 
 fn find(call: &mut Call<'_>) -> Result<Value, Fault> {

@@ -6,8 +6,8 @@ use crate::error::Fault;
 use crate::value::{Quantity, Value};
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("cpu", cpu, &[("string", "string", "int")]),
-    family("units", units, &[("string", "string", "int")]),
+    family("cpu", cpu, &[("string", "string", "int")]).parsing(),
+    family("units", units, &[("string", "string", "int")]).parsing(),
     family("ratio", ratio, &[("number", "dyn dyn", "double")]).with_kernel(Kernel::Ratio),
     family("clamp", clamp, &[("int64", "int int int", "int"), ("double", "dyn dyn dyn", "double")]),
     family("linear", linear, &[("number", "dyn dyn dyn dyn dyn", "double")]),

@@ -7,9 +7,13 @@ use crate::error::Fault;
 use crate::value::{Key, Selector, Value};
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("selector", selector, &[("string", "string", "selector"), ("map", "map", "selector")]),
+    family("selector", selector, &[("string", "string", "selector"), ("map", "map", "selector")])
+        .parsing(),
     family("selector_matches", matches, &[("map", "selector map", "bool")]),
 ];
+
+/// What making a requirement takes.
+const REQUIREMENT: u64 = 10;
 
 fn selector(call: &mut Call<'_>) -> Result<Value, Fault> {
     let selector = match call.args {
@@ -19,7 +23,7 @@ fn selector(call: &mut Call<'_>) -> Result<Value, Fault> {
                 .map_err(|why| Fault::malformed(format!("invalid selector `{text}`: {why}")))?
         }
         [Value::Map(map)] => {
-            call.budget.charge(map.len() as u64)?;
+            call.budget.charge(REQUIREMENT * map.len() as u64)?;
             let mut labels: Vec<(&str, &str)> = Vec::with_capacity(map.len());
             for (key, value) in map.iter() {
                 match (key, value) {

@@ -16,12 +16,14 @@ pub(super) const FAMILIES: &[Family] = &[
             Ok(Value::Semver(Arc::new(version)))
         },
         &[("string", "string", "semver"), ("string_bool", "string bool", "semver")],
-    ),
+    )
+    .parsing(),
     family(
         "is_semver",
         |call| Ok(Value::Bool(parsed(call)?.is_ok())),
         &[("string", "string", "bool"), ("string_bool", "string bool", "bool")],
-    ),
+    )
+    .parsing(),
     family("major", |call| part(call, |version| version.major), PART),
     family("minor", |call| part(call, |version| version.minor), PART),
     family("patch", |call| part(call, |version| version.patch), PART),

@@ -1,6 +1,6 @@
 //! Tests on strings, of the standard library: `contains`, `startsWith`, `endsWith`, `matches`.
 
-use super::{Call, Family, compile_pattern, family};
+use super::{Call, Family, charge_pattern, compile_pattern, family};
 use crate::error::Fault;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ pub(super) const FAMILIES: &[Family] = &[
 fn test(call: &mut Call<'_>, holds: fn(&str, &str) -> bool) -> Result<Value, Fault> {
     match call.args {
         [Value::String(text), Value::String(part)] => {
-            call.budget.charge_text(text.len())?;
+            call.budget.charge_text(text.len() + part.len())?;
             Ok(Value::Bool(holds(text, part)))
         }
         _ => Err(Fault::no_such_overload()),
@@ -29,7 +29,10 @@ fn matches(call: &mut Call<'_>) -> Result<Value, Fault> {
             call.budget.charge(1 + text.len() as u64 * (1 + pattern.len() as u64 / 4) / 10)?;
             match call.pattern {
                 Some(compiled) => Ok(Value::Bool(compiled.is_match(text))),
-                None => Ok(Value::Bool(compile_pattern(pattern)?.is_match(text))),
+                None => {
+                    charge_pattern(call.budget, pattern)?;
+                    Ok(Value::Bool(compile_pattern(pattern)?.is_match(text)))
+                }
             }
         }
         _ => Err(Fault::no_such_overload()),

@@ -39,6 +39,11 @@ pub(super) const FAMILIES: &[Family] = &[
     family("quote", |call| map(call, quoted), ONE),
 ];
 
+/// What a text takes that is made as an item of a list.
+const PART: u64 = 4;
+/// What looking for a text takes to begin with.
+const SEARCH: u64 = 8;
+
 fn text<'a>(call: &mut Call<'a>) -> Result<&'a str, Fault> {
     match call.args {
         [Value::String(text), ..] => {
@@ -75,6 +80,7 @@ type Search = (Vec<char>, Vec<char>, Option<usize>);
 
 fn search(call: &mut Call<'_>) -> Result<Search, Fault> {
     let text: Vec<char> = text(call)?.chars().collect();
+    call.budget.charge(SEARCH + text.len() as u64 / 4)?;
     match call.args {
         [_, Value::String(part)] => Ok((text, part.chars().collect(), None)),
         [_, Value::String(part), from] => {
@@ -140,6 +146,7 @@ fn replace(call: &mut Call<'_>) -> Result<Value, Fault> {
         [_, Value::String(old), Value::String(new), most] => (old, new, limit(most)?),
         _ => return Err(Fault::no_such_overload()),
     };
+    call.budget.charge(SEARCH + old.len() as u64)?;
     let places = if old.is_empty() { text.len() + 1 } else { text.len() / old.len() };
     call.budget.charge_text(places.min(limit.unwrap_or(places)).saturating_mul(new.len()))?;
     Ok(Value::from(match limit {
@@ -155,16 +162,22 @@ fn split(call: &mut Call<'_>) -> Result<Value, Fault> {
         [_, Value::String(separator), most] => (separator, limit(most)?),
         _ => return Err(Fault::no_such_overload()),
     };
+    call.budget.charge(SEARCH + separator.len() as u64)?;
     let most = limit.unwrap_or(usize::MAX);
     if most == 0 {
         return Ok(Value::list(Vec::new()));
     }
+    // Clause of the bound: a part is charged before it is made.
+    let parts_most = match separator.is_empty() {
+        true => text.len(),
+        false => text.matches(&**separator).count() + 1,
+    };
+    call.budget.charge(PART.saturating_mul(parts_most.min(most) as u64))?;
     let parts: Vec<Value> = if separator.is_empty() {
         characters(text, most)
     } else {
         text.splitn(most, &**separator).map(Value::from).collect()
     };
-    call.budget.charge(parts.len() as u64)?;
     Ok(Value::list(parts))
 }
 

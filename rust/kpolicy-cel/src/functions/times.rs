@@ -13,20 +13,24 @@ const BOTH: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("get_full_year", |call| part(call, |at| at.year, None), TIME),
-    family("get_month", |call| part(call, |at| at.month - 1, None), TIME),
-    family("get_date", |call| part(call, |at| at.day, None), TIME),
-    family("get_day_of_month", |call| part(call, |at| at.day - 1, None), TIME),
-    family("get_day_of_week", |call| part(call, |at| at.weekday, None), TIME),
-    family("get_day_of_year", |call| part(call, |at| at.day_of_year, None), TIME),
-    family("get_hours", |call| part(call, |at| at.hour, Some((3_600_000_000_000, 0))), BOTH),
-    family("get_minutes", |call| part(call, |at| at.minute, Some((60_000_000_000, 0))), BOTH),
-    family("get_seconds", |call| part(call, |at| at.second, Some((1_000_000_000, 0))), BOTH),
+    family("get_full_year", |call| part(call, |at| at.year, None), TIME).parsing(),
+    family("get_month", |call| part(call, |at| at.month - 1, None), TIME).parsing(),
+    family("get_date", |call| part(call, |at| at.day, None), TIME).parsing(),
+    family("get_day_of_month", |call| part(call, |at| at.day - 1, None), TIME).parsing(),
+    family("get_day_of_week", |call| part(call, |at| at.weekday, None), TIME).parsing(),
+    family("get_day_of_year", |call| part(call, |at| at.day_of_year, None), TIME).parsing(),
+    family("get_hours", |call| part(call, |at| at.hour, Some((3_600_000_000_000, 0))), BOTH)
+        .parsing(),
+    family("get_minutes", |call| part(call, |at| at.minute, Some((60_000_000_000, 0))), BOTH)
+        .parsing(),
+    family("get_seconds", |call| part(call, |at| at.second, Some((1_000_000_000, 0))), BOTH)
+        .parsing(),
     family(
         "get_milliseconds",
         |call| part(call, |at| at.nanos / 1_000_000, Some((1_000_000, 1000))),
         BOTH,
-    ),
+    )
+    .parsing(),
 ];
 
 /// `of` of a timestamp; of a duration the whole of it in units of so many nanoseconds, modulo the

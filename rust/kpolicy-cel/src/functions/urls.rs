@@ -9,14 +9,14 @@ use crate::value::{Key, Map, Url, Value};
 const PART: &[(&str, &str, &str)] = &[("url", "url", "string")];
 
 pub(super) const FAMILIES: &[Family] = &[
-    family("url", url, &[("string", "string", "url")]),
-    family("is_url", is_url, &[("string", "string", "bool")]),
-    family("get_scheme", |call| part(call, Url::scheme), PART),
-    family("get_host", |call| part(call, Url::host), PART),
-    family("get_hostname", |call| part(call, Url::hostname), PART),
-    family("get_port", |call| part(call, Url::port), PART),
-    family("get_escaped_path", |call| part(call, Url::escaped_path), PART),
-    family("get_query", get_query, &[("url", "url", "map")]),
+    family("url", url, &[("string", "string", "url")]).parsing(),
+    family("is_url", is_url, &[("string", "string", "bool")]).parsing(),
+    family("get_scheme", |call| part(call, Url::scheme), PART).parsing(),
+    family("get_host", |call| part(call, Url::host), PART).parsing(),
+    family("get_hostname", |call| part(call, Url::hostname), PART).parsing(),
+    family("get_port", |call| part(call, Url::port), PART).parsing(),
+    family("get_escaped_path", |call| part(call, Url::escaped_path), PART).parsing(),
+    family("get_query", get_query, &[("url", "url", "map")]).parsing(),
 ];
 
 fn url(call: &mut Call<'_>) -> Result<Value, Fault> {
