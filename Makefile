@@ -101,6 +101,10 @@ bench: release ## Measure the engine and its boundary with Python
 attack: ## Print the costs of hostile pods and rules at 5,000 nodes: time, memory, units
 	cargo test --release --locked -p kpolicy-engine --test hostile -- --nocapture --test-threads 1
 
+.PHONY: costs
+costs: ## Print how many nodes each built-in and shipped policy reads in a first decision, and where nodes lack labels
+	cargo test --locked -p kpolicy-engine --test costs -- --nocapture
+
 SECONDS_OF_FUZZING ?= 60
 .PHONY: fuzz
 fuzz: ## Give the engine mutated files, watch lines, clusters and programs for SECONDS_OF_FUZZING

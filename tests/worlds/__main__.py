@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from tests.worlds.rules import COMPILED, compiled
+from tests.worlds.rules import COMPILED, SHIPPED, compiled, shipped
 
 COMPILED.write_text(compiled())
+SHIPPED.write_text(shipped())

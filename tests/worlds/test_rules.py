@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from tests.worlds.rules import COMPILED, compiled
+from tests.worlds.rules import COMPILED, SHIPPED, compiled, shipped
 
 
 def test_the_compiled_rules_are_up_to_date() -> None:
     assert COMPILED.read_text() == compiled(), "run `python -m tests.worlds`"
+    assert SHIPPED.read_text() == shipped(), "run `python -m tests.worlds`"
 
 
 def test_there_are_rules_of_every_kind() -> None:

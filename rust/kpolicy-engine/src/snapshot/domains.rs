@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use super::lanes_read::count;
 use super::node::NodeSlot;
 use super::nodes::Nodes;
 
@@ -43,11 +44,18 @@ impl Domains {
 
     /// By slot; [`ABSENT`] where the node lacks the key or there is no node.
     pub fn ids(&self) -> &[u32] {
+        count(self.ids.len());
         &self.ids
     }
 
     pub fn id(&self, slot: NodeSlot) -> u32 {
-        self.ids.get(slot.index()).copied().unwrap_or(ABSENT)
+        self.id_at(slot.index())
+    }
+
+    /// As [`Domains::id`], of a position in a column.
+    pub fn id_at(&self, index: usize) -> u32 {
+        count(1);
+        self.ids.get(index).copied().unwrap_or(ABSENT)
     }
 
     /// One more than the greatest id: the length of a table by id.
@@ -60,6 +68,7 @@ impl Domains {
     }
 
     pub fn value(&self, id: u32) -> Option<&str> {
+        count(1);
         if id == ABSENT {
             return None;
         }

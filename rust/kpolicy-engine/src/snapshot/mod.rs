@@ -20,6 +20,7 @@ pub mod pods;
 pub mod promises;
 
 mod changes;
+mod lanes_read;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub use census::Census;
 pub use domains::Domains;
 pub use evictions::Evictions;
 pub use images::Images;
+pub use lanes_read::lanes_read;
 pub use log::{Change, Changes, Generation, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
 pub use nodes::Nodes;

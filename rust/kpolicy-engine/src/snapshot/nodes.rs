@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::columns::Columns;
 use super::domains::{DomainColumns, Domains};
 use super::images::Images;
+use super::lanes_read::count;
 use super::node::{Load, Node, NodeSlot, NodeView};
 use super::pod::Pod;
 
@@ -53,6 +54,7 @@ impl Nodes {
     }
 
     pub fn view(&self, slot: NodeSlot) -> Option<NodeView<'_>> {
+        count(1);
         let entry = self.entries.get(slot.index())?.as_ref()?;
         Some(NodeView { slot, node: &entry.node, load: &entry.load })
     }
@@ -70,12 +72,14 @@ impl Nodes {
 
     pub fn iter(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            count(1);
             let entry = entry.as_ref()?;
             Some(NodeView { slot: NodeSlot::at(index)?, node: &entry.node, load: &entry.load })
         })
     }
 
     pub fn columns(&self) -> &Columns {
+        count(self.entries.len());
         &self.columns
     }
 

@@ -130,7 +130,7 @@ pub(super) struct Column<'a> {
 impl Column<'_> {
     /// By slot; `None` where the node lacks the key.
     pub(super) fn at(&self, index: usize) -> Option<i64> {
-        let id = self.domains.ids().get(index).copied().unwrap_or(0);
+        let id = self.domains.id_at(index);
         (id != 0).then(|| self.by_domain.get(id as usize).copied().unwrap_or(0))
     }
 }

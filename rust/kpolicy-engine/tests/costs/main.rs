@@ -1,0 +1,144 @@
+//! What a first decision costs each rule by itself and each shipped policy, counted in nodes and label
+//! values that the snapshot shows to rules: linear in nodes, and no more where nodes lack a label.
+//! `make costs` prints the table.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+#![cfg(debug_assertions)]
+
+mod cluster;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Applied, Outcome, Still, Verdict};
+use kpolicy_engine::rules::catalog;
+use kpolicy_engine::snapshot::lanes_read;
+use serde_json::{Value, json};
+
+use cluster::Labelled;
+
+const NODES: usize = 5_000;
+/// What a rule may read for each node and each domain; a node is a domain of its own too.
+const BUILTIN_LANES_MAX: usize = 20;
+const POLICY_LANES_MAX: usize = 80;
+const LANES_OF_BOTH_SIDES_MAX: usize = 4;
+
+/// A program with one rule, or a shipped policy.
+struct Measured {
+    name: String,
+    program: Value,
+    lanes_max: usize,
+}
+
+fn args(name: &str) -> Value {
+    match name {
+        "NodeAffinity" => json!({"addedAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 30, "preference":
+                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["1"]}]}}]}}),
+        "ServiceAffinity" => json!({"affinityLabels": ["topology.kubernetes.io/zone"],
+            "antiAffinityLabelsPreference": ["disk"]}),
+        "NodeLabel" => json!({"presentLabels": ["rank"], "absentLabels": ["gone"],
+            "presentLabelsPreference": ["disk"], "absentLabelsPreference": ["closed"]}),
+        "RequestedToCapacityRatio" => json!({"resources": [{"name": "cpu", "weight": 1}],
+            "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}),
+        _ => json!({}),
+    }
+}
+
+fn program(filters: &Value, scores: &Value) -> Value {
+    json!({"format": 1, "hash": "sha256:test", "policies": [], "tieBreak": "name",
+        "profiles": [{"schedulerName": "*", "percentageOfNodesToScore": 100,
+            "filters": filters, "scores": scores}]})
+}
+
+fn builtins() -> Vec<Measured> {
+    let rule = |name: &str| json!({"name": name, "builtin": name, "args": args(name), "weight": 1});
+    let measured = |side: &str, name: &str, program: Value| Measured {
+        name: format!("{side} {name}"),
+        program,
+        lanes_max: BUILTIN_LANES_MAX,
+    };
+    let filters = catalog::filter_names().into_iter().map(|name| {
+        let mut rule = rule(name);
+        rule.as_object_mut().expect("a rule is an object").remove("weight");
+        measured("filter", name, program(&json!([rule]), &json!([])))
+    });
+    let scores = catalog::score_names().into_iter();
+    let scores =
+        scores.map(|name| measured("score", name, program(&json!([]), &json!([rule(name)]))));
+    filters.chain(scores).collect()
+}
+
+fn policies() -> Vec<Measured> {
+    let compiled: Value = serde_json::from_str(include_str!("policies.json")).expect("JSON");
+    let programs = compiled.as_object().expect("programs by name");
+    let measured = |(name, program): (&String, &Value)| {
+        let mut program = program.clone();
+        program["profiles"][0]["schedulerName"] = json!("*");
+        Measured { name: format!("policy {name}"), program, lanes_max: POLICY_LANES_MAX }
+    };
+    programs.iter().map(measured).collect()
+}
+
+/// What the first decision of each program reads.
+fn lanes(measured: &[Measured], nodes: usize, labelled: Labelled) -> Vec<u64> {
+    let mut engine = Engine::new(1);
+    support::apply(&mut engine, &cluster::objects(nodes, labelled));
+    let decide = |(number, measured): (usize, &Measured)| {
+        if let Err(refusals) = engine.load(&measured.program) {
+            panic!("{}: the program is refused: {refusals:#?}", measured.name);
+        }
+        let uid = format!("pending-{number}");
+        support::apply(&mut engine, &cluster::pod(&uid));
+        let uids: [Arc<str>; 1] = [uid.as_str().into()];
+        let before = lanes_read();
+        let decision = engine.schedule(&uids, 0, &Still).decisions.remove(0);
+        let read = lanes_read() - before;
+        let is_judged = matches!(decision.verdict, Verdict::Placed | Verdict::Parked);
+        assert!(is_judged, "{}: {:?} {}", measured.name, decision.verdict, decision.message);
+        engine.settle(&[(Arc::clone(&uids[0]), Outcome::Gone)], 0, &mut Applied::default());
+        read
+    };
+    measured.iter().enumerate().map(decide).collect()
+}
+
+#[test]
+fn a_first_decision_costs_so_much_a_node_whichever_labels_nodes_lack() {
+    let mut measured = builtins();
+    let (filters, scores) = (catalog::filter_names().len(), catalog::score_names().len());
+    assert_eq!((filters, scores), (20, 17));
+    assert_eq!(measured.len(), filters + scores);
+    let policies = policies();
+    assert_eq!(policies.len(), 13);
+    measured.extend(policies);
+    let present = lanes(&measured, NODES, Labelled::Everywhere);
+    let lacking = lanes(&measured, NODES, Labelled::Mostly);
+    let doubled = lanes(&measured, 2 * NODES, Labelled::Everywhere);
+    let doubled_lacking = lanes(&measured, 2 * NODES, Labelled::Mostly);
+    println!(
+        "{:<42} {:>10} {:>12} {:>10} {:>12}",
+        "lanes read by a first decision", "5,000", "1 % lacking", "10,000", "1 % lacking"
+    );
+    let mut dear: Vec<String> = Vec::new();
+    let columns = present.into_iter().zip(lacking).zip(doubled.into_iter().zip(doubled_lacking));
+    for (measured, ((present, lacking), (doubled, doubled_lacking))) in measured.iter().zip(columns)
+    {
+        let name = &measured.name;
+        println!("{name:<42} {present:>10} {lacking:>12} {doubled:>10} {doubled_lacking:>12}");
+        let most = (measured.lanes_max * NODES) as u64;
+        let is_cheap = present.max(lacking) <= most && doubled.max(doubled_lacking) <= 2 * most;
+        // Where only some nodes have a label, both sides of a conditional are worked out.
+        let both_sides = (LANES_OF_BOTH_SIDES_MAX * NODES) as u64;
+        let costs_nothing =
+            |lacking: u64, present: u64| 10 * lacking <= 11 * present + 10 * both_sides;
+        if !is_cheap {
+            dear.push(format!("{name} reads more than {} lanes a node", measured.lanes_max));
+        }
+        if !costs_nothing(lacking, present) || !costs_nothing(doubled_lacking, doubled) {
+            dear.push(format!("{name} reads more where nodes lack a label"));
+        }
+    }
+    assert!(dear.is_empty(), "{dear:#?}");
+}
