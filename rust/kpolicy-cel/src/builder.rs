@@ -47,7 +47,7 @@ impl Shape {
 
 impl Builder {
     /// With room for so many nodes.
-    pub fn for_nodes(count: usize) -> Self {
+    pub(crate) fn for_nodes(count: usize) -> Self {
         let mut builder = Self::default();
         builder.expression.nodes.reserve(count);
         builder.shapes.reserve(count);
@@ -55,35 +55,35 @@ impl Builder {
         builder
     }
 
-    pub fn len(&self) -> u32 {
+    pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.expression.nodes.len()).unwrap_or(u32::MAX)
     }
 
-    pub fn node(&self, index: u32) -> Option<&Node> {
+    pub(crate) fn node(&self, index: u32) -> Option<&Node> {
         self.expression.nodes.get(index as usize)
     }
 
     /// The value of a node that is a constant.
-    pub fn constant(&self, index: u32) -> Option<&Value> {
+    pub(crate) fn constant(&self, index: u32) -> Option<&Value> {
         match self.node(index)?.operation {
             Operation::Constant(constant) => self.expression.constants.get(constant as usize),
             _ => None,
         }
     }
 
-    pub fn add_constant(&mut self, value: Value, kind: Type, origin: u32) -> u32 {
+    pub(crate) fn add_constant(&mut self, value: Value, kind: Type, origin: u32) -> u32 {
         let constant = u32::try_from(self.expression.constants.len()).unwrap_or(u32::MAX);
         self.expression.constants.push(value);
         self.push(Operation::Constant(constant), [].into(), kind, origin, 0, Shape::LEAF)
     }
 
-    pub fn add_error(&mut self, error: EvaluationError, kind: Type) -> u32 {
+    pub(crate) fn add_error(&mut self, error: EvaluationError, kind: Type) -> u32 {
         let origin = error.node;
         let operation = Operation::Error(Arc::new(error));
         self.push(operation, [].into(), kind, origin, 0, Shape::LEAF)
     }
 
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         operation: Operation,
         args: Box<[u32]>,
@@ -164,7 +164,11 @@ impl Builder {
     }
 
     /// The call of an overload; a constant pattern is compiled now, once.
-    pub fn call(&mut self, overload: &'static Overload, args: &[u32]) -> Result<Operation, Fault> {
+    pub(crate) fn call(
+        &mut self,
+        overload: &'static Overload,
+        args: &[u32],
+    ) -> Result<Operation, Fault> {
         let operand = overload.family.pattern.and_then(|operand| args.get(operand));
         let pattern = match operand.and_then(|operand| self.constant(*operand)) {
             Some(Value::String(text)) => {
@@ -196,12 +200,12 @@ impl Builder {
         index
     }
 
-    pub fn expression(&self) -> &Expression {
+    pub(crate) fn expression(&self) -> &Expression {
         &self.expression
     }
 
     /// The expression of `root`, without what it does not reach.
-    pub fn finish(mut self, root: u32) -> Expression {
+    pub(crate) fn finish(mut self, root: u32) -> Expression {
         self.expression.root = self.compact(root);
         self.expression.memos = self.mark_shared();
         self.expression

@@ -15,7 +15,7 @@ use crate::bits::Bits;
 use crate::names::{Catalogue, Name};
 use crate::value::Value;
 
-pub use crate::value::Answer;
+pub(crate) use crate::value::Answer;
 
 /// A fact with the arguments it is asked with.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,7 +26,7 @@ pub const READS_MAX: usize = 1024;
 
 /// What a loop makes of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoopKind {
+pub(crate) enum LoopKind {
     All,
     Exists,
     ExistsOne,

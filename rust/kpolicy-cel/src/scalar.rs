@@ -112,7 +112,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn value(&mut self, index: u32) -> Outcome {
+    pub(crate) fn value(&mut self, index: u32) -> Outcome {
         let expression = self.expression;
         let Some(node) = expression.node(index) else {
             return Err(Fault::invalid("no such node").at(index));

@@ -82,7 +82,7 @@ fn is_exceeded(outcome: &Outcome) -> bool {
 }
 
 impl<'a> Machine<'a> {
-    pub fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+    pub(super) fn fallback(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
         if index != self.expression.root {
             return self.lane_by_lane(index, needed);
         }
@@ -129,7 +129,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Lanes of `selected` that may have spent too much, by the scalar evaluator.
-    pub fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Outcome)> {
+    pub(super) fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Outcome)> {
         if self.is_settled {
             return Vec::new();
         }

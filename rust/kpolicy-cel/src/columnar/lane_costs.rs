@@ -23,23 +23,23 @@ pub(super) struct LaneCosts {
 }
 
 impl LaneCosts {
-    pub fn add_everywhere(&mut self, units: u64) {
+    pub(super) fn add_everywhere(&mut self, units: u64) {
         self.everywhere = self.everywhere.saturating_add(units);
     }
 
-    pub fn add(&mut self, lane: usize, lanes: usize, units: u64) {
+    pub(super) fn add(&mut self, lane: usize, lanes: usize, units: u64) {
         self.lanes.resize(lanes, 0);
         if let Some(cell) = self.lanes.get_mut(lane) {
             *cell = cell.saturating_add(units);
         }
     }
 
-    pub fn of(&self, lane: usize) -> u64 {
+    pub(super) fn of(&self, lane: usize) -> u64 {
         self.everywhere.saturating_add(self.lanes.get(lane).copied().unwrap_or_default())
     }
 
     /// The least that one of these lanes has spent.
-    pub fn least(&self, lanes: &Bits) -> u64 {
+    pub(super) fn least(&self, lanes: &Bits) -> u64 {
         match self.lanes.is_empty() {
             true => self.everywhere,
             false => lanes.iter().map(|lane| self.of(lane)).min().unwrap_or_default(),
@@ -47,7 +47,7 @@ impl LaneCosts {
     }
 
     /// Of `lanes`, those that may have spent more than `limit` with what kernels stand for.
-    pub fn above(&self, limit: u64, expression: &Expression, lanes: &Bits) -> Vec<usize> {
+    pub(super) fn above(&self, limit: u64, expression: &Expression, lanes: &Bits) -> Vec<usize> {
         let room = limit.checked_sub(kernel_costs(expression));
         let most = self.lanes.iter().copied().max().unwrap_or_default();
         match room {

@@ -46,7 +46,7 @@ pub(super) fn has_kernel(expression: &Expression, node: &Node) -> bool {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(
+    pub(super) fn new(
         expression: &'a Expression,
         columns: &'a dyn Columns,
         budget: &'a mut Budget,
@@ -58,7 +58,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The node in the lanes of `needed`; other lanes hold anything.
-    pub fn vector(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
+    pub(super) fn vector(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
         let expression = self.expression;
         let Some(node) = expression.node(index) else {
             return Vector::Same(Err(Fault::invalid("no such node").at(index)));

@@ -46,7 +46,7 @@ pub(super) const NO_CLASS: u32 = u32::MAX;
 impl<'a> Vector<'a> {
     /// The lanes of a column of a fact; `None` when it has none. `absent` gives the lanes in which
     /// the fact is not there.
-    pub fn of_column(
+    pub(super) fn of_column(
         column: Column<'a>,
         lanes: usize,
         read: &Read,
@@ -97,7 +97,7 @@ impl<'a> Vector<'a> {
     }
 
     /// Whether the fact is there, lane by lane.
-    pub fn presence(
+    pub(super) fn presence(
         column: &Column<'_>,
         lanes: usize,
         absent: impl FnOnce(&[u32]) -> Bits,
@@ -121,7 +121,7 @@ impl<'a> Vector<'a> {
     }
 
     /// Packs outcomes by class into the narrowest form.
-    pub fn packed(classes: Vec<u32>, outcomes: Vec<Outcome>) -> Self {
+    pub(super) fn packed(classes: Vec<u32>, outcomes: Vec<Outcome>) -> Self {
         let is = |test: fn(&Value) -> bool| outcomes.iter().flatten().all(test);
         if outcomes.iter().flatten().next().is_none() {
             return Self::Each { classes, outcomes };
@@ -153,7 +153,7 @@ impl<'a> Vector<'a> {
     }
 
     /// The outcome in one lane; `None` where it was not asked for.
-    pub fn outcome(&self, lane: usize, origin: u32) -> Option<Outcome> {
+    pub(super) fn outcome(&self, lane: usize, origin: u32) -> Option<Outcome> {
         let failed = || Err(Fault::invalid("an operand of this lane failed").at(origin));
         let erring = |error: &Option<Bits>| error.as_ref().is_some_and(|error| error.get(lane));
         match self {
@@ -175,7 +175,7 @@ impl<'a> Vector<'a> {
     }
 
     /// As a condition: the lanes where it is true, and where it is an error or no bool.
-    pub fn planes(self, lanes: usize) -> (Bits, Bits) {
+    pub(super) fn planes(self, lanes: usize) -> (Bits, Bits) {
         match self {
             Self::Bool { truth, error } => (truth, error),
             Self::Same(Ok(Value::Bool(value))) => (Bits::filled(value, lanes), Bits::zeros(lanes)),
@@ -190,7 +190,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    pub fn into_score(self, selected: &Bits) -> Score {
+    pub(super) fn into_score(self, selected: &Bits) -> Score {
         let lanes = selected.lanes();
         let (mut values, error) = match self {
             Self::Int { values, error } => (ScoreValues::Int(values.into_owned()), error),

@@ -111,7 +111,7 @@ impl Family {
     }
 
     /// What a call takes besides what its implementation charges.
-    pub fn base(&self, args: &[Value]) -> u64 {
+    pub(crate) fn base(&self, args: &[Value]) -> u64 {
         let mut texts = args.iter().filter_map(|arg| match arg {
             Value::String(text) => Some(text.len() as u64),
             _ => None,
@@ -153,7 +153,7 @@ impl std::fmt::Debug for Overload {
 
 impl Overload {
     /// Whether a call may have so many operands.
-    pub fn takes(&self, count: usize) -> bool {
+    pub(crate) fn takes(&self, count: usize) -> bool {
         if let Some(params) = &self.params {
             return params.len() == count;
         }

@@ -14,7 +14,7 @@ pub struct Cidr {
 }
 
 /// The address a text denotes, or why it denotes none.
-pub fn parse_ip(text: &str) -> Result<IpAddr, String> {
+pub(crate) fn parse_ip(text: &str) -> Result<IpAddr, String> {
     let unreadable = || format!("IP Address {text:?} parse error during conversion from string");
     if let Some((before, zone)) = text.split_once('%') {
         let is_address = before.parse::<Ipv6Addr>().is_ok() && !zone.is_empty();
@@ -94,7 +94,7 @@ impl fmt::Display for Cidr {
     }
 }
 
-pub fn is_link_local_multicast(address: IpAddr) -> bool {
+pub(crate) fn is_link_local_multicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.to_bits() >> 8 == 0x00e0_0000,
         IpAddr::V6(address) => {
@@ -103,7 +103,7 @@ pub fn is_link_local_multicast(address: IpAddr) -> bool {
     }
 }
 
-pub fn is_link_local_unicast(address: IpAddr) -> bool {
+pub(crate) fn is_link_local_unicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => {
@@ -112,7 +112,7 @@ pub fn is_link_local_unicast(address: IpAddr) -> bool {
     }
 }
 
-pub fn is_global_unicast(address: IpAddr) -> bool {
+pub(crate) fn is_global_unicast(address: IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !(is_broadcast
         || address.is_unspecified()

@@ -1,7 +1,7 @@
 //! Percent encoding of the parts of URLs, as Go's `net/url` does it.
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     Path,
     Host,
     Zone,
@@ -23,12 +23,12 @@ fn is_path(byte: u8) -> bool {
 }
 
 /// Whether a path may stay as it was written.
-pub fn is_valid_encoded(path: &str) -> bool {
+pub(super) fn is_valid_encoded(path: &str) -> bool {
     path.bytes().all(|byte| is_path(byte) || b"!'()*[]%".contains(&byte))
 }
 
 /// A path with everything escaped that must be.
-pub fn escape(path: &str) -> String {
+pub(super) fn escape(path: &str) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -42,7 +42,7 @@ pub fn escape(path: &str) -> String {
 }
 
 /// The text behind the percent signs; bytes that are no UTF-8 become the replacement character.
-pub fn unescape(text: &str, mode: Mode) -> Result<String, String> {
+pub(super) fn unescape(text: &str, mode: Mode) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {

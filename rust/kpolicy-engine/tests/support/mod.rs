@@ -92,7 +92,7 @@ pub(crate) fn apply(engine: &mut Engine, objects: &Value) -> Applied {
     applied
 }
 
-pub fn apply_into(engine: &mut Engine, objects: &Value, applied: &mut Applied) {
+pub(crate) fn apply_into(engine: &mut Engine, objects: &Value, applied: &mut Applied) {
     let body = objects.to_string();
     let paths = engine.paths();
     let unreadable = file::objects(body.as_bytes(), Keep(Some(&paths)), &mut |event| {

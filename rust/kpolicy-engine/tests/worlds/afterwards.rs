@@ -12,7 +12,7 @@ use crate::world::Step;
 impl Run<'_> {
     /// An engine that is shown the cluster as it is now, in another order, says the same of every
     /// pending pod: no answer depends on the way here.
-    pub fn rebuild(&mut self) -> Agreed {
+    pub(crate) fn rebuild(&mut self) -> Agreed {
         let engine = &self.engine;
         let Some(profile) = engine.program().profiles.first() else { return Ok(()) };
         let is_drawn = profile.percentage_of_nodes_to_score < 100
@@ -71,7 +71,7 @@ impl Run<'_> {
     }
 
     /// Without pods nothing is held for any.
-    pub fn end(&mut self) -> Agreed {
+    pub(crate) fn end(&mut self) -> Agreed {
         let shown: Vec<String> = self.shown.keys().map(|(_, own)| own.clone()).collect();
         for uid in shown {
             self.remove(Kind::Pod, "", "", &uid);

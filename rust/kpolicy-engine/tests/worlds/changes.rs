@@ -10,7 +10,7 @@ use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES};
 /// A part of an object: its name and where it stands.
 type Part = (&'static str, &'static str);
 
-pub const NODE_PARTS: [Part; 11] = [
+pub(crate) const NODE_PARTS: [Part; 11] = [
     ("labels", "/metadata/labels"),
     ("annotations", "/metadata/annotations"),
     ("taints", "/spec/taints"),
@@ -25,7 +25,7 @@ pub const NODE_PARTS: [Part; 11] = [
 ];
 
 /// Those that the API server lets change.
-pub const POD_PARTS: [Part; 7] = [
+pub(crate) const POD_PARTS: [Part; 7] = [
     ("labels", "/metadata/labels"),
     ("annotations", "/metadata/annotations"),
     ("tolerations", "/spec/tolerations"),
@@ -37,7 +37,7 @@ pub const POD_PARTS: [Part; 7] = [
 
 /// How a change is counted: `Node.images`, `waiting Pod.labels`, `Service added`. A change of more
 /// than one part counts as `Node replaced`.
-pub fn name_of(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<String> {
+pub(crate) fn name_of(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<String> {
     let (old, new) = match (old, new) {
         (None, None) => return None,
         (None, Some(_)) => return Some(format!("{kind} added")),
@@ -60,7 +60,7 @@ pub fn name_of(kind: &str, old: Option<&Value>, new: Option<&Value>) -> Option<S
 }
 
 /// The node with one part changed.
-pub fn of_node(lots: &mut Lots, node: &Value) -> Value {
+pub(crate) fn of_node(lots: &mut Lots, node: &Value) -> Value {
     let mut node = node.clone();
     match lots.below(12) {
         0 => {
@@ -118,13 +118,13 @@ pub fn of_node(lots: &mut Lots, node: &Value) -> Value {
     node
 }
 
-pub fn features(lots: &mut Lots) -> Value {
+pub(crate) fn features(lots: &mut Lots) -> Value {
     let drawn = FEATURES.iter().filter(|_| lots.one_in(2));
     drawn.collect::<Vec<_>>().into_iter().copied().collect()
 }
 
 /// The pod with one part changed that the API server lets change.
-pub fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
+pub(crate) fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
     let mut pod = pod.clone();
     match lots.below(8) {
         0 => pod["metadata"]["labels"]["app"] = json!(lots.pick(&APPS)),
@@ -173,7 +173,7 @@ pub fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
 }
 
 /// What makes a pod need features of its node.
-pub fn need_features(lots: &mut Lots, spec: &mut Value) {
+pub(crate) fn need_features(lots: &mut Lots, spec: &mut Value) {
     if lots.one_in(2) {
         spec["hostNetwork"] = json!(true);
         spec["hostUsers"] = json!(lots.one_in(4));

@@ -27,7 +27,7 @@ struct Draw {
     latest: BTreeMap<(Kind, String), Value>,
 }
 
-pub fn world(seed: u64) -> World {
+pub(crate) fn world(seed: u64) -> World {
     let mut lots = Lots::of(seed);
     let programs = (0..2 + lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
     // Most worlds are short, because there are many; some are long, because caches have a past.

@@ -1,10 +1,10 @@
 //! Chance from a seed.
 
 /// `SplitMix64`.
-pub struct Lots(u64);
+pub(crate) struct Lots(u64);
 
 impl Lots {
-    pub fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut lots = Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         lots.next();
         lots
@@ -17,15 +17,15 @@ impl Lots {
         value ^ (value >> 31)
     }
 
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % end as u64).expect("it is below a usize")
     }
 
-    pub fn one_in(&mut self, count: usize) -> bool {
+    pub(crate) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 }

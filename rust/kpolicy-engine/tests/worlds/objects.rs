@@ -6,24 +6,24 @@ use crate::changes::{features, need_features};
 use crate::lots::Lots;
 use crate::storage::{self, CLAIMS};
 
-pub const NODES: usize = 10;
-pub const NAMESPACES: [&str; 2] = ["red", "blue"];
-pub const ZONES: [&str; 3] = ["za", "zb", "zc"];
-pub const APPS: [&str; 4] = ["web", "db", "cache", "job"];
+pub(crate) const NODES: usize = 10;
+pub(crate) const NAMESPACES: [&str; 2] = ["red", "blue"];
+pub(crate) const ZONES: [&str; 3] = ["za", "zb", "zc"];
+pub(crate) const APPS: [&str; 4] = ["web", "db", "cache", "job"];
 /// Only named in annotations.
-pub const OWNERS: [&str; 2] = ["ann", "bob"];
+pub(crate) const OWNERS: [&str; 2] = ["ann", "bob"];
 /// Of nodes, which pods may need.
-pub const FEATURES: [&str; 2] =
+pub(crate) const FEATURES: [&str; 2] =
     ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"];
 /// The action of a container's restart rule.
-pub const RESTARTS_ALL: &str = "RestartAllContainers";
+pub(crate) const RESTARTS_ALL: &str = "RestartAllContainers";
 const KEYS: [&str; 2] = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"];
 
-pub fn node_name(index: usize) -> String {
+pub(crate) fn node_name(index: usize) -> String {
     format!("n{index:02}")
 }
 
-pub fn node(lots: &mut Lots, index: usize) -> Value {
+pub(crate) fn node(lots: &mut Lots, index: usize) -> Value {
     let mut labels = json!({"kubernetes.io/hostname": node_name(index),
         "disk": lots.pick(&["ssd", "hdd"]), "rank": lots.pick(&["1", "2", "x"]),
         "kubernetes.io/os": "linux"});
@@ -163,7 +163,7 @@ fn volumes(lots: &mut Lots) -> Value {
 }
 
 /// On a node, or pending.
-pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
+pub(crate) fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
     let app = *lots.pick(&APPS);
     let mut container =
         json!({"name": "c", "image": format!("img/{app}:1"), "resources": {"requests": {}}});
@@ -261,7 +261,7 @@ pub fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
 }
 
 /// Another pod of the same kind.
-pub fn another(like: &Value, index: usize, node: Option<String>) -> Value {
+pub(crate) fn another(like: &Value, index: usize, node: Option<String>) -> Value {
     let mut pod = like.clone();
     pod["metadata"]["name"] = json!(format!("p{index}"));
     pod["metadata"]["uid"] = json!(format!("u{index}"));
@@ -274,7 +274,7 @@ pub fn another(like: &Value, index: usize, node: Option<String>) -> Value {
 }
 
 /// A namespace, or something that selects pods.
-pub fn selecting(lots: &mut Lots) -> Value {
+pub(crate) fn selecting(lots: &mut Lots) -> Value {
     let namespace = *lots.pick(&NAMESPACES);
     let app = *lots.pick(&APPS);
     let meta = json!({"name": app, "namespace": namespace});

@@ -116,7 +116,7 @@ fn order(lots: &mut Lots) -> Value {
     drawn.collect::<Vec<_>>().into()
 }
 
-pub fn program(lots: &mut Lots) -> Value {
+pub(crate) fn program(lots: &mut Lots) -> Value {
     let is_plain = lots.one_in(4);
     let is_sparse = !is_plain && lots.one_in(2);
     let (mut filters, mut scores) = (Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ pub fn program(lots: &mut Lots) -> Value {
 }
 
 /// The facts that a filter, its conditions and its message read, by the filter's name.
-pub fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
+pub(crate) fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
     let mut facts = BTreeSet::new();
     for profile in list(&document["profiles"]) {
         for filter in list(&profile["filters"]).iter().filter(|filter| filter["name"] == rule) {
@@ -205,7 +205,7 @@ pub fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
 }
 
 /// The facts of the engine's table but those of victims, which no filter reads.
-pub fn known_facts() -> &'static [String] {
+pub(crate) fn known_facts() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let names = facts().into_iter().map(|(name, ..)| name);

@@ -23,7 +23,7 @@ use crate::world::{Step, World};
 
 /// What there was to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub worlds: usize,
     pub steps: usize,
     pub decisions: usize,
@@ -50,15 +50,15 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn count(&mut self, what: &'static str, name: &str) {
+    pub(crate) fn count(&mut self, what: &'static str, name: &str) {
         *self.counts.entry((what, name.to_owned())).or_default() += 1;
     }
 
-    pub fn counted(&self, what: &'static str, name: &str) -> usize {
+    pub(crate) fn counted(&self, what: &'static str, name: &str) -> usize {
         self.counts.get(&(what, name.to_owned())).copied().unwrap_or_default()
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.worlds += other.worlds;
         self.steps += other.steps;
         self.decisions += other.decisions;
@@ -84,14 +84,14 @@ impl Seen {
 
 /// Where and how the engine was at odds with itself.
 #[derive(Debug, Clone)]
-pub struct Difference {
+pub(crate) struct Difference {
     pub step: usize,
     pub what: String,
 }
 
-pub type Agreed = Result<(), String>;
+pub(crate) type Agreed = Result<(), String>;
 
-pub struct Run<'w> {
+pub(crate) struct Run<'w> {
     pub fault: Fault,
     pub parked: Parked,
     program: usize,
@@ -110,7 +110,7 @@ pub struct Run<'w> {
 
 /// A fault that is planted, to see that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     None,
     /// One of the two engines does not hear of changes of nodes that it knows.
     MissesNodes,
@@ -119,7 +119,7 @@ pub enum Fault {
 }
 
 /// What was seen, and every decision as text.
-pub fn live(world: &World, fault: Fault) -> Result<(Seen, String), Difference> {
+pub(crate) fn live(world: &World, fault: Fault) -> Result<(Seen, String), Difference> {
     let mut run = Run {
         fault,
         parked: Parked::default(),
@@ -151,7 +151,7 @@ fn guarded(work: impl FnOnce() -> Agreed) -> Agreed {
     })
 }
 
-pub fn feed(engine: &mut Engine, object: &Value) -> Vec<Wake> {
+pub(crate) fn feed(engine: &mut Engine, object: &Value) -> Vec<Wake> {
     let mut applied = Applied::default();
     let body = object.to_string();
     let paths = engine.paths();
@@ -174,7 +174,7 @@ fn key(object: &Value) -> Option<(Kind, String)> {
     Some((kind, own))
 }
 
-pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, have: &T, want: &T) -> Agreed {
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, have: &T, want: &T) -> Agreed {
     match have == want {
         true => Ok(()),
         false => Err(format!("{what}\n  have {have:?}\n  want {want:?}")),
@@ -248,7 +248,7 @@ impl Run<'_> {
         is_assumed && !has_ended && object["spec"]["nodeName"].as_str().unwrap_or("").is_empty()
     }
 
-    pub fn remove(&mut self, kind: Kind, namespace: &str, name: &str, uid: &str) {
+    pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str, uid: &str) {
         let meta = Meta {
             namespace: namespace.into(),
             name: name.into(),

@@ -15,7 +15,7 @@ struct Shrink {
     tries: usize,
 }
 
-pub fn shrink(world: &World, fault: Fault) -> World {
+pub(crate) fn shrink(world: &World, fault: Fault) -> World {
     let mut shrink = Shrink { fault, best: world.clone(), tries: 0 };
     loop {
         let before = shrink.best.text().len();

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::lots::Lots;
 use crate::objects::{NODES, node_name};
 
-pub const CLAIMS: usize = 6;
+pub(crate) const CLAIMS: usize = 6;
 const VOLUMES: usize = 6;
 const CLASSES: [&str; 3] = ["now", "later", "made"];
-pub const DRIVER: &str = "disks.example.com";
+pub(crate) const DRIVER: &str = "disks.example.com";
 
-pub fn any(lots: &mut Lots) -> Value {
+pub(crate) fn any(lots: &mut Lots) -> Value {
     match lots.below(8) {
         0 => class(lots),
         1 | 2 => volume(lots),
@@ -24,7 +24,7 @@ pub fn any(lots: &mut Lots) -> Value {
     }
 }
 
-pub fn class(lots: &mut Lots) -> Value {
+pub(crate) fn class(lots: &mut Lots) -> Value {
     let name = *lots.pick(&CLASSES);
     let mode = if name == "now" { "Immediate" } else { "WaitForFirstConsumer" };
     let provisioner = if name == "made" { DRIVER } else { "kubernetes.io/no-provisioner" };
@@ -41,7 +41,7 @@ pub fn class(lots: &mut Lots) -> Value {
     class
 }
 
-pub fn volume(lots: &mut Lots) -> Value {
+pub(crate) fn volume(lots: &mut Lots) -> Value {
     let name = format!("pv{}", lots.below(VOLUMES));
     let size = format!("{}Gi", 1 + lots.below(3));
     let mut volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
@@ -71,7 +71,7 @@ pub fn volume(lots: &mut Lots) -> Value {
     volume
 }
 
-pub fn claim(lots: &mut Lots) -> Value {
+pub(crate) fn claim(lots: &mut Lots) -> Value {
     let name = format!("c{}", lots.below(CLAIMS));
     let mode = lots.pick(&["ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod"]);
     let mut claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -91,7 +91,7 @@ pub fn claim(lots: &mut Lots) -> Value {
 }
 
 /// The claim of a pod's ephemeral volume, mostly its own.
-pub fn ephemeral_claim(lots: &mut Lots, index: usize) -> Value {
+pub(crate) fn ephemeral_claim(lots: &mut Lots, index: usize) -> Value {
     let mut claim = claim(lots);
     let owner = if lots.one_in(6) { "somebody".to_owned() } else { format!("u{index}") };
     claim["metadata"]["name"] = json!(format!("p{index}-v"));
@@ -106,7 +106,7 @@ fn driver(lots: &mut Lots) -> Value {
            "spec": {"storageCapacity": lots.one_in(2)}})
 }
 
-pub fn csi_node(lots: &mut Lots) -> Value {
+pub(crate) fn csi_node(lots: &mut Lots) -> Value {
     json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
         "metadata": {"name": node_name(lots.below(4))},
         "spec": {"drivers": [{"name": DRIVER, "nodeID": "n", "allocatable": {"count": lots.below(3)}}]}})

@@ -15,14 +15,14 @@ use crate::run::{Agreed, Fault, Run};
 
 /// By uid of the parked pod: the pods by whose decisions it may be placeable.
 #[derive(Debug, Default)]
-pub struct Parked(BTreeMap<String, BTreeSet<String>>);
+pub(crate) struct Parked(BTreeMap<String, BTreeSet<String>>);
 
 impl Parked {
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub fn note(&mut self, decision: &Decision) {
+    pub(crate) fn note(&mut self, decision: &Decision) {
         let uid = decision.uid.to_string();
         match decision.verdict {
             Verdict::Parked => self.0.insert(uid, BTreeSet::new()),
@@ -31,7 +31,7 @@ impl Parked {
     }
 
     /// The API server showed what became of a pod.
-    pub fn confirm(&mut self, uid: &str) {
+    pub(crate) fn confirm(&mut self, uid: &str) {
         self.0.values_mut().for_each(|excuses| {
             excuses.remove(uid);
         });
@@ -44,7 +44,7 @@ impl Parked {
 
 impl Run<'_> {
     /// The wakes of a change. Whether one led to anything is counted.
-    pub fn hear(&mut self, wakes: &[Wake]) {
+    pub(crate) fn hear(&mut self, wakes: &[Wake]) {
         for wake in wakes {
             if self.fault == Fault::LosesWakes && wake.event.starts_with("NodeUpdate") {
                 continue;
@@ -63,7 +63,7 @@ impl Run<'_> {
     }
 
     /// After a change: whoever can be placed has been woken.
-    pub fn nobody_is_forgotten(&mut self) -> Agreed {
+    pub(crate) fn nobody_is_forgotten(&mut self) -> Agreed {
         for uid in self.parked.0.keys().cloned().collect::<Vec<_>>() {
             match self.verdict_of(&uid) {
                 Verdict::Placed if self.parked.0.get(&uid).is_some_and(BTreeSet::is_empty) => {
@@ -96,7 +96,7 @@ impl Run<'_> {
     }
 
     /// After decisions: whoever can be placed now is excused until these are confirmed.
-    pub fn excuse(&mut self, decided: &[&str]) {
+    pub(crate) fn excuse(&mut self, decided: &[&str]) {
         for uid in self.parked.0.keys().cloned().collect::<Vec<_>>() {
             if self.verdict_of(&uid) != Verdict::Placed {
                 self.keep_assumed(&uid, decided);

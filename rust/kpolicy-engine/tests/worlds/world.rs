@@ -7,7 +7,7 @@ use kpolicy_engine::api::{Kind, Outcome};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     Apply(Value),
     /// Namespace, name and uid.
     Remove(Kind, String, String, String),
@@ -30,7 +30,7 @@ pub enum Step {
 }
 
 #[derive(Debug, Clone)]
-pub struct World {
+pub(crate) struct World {
     pub seed: u64,
     pub programs: Vec<Value>,
     pub steps: Vec<Step>,
@@ -93,7 +93,7 @@ impl Step {
 
 impl World {
     /// A line for the seed, one for each program, one for each step.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", json!({"seed": self.seed}));
         for program in &self.programs {
             let _ = writeln!(text, "{}", json!({"program": program}));
@@ -104,7 +104,7 @@ impl World {
         text
     }
 
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut world = Self { seed: 0, programs: Vec::new(), steps: Vec::new() };
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let value: Value = serde_json::from_str(line).expect("a line is JSON");

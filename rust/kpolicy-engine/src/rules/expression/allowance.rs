@@ -11,14 +11,14 @@ use std::sync::{Arc, OnceLock};
 use crate::rules::status::Fault;
 
 /// What evaluating an expression may cost for one node (KR110 where it is more).
-pub const COST_PER_NODE_MAX: u64 = 10_000;
+pub(super) const COST_PER_NODE_MAX: u64 = 10_000;
 /// What all rules of a policy may cost in a cycle where the policy does not say.
 const COST_PER_CYCLE_DEFAULT: u64 = 50_000_000;
 /// The most that a policy may ask for, and that all rules of a profile may cost together.
 pub const COST_PER_CYCLE_MAX: u64 = 500_000_000;
 
 /// The code of all errors of this kind.
-pub const COST_EXCEEDED: &str = "KR110";
+pub(super) const COST_EXCEEDED: &str = "KR110";
 
 /// What a policy says under `limits`.
 #[derive(Debug, Clone, Copy, Default)]

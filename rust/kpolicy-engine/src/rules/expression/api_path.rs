@@ -41,10 +41,10 @@ pub(super) fn answer(kept: &ApiValues, path: &str, args: &[Value]) -> Answer {
 }
 
 /// The API leaves out what is empty.
-pub fn text(text: &str) -> Answer {
+pub(super) fn text(text: &str) -> Answer {
     if text.is_empty() { Answer::Absent } else { text.into() }
 }
 
-pub fn whole(labels: &Labels) -> Answer {
+pub(super) fn whole(labels: &Labels) -> Answer {
     if labels.is_empty() { Answer::Absent } else { map(labels).into() }
 }

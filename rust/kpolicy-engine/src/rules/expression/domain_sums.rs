@@ -20,7 +20,7 @@ const FACTS_MAX: usize = 64;
 
 /// The sums of one fact over the domains of a topology key, by the domain's id.
 #[derive(Debug)]
-pub struct Sums {
+pub(super) struct Sums {
     domains: Arc<Domains>,
     by_domain: Vec<i64>,
 }
@@ -49,7 +49,7 @@ impl Sums {
     }
 
     /// Of all nodes; absent where a node lacks the topology key.
-    pub fn column(&self) -> Column<'static> {
+    pub(super) fn column(&self) -> Column<'static> {
         let ids = self.domains.ids();
         let sum = |id: &u32| self.by_domain.get(*id as usize).copied().unwrap_or(0);
         let values = Column::Int(ids.iter().map(sum).collect());
@@ -67,13 +67,13 @@ enum Summed {
 
 /// The sums of one call.
 #[derive(Debug, Default)]
-pub struct DomainSums {
+pub(super) struct DomainSums {
     known: RefCell<Vec<(Read, Summed)>>,
 }
 
 impl DomainSums {
     /// The sums of a fact of domains.
-    pub fn of_domain(
+    pub(super) fn of_domain(
         &self,
         cluster: &Cluster,
         addend: Addend,
@@ -88,7 +88,7 @@ impl DomainSums {
     }
 
     /// What a fact of the domain is on one node.
-    pub fn on_node(
+    pub(super) fn on_node(
         &self,
         cluster: &Cluster,
         addend: Addend,
@@ -108,7 +108,7 @@ impl DomainSums {
     }
 
     /// What a fact of the cluster is.
-    pub fn of_cluster(&self, world: ClusterWorld<'_>, read: &Read) -> Answer {
+    pub(super) fn of_cluster(&self, world: ClusterWorld<'_>, read: &Read) -> Answer {
         if let Some(Summed::OfCluster(answer)) = self.find(read) {
             return answer;
         }

@@ -12,29 +12,29 @@ use crate::snapshot::Pod;
 use super::facts::{self, Source};
 
 /// A fact with one text as its argument.
-pub fn keyed<T: Into<Value>>(args: &[Value], of: impl FnOnce(&str) -> T) -> Answer {
+pub(super) fn keyed<T: Into<Value>>(args: &[Value], of: impl FnOnce(&str) -> T) -> Answer {
     match args {
         [Value::String(key)] => Answer::Known(of(key).into()),
         _ => no_such_overload(),
     }
 }
 
-pub fn no_such_overload() -> Answer {
+pub(super) fn no_such_overload() -> Answer {
     Answer::Failed(Fault::new(FaultKind::NoSuchOverload, "no such overload"))
 }
 
-pub fn entry(labels: &Labels, args: &[Value]) -> Answer {
+pub(super) fn entry(labels: &Labels, args: &[Value]) -> Answer {
     match args {
         [Value::String(key)] => labels.get(key).map_or(Answer::Absent, Into::into),
         _ => no_such_overload(),
     }
 }
 
-pub fn map(labels: &Labels) -> Value {
+pub(super) fn map(labels: &Labels) -> Value {
     Value::map(Map::of_strings(labels.iter().map(|(key, value)| (key, value.into()))))
 }
 
-pub fn list(items: impl Iterator<Item = Value>) -> Answer {
+pub(super) fn list(items: impl Iterator<Item = Value>) -> Answer {
     Answer::Known(Value::list(items.collect()))
 }
 
@@ -114,7 +114,7 @@ fn effect_name(effect: Effect) -> &'static str {
     }
 }
 
-pub fn taint(taint: &Taint) -> Value {
+pub(super) fn taint(taint: &Taint) -> Value {
     record([
         ("key", taint.key.as_ref().into()),
         ("value", taint.value.as_ref().into()),
@@ -180,7 +180,7 @@ pub(super) fn qos_class(pod: &Pod) -> &'static str {
 
 /// A pod of a loop.
 #[derive(Debug, Clone)]
-pub struct PodObject(pub Arc<Pod>);
+pub(super) struct PodObject(pub Arc<Pod>);
 
 impl Object for PodObject {
     fn type_name(&self) -> &'static str {

@@ -12,7 +12,7 @@ use super::pod_facts::no_such_overload;
 
 /// Which pods count: by labels and, where named, by namespaces.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub(super) struct Chosen {
     selector: Arc<Selector>,
     namespaces: Option<Vec<Arc<str>>>,
 }
@@ -49,7 +49,7 @@ impl PodTotal {
     }
 
     /// Of one node.
-    pub fn on(&self, load: &Load) -> i64 {
+    pub(super) fn on(&self, load: &Load) -> i64 {
         let pods = load.pods.iter();
         match self {
             Self::Count(chosen) => count(pods.filter(|pod| chosen.has(&pod.identity)).count()),
@@ -61,7 +61,7 @@ impl PodTotal {
     }
 
     /// Of every node, by slot; slots without a node have 0.
-    pub fn by_slot(&self, cluster: &Cluster) -> Vec<i64> {
+    pub(super) fn by_slot(&self, cluster: &Cluster) -> Vec<i64> {
         let mut sums = vec![0_i64; cluster.nodes().slots()];
         match self {
             // A selector is matched once per identity, not once per pod.
@@ -119,6 +119,6 @@ fn of_pod(pod: &Pod, resource: &str) -> i64 {
 }
 
 /// What all pods of a node request together.
-pub fn requested(load: &Load, resource: &str) -> i64 {
+pub(super) fn requested(load: &Load, resource: &str) -> i64 {
     if resource == names::PODS { count(load.pods.len()) } else { load.requested.get(resource) }
 }

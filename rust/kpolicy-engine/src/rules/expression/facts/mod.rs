@@ -191,10 +191,10 @@ impl Catalogue for Table {
     }
 }
 
-pub const CATALOGUE: &dyn Catalogue = &Table;
+pub(crate) const CATALOGUE: &dyn Catalogue = &Table;
 
 /// An expression that nobody vouches for, its names resolved to rows.
-pub fn verified(ir: &serde_json::Value) -> Result<Expression, Refusal> {
+pub(crate) fn verified(ir: &serde_json::Value) -> Result<Expression, Refusal> {
     Expression::verify(ir).map(|expression| expression.resolved(CATALOGUE))
 }
 
