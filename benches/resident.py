@@ -73,8 +73,10 @@ async def live(nodes: int, existing: int) -> Figures:
             sink, "pods", "Pod", generated_cluster.waiting(recorded.WORKLOAD, size), is_more=True
         )
         uids = [generated_cluster.uid(index) for index in range(size.pods)]
-        for start in range(0, len(uids), BATCH_PODS):
-            engine.schedule(uids[start : start + BATCH_PODS], clock.now_ns())
+        done = 0
+        while done < len(uids):
+            batch = uids[done : done + BATCH_PODS]
+            done += len(engine.schedule(batch, clock.now_ns()).decisions)
     finally:
         thread.stop()
     return {

@@ -139,7 +139,8 @@ class Engine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> tuple[str, str, list[_Decision]]:
         """Decide and assume these pods in order, each seeing the ones before it.
 
-        Gives (program hash, newest resourceVersion applied, decisions)."""
+        A call ends after a bounded amount of work: decisions are those of the first pods, at least
+        of one. Gives (program hash, newest resourceVersion applied, decisions)."""
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         """Which of these extended resources each pod requests, in any of its containers."""

@@ -313,7 +313,10 @@ class Located(NamedTuple):
 
 
 class Scheduled(NamedTuple):
-    """Decisions of one call, the program they follow and the newest object they rest on."""
+    """Decisions of one call, the program they follow and the newest object they rest on.
+
+    A call ends after a bounded amount of work: pods after the last decision are undecided, and
+    belong first in the next call."""
 
     program_hash: str
     resource_version: str
@@ -391,7 +394,8 @@ class Engine:
         return list(map(Unreadable._make, self._engine.load_objects(body, source)))
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
-        """Decide and assume these pods in order, each seeing the ones before it."""
+        """Decide and assume these pods in order, each seeing the ones before it; the last ones may
+        be left undecided."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
         return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 

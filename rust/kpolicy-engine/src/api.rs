@@ -304,6 +304,8 @@ pub struct Batch {
     pub program_hash: Arc<str>,
     /// Of the newest object applied.
     pub resource_version: Arc<str>,
+    /// Of the first pods asked about; those after them are undecided, and to be asked about first in the
+    /// next call.
     pub decisions: Vec<Decision>,
 }
 

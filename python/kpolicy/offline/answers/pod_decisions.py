@@ -75,11 +75,13 @@ def decide(
 ) -> Iterator[Decision]:
     """Decides one pod after the other; each sees those placed before it."""
     uids = [pod.uid for pod in pods]
-    for start in range(0, len(uids), BATCH_PODS):
-        batch = uids[start : start + BATCH_PODS]
-        yield from engine.schedule(batch, now_ns).decisions
+    done = 0
+    while done < len(uids):
+        decisions = engine.schedule(uids[done : done + BATCH_PODS], now_ns).decisions
+        yield from decisions
+        done += len(decisions)
         if progress is not None:
-            progress(start + len(batch), len(uids))
+            progress(done, len(uids))
 
 
 @dataclass(frozen=True, slots=True)

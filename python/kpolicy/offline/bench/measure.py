@@ -96,8 +96,9 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
     spent_ns, spent_cpu_ns, scheduled = 0, 0, 0
     each_ns: list[int] = []
     with _collector_at_rest():
-        for start in range(0, len(uids), BATCH_PODS):
-            batch = uids[start : start + BATCH_PODS]
+        done = 0
+        while done < len(uids):
+            batch = uids[done : done + BATCH_PODS]
             began_ns, began_cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
             decisions = engine.schedule(batch, _NOW_NS).decisions
             took_ns = time.perf_counter_ns() - began_ns
@@ -105,8 +106,9 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
             spent_ns += took_ns
             scheduled += sum(decision.verdict == Verdict.PLACED for decision in decisions)
             each_ns += decision_times(decisions, took_ns)
+            done += len(decisions)
             if progress is not None:
-                progress(start + len(batch), len(uids))
+                progress(done, len(uids))
     seconds, cpu_seconds = spent_ns / NANOSECONDS, spent_cpu_ns / NANOSECONDS
     return Decided(scheduled, seconds, tuple(each_ns), cpu_seconds)
 

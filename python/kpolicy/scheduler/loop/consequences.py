@@ -35,12 +35,17 @@ def take(
     """Put each pod of the batch into the lane that follows from its decision.
 
     A pod that left the queue while the engine decided is bound all the same if it was placed: only
-    the API server knows which of the two came first, and the reservation must end."""
+    the API server knows which of the two came first, and the reservation must end. Pods after the
+    last decision are undecided, as a call of the engine ends after a bounded amount of work: they
+    are the first of the next batch."""
     taken = Taken()
     popped = {pod.uid: pod for pod in batch}
+    places = {uid: place for place, uid in enumerate(popped)}
+    last = -1  # the last pod with a decision
     for decision in decisions:
         began_ns = taken.took_ns
         taken.took_ns += decision.took_ns
+        last = max(last, places.get(decision.uid, -1))
         pod = popped.pop(decision.uid, None)
         if pod is None:
             continue
@@ -64,8 +69,11 @@ def take(
                 queue.gone(pod.uid)
             case Verdict.GATED:
                 queue.gated(pod.uid, now_ns)
-    for pod in popped.values():  # the engine owes an answer for each; without one, try again
-        queue.failed(pod.uid, now_ns)
+    for uid in popped:
+        if 0 <= last < places[uid]:
+            queue.undecided(uid)
+        else:  # the engine owes an answer; without one, try again
+            queue.failed(uid, now_ns)
     return taken
 
 

@@ -24,6 +24,8 @@ ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_EARLY = "PopFromBackoffQ"
 PARKED_TIMEOUT = "UnschedulableTimeout"
+# Ours: the engine handed the pod back undecided.
+UNDECIDED = "EngineCallEnded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,13 @@ class Queue:
         if pod is not None:
             pod.is_set_aside = True
             self._fail(pod, now_ns)
+
+    def undecided(self, uid: str) -> None:
+        """The engine did not come to the pod: it is tried next, as if it had not been popped."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            pod.attempts -= 1
+            self._enter(pod, Lane.ACTIVE, UNDECIDED)
 
     def gated(self, uid: str, now_ns: int) -> None:
         """The attempt showed scheduling gates."""

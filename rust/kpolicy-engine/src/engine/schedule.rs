@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::{FitError, Outcome, Timed, Watched, reference};
 use crate::judging::{Question, behind};
-use crate::rules::decision_work::DecisionWork;
+use crate::rules::decision_work::{DecisionWork, work_per_call};
 use crate::rules::{Reservation, Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
@@ -17,10 +17,23 @@ use super::reservations::writes;
 pub(super) type Ready = (Arc<Pod>, usize);
 
 impl Engine {
-    /// Decides and assumes these pods in order.
+    /// Decides and assumes these pods in order, until that took [`work_per_call`]: the pods after the
+    /// last decision are undecided, and nothing came of them. Of any pods one is decided.
     pub fn schedule(&mut self, uids: &[Arc<str>], _: i64, stopwatch: &dyn Stopwatch) -> Batch {
         self.cluster.settle_order();
-        let decisions = uids.iter().map(|uid| self.decide(uid, stopwatch)).collect();
+        let units_max = work_per_call(self.cluster.nodes().len());
+        let mut units = 0_u64;
+        let mut decisions = Vec::with_capacity(uids.len());
+        for uid in uids {
+            if units >= units_max {
+                break;
+            }
+            let before = self.program.units_spent();
+            let (decision, own) = self.decide_counted(uid, stopwatch);
+            let in_expressions = self.program.units_spent().saturating_sub(before);
+            units = units.saturating_add(own).saturating_add(in_expressions);
+            decisions.push(decision);
+        }
         Batch {
             program_hash: Arc::clone(&self.program.hash),
             resource_version: Arc::clone(&self.resource_version),
@@ -29,14 +42,20 @@ impl Engine {
     }
 
     pub(super) fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
+        self.decide_counted(uid, stopwatch).0
+    }
+
+    /// The decision, and the units that the pod's spec asks for.
+    fn decide_counted(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> (Decision, u64) {
         self.parked.remove(uid);
-        let (pod, profile) = match self.ready(uid) {
+        let (ready, units) = self.admitted(uid);
+        let (pod, profile) = match ready {
             Ok(ready) => ready,
-            Err(answer) => return *answer,
+            Err(answer) => return (*answer, units),
         };
         let timed = self.judge(&pod, profile, stopwatch);
         let decision = self.carried_out(&pod, profile, &timed.outcome);
-        with_times(decision, &timed.lasted)
+        (with_times(decision, &timed.lasted), units)
     }
 
     /// What becomes of a pod that is ready; nothing comes of it yet.
@@ -87,23 +106,29 @@ impl Engine {
 
     /// The pod and its profile, if it is to be judged; the answer otherwise.
     pub(super) fn ready(&self, uid: &Arc<str>) -> Result<Ready, Box<Decision>> {
-        let Some(pod) = self.pending_pod(uid) else { return Err(Box::new(self.unknown(uid))) };
+        self.admitted(uid).0
+    }
+
+    /// As [`Engine::ready`], with the units that the pod's spec asks for. A pod that is set aside took
+    /// only the reading of its spec.
+    fn admitted(&self, uid: &Arc<str>) -> (Result<Ready, Box<Decision>>, u64) {
+        let Some(pod) = self.pending_pod(uid) else { return (Err(Box::new(self.unknown(uid))), 0) };
         let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
-            return Err(Box::new(self.decision(&pod, Verdict::Gone)));
+            return (Err(Box::new(self.decision(&pod, Verdict::Gone))), 0);
         };
         if let Some(status) = scheduling_gates::gate(&pod) {
             let mut decision = self.decision(&pod, Verdict::Gated);
             decision.message = status.message().into();
             decision.rejected_by = vec![scheduling_gates::NAME.into()];
-            return Err(Box::new(decision));
+            return (Err(Box::new(decision)), 0);
         }
         let work = DecisionWork::of(&pod, &self.cluster);
         if work.is_excessive() {
             let mut decision = self.decision(&pod, Verdict::SetAside);
             decision.message = work.to_string().into();
-            return Err(Box::new(decision));
+            return (Err(Box::new(decision)), work.entries());
         }
-        Ok((pod, profile))
+        (Ok((pod, profile)), work.units())
     }
 
     /// The answer, and what follows from it in the snapshot and among the parked pods.

@@ -59,6 +59,12 @@ impl Program {
         named(scheduler_name).or_else(|| named(ANY_SCHEDULER))
     }
 
+    /// What the expressions of all profiles have spent so far.
+    pub fn units_spent(&self) -> u64 {
+        let counts = self.profiles.iter().flat_map(|profile| &profile.counts);
+        counts.map(|(_, counts)| counts.units()).sum()
+    }
+
     /// What expressions read by API path, of all profiles.
     pub fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();

@@ -10,13 +10,27 @@ use std::fmt;
 use crate::model::{NodeSelectorTerm, PodAffinityTerm, Requirement, Selector, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
 
-/// What a decision may take on each node.
+/// What a decision may take on each node: half for the pod's spec, half for the expressions of its
+/// profile (`rules/expression/allowance.rs`).
 pub const UNITS_A_NODE: u64 = 1_000;
-/// What it may take in small clusters too: as much as on 5,000 nodes.
-const UNITS_MIN: u64 = 5_000_000;
+/// Small clusters are allowed as much as one of so many nodes.
+const NODES_MIN: usize = 5_000;
+/// How many decisions of the dearest kind one call of the engine may take.
+const DECISIONS_A_CALL: u64 = 10;
+
 /// What one decision may take in a cluster of so many nodes.
 pub fn units_max(nodes: usize) -> u64 {
-    (nodes as u64).saturating_mul(UNITS_A_NODE).max(UNITS_MIN)
+    (nodes.max(NODES_MIN) as u64).saturating_mul(UNITS_A_NODE)
+}
+
+/// What a pod's spec may ask for, of what one decision may take.
+fn spec_units_max(nodes: usize) -> u64 {
+    units_max(nodes) / 2
+}
+
+/// After so many units a call hands back the pods that it has not decided.
+pub fn work_per_call(nodes: usize) -> u64 {
+    units_max(nodes).saturating_mul(DECISIONS_A_CALL)
 }
 
 /// A part of a pod's spec and what judging it takes.
@@ -106,11 +120,16 @@ impl DecisionWork {
             ),
             part("spec.volumes", template.volumes.len(), on_nodes(template.volumes.len(), VOLUME)),
         ];
-        Self { parts, units_max: units_max(cluster.nodes().len()) }
+        Self { parts, units_max: spec_units_max(cluster.nodes().len()) }
     }
 
     pub fn units(&self) -> u64 {
         sum(self.parts.iter().map(|part| part.units))
+    }
+
+    /// How many entries its parts have together.
+    pub fn entries(&self) -> u64 {
+        sum(self.parts.iter().map(|part| part.entries as u64))
     }
 
     /// Whether it takes more than one decision may.
@@ -201,7 +220,7 @@ mod tests {
         assert_eq!(
             work.to_string(),
             "the pod's spec.nodeSelector (32000 entries) takes more work than one decision \
-             may: 16000000 units of 5000000"
+             may: 16000000 units of 2500000"
         );
     }
 

@@ -29,7 +29,7 @@ from tests.unit.scheduler.runtimes import feed_of, runtime_of
 
 def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
     queue = Queue()
-    for uid in ("placed", "parked", "failed", "gone", "gated", "forgotten"):
+    for uid in ("forgotten", "placed", "parked", "failed", "gone", "gated", "undecided"):
         queue.changed(pending(uid), 0)
     batch = queue.pop_batch(10, 0)
     taken = take(
@@ -53,12 +53,12 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
     assert (queue.get("gone"), queue.statistics().gated) == (None, 1)
     now = queue.statistics()
     assert (now.active, now.backoff, now.parked, now.gated, now.attempts_under_way) == (
-        0,
+        1,
         2,
         1,
         1,
         1,
-    ), "a pod without an answer backs off as one that failed"
+    ), "a pod without an answer backs off as one that failed, those after the last one are next"
 
 
 def test_a_pod_that_left_while_it_was_placed_is_bound_all_the_same() -> None:

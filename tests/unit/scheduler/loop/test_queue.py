@@ -156,6 +156,19 @@ def test_a_pod_that_is_set_aside_backs_off_for_up_to_five_minutes_and_comes_last
     assert popped(queue, 330) == ["large", "other"], "judged at last, it has its priority again"
 
 
+def test_a_pod_left_undecided_is_the_first_of_the_next_batch_and_was_not_tried() -> None:
+    queue = filled(pending("first"), pending("second"), pending("third"))
+    assert popped(queue) == ["first", "second", "third"]
+    queue.changed(pending("later"), 1)
+    queue.parked("first", ["Fit"], 1)
+    queue.undecided("second")
+    queue.undecided("third")
+    assert popped(queue) == ["second", "third", "later"]
+    second = queue.get("second")
+    assert second is not None
+    assert second.attempts == 1
+
+
 def test_errors_and_rejections_are_counted_apart() -> None:
     queue = filled(pending("a"))
     for _ in range(3):

@@ -63,6 +63,7 @@ impl<'a> NodeColumns<'a> {
             Some(Source::Cluster(_) | Source::ClusterSum(_)) => {
                 self.sums.of_cluster(self.world, read)
             }
+            _ if facts::is_made(&read.fact) => self.sums.of_cluster(self.world, read),
             _ => self.world.read(read),
         }
     }
@@ -235,6 +236,10 @@ impl Columns for NodeColumns<'_> {
 
     fn work(&self, read: &Read) -> u64 {
         self.world.work(read)
+    }
+
+    fn is_made(&self, read: &Read) -> bool {
+        facts::is_made(&read.fact)
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {

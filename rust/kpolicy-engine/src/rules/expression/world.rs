@@ -116,6 +116,10 @@ impl Facts for NodeWorld<'_> {
     fn work(&self, read: &Read) -> u64 {
         self.world.work(read)
     }
+
+    fn is_made(&self, read: &Read) -> bool {
+        facts::is_made(&read.fact)
+    }
 }
 
 /// A fact of the domain that a node is in: its first argument is the topology key.

@@ -149,6 +149,12 @@ pub(super) fn source(name: &Name) -> Option<Source> {
     row(name).map(|(_, row)| row.source)
 }
 
+/// Whether each reading makes its list or map anew; what is kept by API path is shared.
+pub(super) fn is_made(name: &Name) -> bool {
+    let is_collection = |row: &Row| row.result.starts_with("list") || row.result.starts_with("map");
+    row(name).is_some_and(|(_, row)| !row.source.is_path() && is_collection(row))
+}
+
 /// What the answer to a fact rests on. A victim is a pod on the node, whatever is read of it.
 pub(super) fn parts(name: &Name) -> Option<Parts> {
     row(name).map(|(root, row)| match root {
