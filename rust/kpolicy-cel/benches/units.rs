@@ -5,7 +5,12 @@
 //! is meant to take about ten nanoseconds; the dearest kinds are printed first, all of them with
 //! `-- --all`. `docs/internals/decision-budget.md` says what follows from it.
 
-#![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark may panic and print")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark may do so"
+)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
