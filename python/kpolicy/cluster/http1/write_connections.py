@@ -251,8 +251,13 @@ class WriteConnections:
                 if not isinstance(opened, Exchange):
                     return opened
                 exchange = opened
+            if (left_s := ends_at - loop.time()) <= 0:
+                # The process stood still, or waited for its turn: what the caller checked before
+                # it asked (that it leads) may no longer hold.
+                self._keep(exchange)
+                return TimedOut(timeout_s, sent=False)
             try:
-                answer = await exchange.ask(request, body_bytes_max, ends_at - loop.time())
+                answer = await exchange.ask(request, body_bytes_max, left_s)
             except TimeoutError:
                 return TimedOut(timeout_s)
             except ValueError as error:

@@ -242,6 +242,28 @@ async def test_silence_is_a_timeout_and_counts_as_sent(wire: Wire) -> None:
         assert api.counts == {("POST", 0): 1}
 
 
+async def test_a_write_whose_time_is_up_before_its_turn_is_not_sent(wire: Wire) -> None:
+    """As after a pause of the process: by then another replica may lead."""
+    seen = 0
+
+    async def slow(exchange: Exchange) -> None:
+        nonlocal seen
+        seen += 1
+        await asyncio.sleep(0.4)
+        await exchange.answer(201)
+
+    async with (
+        wire.server(slow) as server,
+        wire.client(server.url, connections_max=1) as api,
+        asyncio.TaskGroup() as tasks,
+    ):
+        first = tasks.create_task(post(api))
+        await asyncio.sleep(0)
+        assert await post(api, timeout_s=0.1) == TimedOut(0.1, sent=False)
+        assert isinstance(await first, Response)
+    assert seen == 1
+
+
 async def test_a_cancelled_write_leaves_nothing_of_its_answer_to_the_next(wire: Wire) -> None:
     begun = asyncio.Event()
 
