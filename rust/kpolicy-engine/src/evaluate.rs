@@ -7,7 +7,7 @@ use kpolicy_cel::{Answer, Facts, Read, answer_json};
 use serde_json::{Value, json};
 
 use crate::rules::expression::{
-    CATALOGUE, ClusterWorld, NodeWorld, PodWorld, manner, rests_on_pod, verified,
+    CATALOGUE, ClusterWorld, DomainSums, NodeWorld, PodWorld, manner, rests_on_pod, verified,
 };
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -38,7 +38,8 @@ impl Facts for World<'_> {
             return Answer::Unknown;
         }
         let pod = self.pod.unwrap_or(&self.anybody);
-        let world = ClusterWorld(PodWorld { pod, cluster: self.cluster });
+        let sums = DomainSums::default();
+        let world = ClusterWorld { pod: PodWorld { pod, cluster: self.cluster }, sums: &sums };
         match self.node {
             Some(node) => NodeWorld { world, node }.read(read),
             None => world.read(read),

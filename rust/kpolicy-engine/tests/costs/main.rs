@@ -23,6 +23,8 @@ const NODES: usize = 5_000;
 /// What a rule may read for each node and each domain; a node is a domain of its own too.
 const BUILTIN_LANES_MAX: usize = 20;
 const POLICY_LANES_MAX: usize = 80;
+/// `explain` asks every filter about every node twice, and every score once.
+const EXPLAINED_LANES_MAX: usize = 250;
 const LANES_OF_BOTH_SIDES_MAX: usize = 4;
 
 /// A program with one rule, or a shipped policy.
@@ -141,4 +143,28 @@ fn a_first_decision_costs_so_much_a_node_whichever_labels_nodes_lack() {
         }
     }
     assert!(dear.is_empty(), "{dear:#?}");
+}
+
+#[test]
+fn explaining_a_pod_node_by_node_is_linear_in_nodes_too() {
+    let mut engine = Engine::new(1);
+    support::apply(&mut engine, &cluster::objects(NODES, Labelled::Mostly));
+    support::apply(&mut engine, &cluster::pod("pending"));
+    let policies = policies();
+    assert_eq!(policies.len(), 13);
+    let mut dear: Vec<String> = Vec::new();
+    for Measured { name, program, .. } in policies {
+        if let Err(refusals) = engine.load(&program) {
+            panic!("{name}: the program is refused: {refusals:#?}");
+        }
+        let before = lanes_read();
+        let line = engine.explain(Some(&["d/pending".to_owned()]));
+        let read = lanes_read() - before;
+        println!("{name:<42} {read:>10} lanes read to explain a pod at {NODES} nodes");
+        assert!(line.len() > 10 * NODES, "{name}: every node is explained");
+        if read > (EXPLAINED_LANES_MAX * NODES) as u64 {
+            dear.push(name);
+        }
+    }
+    assert!(dear.is_empty(), "{dear:?} read more than {EXPLAINED_LANES_MAX} lanes a node");
 }

@@ -12,7 +12,6 @@ use rustc_hash::FxHashMap;
 
 use crate::snapshot::{Cluster, Domains, NodeView, Pod, columns};
 
-use super::domain_sums::DomainSums;
 use super::facts::{self, Source};
 use super::lanes::Lanes;
 use super::pod_set::PodTotal;
@@ -29,7 +28,6 @@ enum Held {
 pub(super) struct NodeColumns<'a> {
     world: ClusterWorld<'a>,
     held: Vec<Held>,
-    sums: DomainSums,
 }
 
 /// The lanes that have a node.
@@ -44,28 +42,17 @@ pub(super) fn is_shared(fact: &Name) -> bool {
 
 impl<'a> NodeColumns<'a> {
     pub(super) fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
-        let cluster = world.0.cluster;
+        let cluster = world.pod.cluster;
         let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
-        Self { world, held, sums: DomainSums::default() }
+        Self { world, held }
     }
 
     fn cluster(&self) -> &'a Cluster {
-        self.world.0.cluster
+        self.world.pod.cluster
     }
 
     pub(super) fn pod(&self) -> &'a Pod {
-        self.world.0.pod
-    }
-
-    /// A fact that rests on no node.
-    fn shared(&self, read: &Read) -> Answer {
-        match facts::source(&read.fact) {
-            Some(Source::Cluster(_) | Source::ClusterSum(_)) => {
-                self.sums.of_cluster(self.world, read)
-            }
-            _ if facts::is_made(&read.fact) => self.sums.of_cluster(self.world, read),
-            _ => self.world.read(read),
-        }
+        self.world.pod.pod
     }
 
     fn each<T: Copy>(&self, empty: T, of: impl Fn(NodeView<'_>) -> T) -> Vec<T> {
@@ -215,13 +202,13 @@ impl Columns for NodeColumns<'_> {
             Some(Held::None) | None => {}
         }
         if is_shared(&read.fact) {
-            return Column::Constant(self.shared(read));
+            return Column::Constant(self.world.read(read));
         }
         match facts::row(&read.fact).map(|(_, row)| row.lanes) {
             Some(Lanes::Numbers(column)) => column(self, &read.args),
             Some(Lanes::Sums(addend)) => {
-                let sums = self.sums.of_domain(self.cluster(), addend, read);
-                sums.map_or(Column::Unavailable, |sums| sums.column())
+                let sums = self.world.sums.of_domain(self.cluster(), addend, read);
+                sums.map_or(Column::Unavailable, |sums| sums.column(self.cluster()))
             }
             Some(
                 Lanes::None | Lanes::Labels | Lanes::Texts(_) | Lanes::Classes(_) | Lanes::AtPath,
@@ -247,14 +234,6 @@ impl Columns for NodeColumns<'_> {
         let Some(node) = slot.and_then(|slot| self.cluster().nodes().view(slot)) else {
             return Answer::Absent;
         };
-        if is_shared(&read.fact) {
-            return self.shared(read);
-        }
-        match facts::source(&read.fact) {
-            Some(Source::DomainSum(addend)) => {
-                self.sums.on_node(self.cluster(), addend, read, node.slot)
-            }
-            _ => NodeWorld { world: self.world, node }.read(read),
-        }
+        NodeWorld { world: self.world, node }.read(read)
     }
 }

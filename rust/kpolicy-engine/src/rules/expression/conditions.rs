@@ -13,6 +13,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::allowance::COST_PER_NODE_MAX;
 use super::api_path::paths_of;
+use super::domain_sums::DomainSums;
 use super::needs::Needs;
 use super::world::{ClusterWorld, PodWorld};
 use super::{fault_of, wrong_type};
@@ -43,7 +44,8 @@ impl Conditions {
     }
 
     pub fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
-        let world = ClusterWorld(PodWorld { pod, cluster });
+        let sums = DomainSums::default();
+        let world = ClusterWorld { pod: PodWorld { pod, cluster }, sums: &sums };
         let mut unknown = None;
         for expression in &self.expressions {
             match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {

@@ -1,27 +1,25 @@
-//! Sums over domains and over the cluster, each worked out once for all nodes that a call asks.
+//! Sums over domains and over the cluster, each worked out once for all nodes that are asked.
 //!
-//! Owns what one call has summed up so far, by fact and arguments. Assumes that the cluster does not
-//! change while it is held.
+//! They hold until the cluster changes: whoever asks node by node pays for the first node only.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use kpolicy_cel::{Answer, Bits, Column, Facts, Read, Value};
+use kpolicy_cel::{Answer, Bits, Column, Read, Value};
 
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, Domains, NodeSlot};
+use crate::snapshot::{Cluster, Generation, NodeSlot};
 
 use super::facts::Addend;
 use super::pod_facts::no_such_overload;
-use super::world::ClusterWorld;
 
-/// The most facts whose sums one call keeps; those beyond are summed up when they are asked for.
+/// The most facts whose sums are kept; those beyond are summed up whenever they are asked for.
 const FACTS_MAX: usize = 64;
 
-/// The sums of one fact over the domains of a topology key, by the domain's id.
+/// The sums of one fact over the domains of a topology key, by the domain's id. Ids hold until a node
+/// changes.
 #[derive(Debug)]
 pub(super) struct Sums {
-    domains: Arc<Domains>,
+    key: Arc<str>,
     by_domain: Vec<i64>,
 }
 
@@ -38,19 +36,20 @@ impl Sums {
                 *sum = sum.saturating_add(*value);
             }
         }
-        Ok(Self { domains, by_domain })
+        Ok(Self { key: Arc::clone(key), by_domain })
     }
 
-    fn answer(&self, slot: NodeSlot) -> Answer {
-        match self.domains.id(slot) {
+    fn answer(&self, cluster: &Cluster, slot: NodeSlot) -> Answer {
+        match cluster.nodes().domains(&self.key).id(slot) {
             ABSENT => Answer::Absent,
             id => self.by_domain.get(id as usize).copied().unwrap_or(0).into(),
         }
     }
 
     /// Of all nodes; absent where a node lacks the topology key.
-    pub(super) fn column(&self) -> Column<'static> {
-        let ids = self.domains.ids();
+    pub(super) fn column(&self, cluster: &Cluster) -> Column<'static> {
+        let domains = cluster.nodes().domains(&self.key);
+        let ids = domains.ids();
         let sum = |id: &u32| self.by_domain.get(*id as usize).copied().unwrap_or(0);
         let values = Column::Int(ids.iter().map(sum).collect());
         let absent = Bits::of_slice(ids, |id| id == ABSENT);
@@ -65,11 +64,16 @@ enum Summed {
     OfCluster(Answer),
 }
 
-/// The sums of one call.
+/// The sums of the cluster as it was at one generation.
 #[derive(Debug, Default)]
-pub(super) struct DomainSums {
-    known: RefCell<Vec<(Read, Summed)>>,
+struct Known {
+    generation: Option<Generation>,
+    by_read: Vec<(Read, Summed)>,
 }
+
+/// Sums of facts, by fact and arguments.
+#[derive(Debug, Default)]
+pub(crate) struct DomainSums(Mutex<Known>);
 
 impl DomainSums {
     /// The sums of a fact of domains.
@@ -79,7 +83,7 @@ impl DomainSums {
         addend: Addend,
         read: &Read,
     ) -> Result<Arc<Sums>, Answer> {
-        if let Some(Summed::OfDomain(sums)) = self.find(read) {
+        if let Some(Summed::OfDomain(sums)) = self.find(cluster, read) {
             return Ok(sums);
         }
         let sums = Arc::new(Sums::of(cluster, addend, &read.args)?);
@@ -96,7 +100,7 @@ impl DomainSums {
         slot: NodeSlot,
     ) -> Answer {
         match self.of_domain(cluster, addend, read) {
-            Ok(sums) => sums.answer(slot),
+            Ok(sums) => sums.answer(cluster, slot),
             // What cannot be summed is not asked of a node without the domain.
             Err(answer) => match read.args.first() {
                 Some(Value::String(key)) if cluster.nodes().domains(key).id(slot) == ABSENT => {
@@ -107,27 +111,48 @@ impl DomainSums {
         }
     }
 
-    /// What a fact of the cluster is.
-    pub(super) fn of_cluster(&self, world: ClusterWorld<'_>, read: &Read) -> Answer {
-        if let Some(Summed::OfCluster(answer)) = self.find(read) {
+    /// What a fact of the cluster is; `answer` works it out.
+    pub(super) fn of_cluster(
+        &self,
+        cluster: &Cluster,
+        read: &Read,
+        answer: impl FnOnce() -> Answer,
+    ) -> Answer {
+        if let Some(Summed::OfCluster(answer)) = self.find(cluster, read) {
             return answer;
         }
-        let answer = world.read(read);
+        let answer = answer();
         self.keep(read, Summed::OfCluster(answer.clone()));
         answer
     }
 
-    fn find(&self, read: &Read) -> Option<Summed> {
-        let known = self.known.borrow();
-        let is_same =
-            |(have, _): &&(Read, Summed)| have.fact == read.fact && have.args == read.args;
-        known.iter().find(is_same).map(|(_, summed)| summed.clone())
+    /// What is kept beyond the call that asked.
+    pub(super) fn bytes(&self) -> usize {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_sums = |summed: &Summed| match summed {
+            Summed::OfDomain(sums) => size_of::<Sums>() + size_of_val(&*sums.by_domain),
+            Summed::OfCluster(_) => 0,
+        };
+        let entries = known.by_read.capacity() * size_of::<(Read, Summed)>();
+        entries + known.by_read.iter().map(|(_, summed)| of_sums(summed)).sum::<usize>()
     }
 
+    fn find(&self, cluster: &Cluster, read: &Read) -> Option<Summed> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Some(cluster.generation());
+        if known.generation != now {
+            *known = Known { generation: now, by_read: Vec::new() };
+        }
+        let is_same =
+            |(have, _): &&(Read, Summed)| have.fact == read.fact && have.args == read.args;
+        known.by_read.iter().find(is_same).map(|(_, summed)| summed.clone())
+    }
+
+    /// Only after `find`, which says of which generation it is.
     fn keep(&self, read: &Read, summed: Summed) {
-        let mut known = self.known.borrow_mut();
-        if known.len() < FACTS_MAX {
-            known.push((read.clone(), summed));
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.by_read.len() < FACTS_MAX {
+            known.by_read.push((read.clone(), summed));
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::rules::{Code, Fault, Filter, Key, PreparedFilter, Reads, Refresh, Rej
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
+use super::domain_sums::DomainSums;
 use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, fault_of, wrong_type};
@@ -44,6 +45,9 @@ struct Prepared {
     residual: Arc<Expression>,
     /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
     limit: Option<u64>,
+    /// Shared by its copies for hypothetical worlds: these differ in the pods of single nodes, which
+    /// sums do not see.
+    sums: Arc<DomainSums>,
 }
 
 impl Filter for ExpressionFilter {
@@ -105,11 +109,12 @@ impl Prepared {
     fn of(spec: &Arc<Spec>, pod: &Pod, cluster: &Cluster) -> Self {
         let residual = Arc::new(spec.written.folded(pod, cluster));
         let limit = spec.written.limit(cluster);
-        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, limit }
+        let sums = Arc::new(DomainSums::default());
+        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, limit, sums }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
-        ClusterWorld(PodWorld { pod: &self.pod, cluster })
+        ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &self.sums }
     }
 
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
@@ -217,6 +222,10 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self) + self.sums.bytes()
     }
 }
 

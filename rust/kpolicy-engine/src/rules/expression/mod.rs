@@ -40,6 +40,7 @@ use needs::Needs;
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub(crate) use api_path::paths_of;
 pub use conditions::{Conditions, Holds};
+pub(crate) use domain_sums::DomainSums;
 pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
 pub use facts::{FactRow, facts};
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};

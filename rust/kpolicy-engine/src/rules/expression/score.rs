@@ -10,6 +10,7 @@ use crate::rules::{Fault, IGNORED, Key, Normalization, PreparedScore, Reads, Ref
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
+use super::domain_sums::DomainSums;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, fault_of, wrong_type};
 
@@ -29,6 +30,7 @@ struct Prepared {
     residual: Expression,
     /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
     limit: Option<u64>,
+    sums: DomainSums,
 }
 
 impl Score for ExpressionScore {
@@ -40,7 +42,8 @@ impl Score for ExpressionScore {
         let residual = self.0.written.folded(pod, cluster);
         let limit = self.0.written.limit(cluster);
         let spec = Arc::clone(&self.0);
-        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, limit }))
+        let sums = DomainSums::default();
+        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, limit, sums }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -50,7 +53,7 @@ impl Score for ExpressionScore {
 
 impl Prepared {
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
-        ClusterWorld(PodWorld { pod: &self.pod, cluster })
+        ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &self.sums }
     }
 
     fn count_clamped(&self, nodes: usize) {
@@ -151,5 +154,9 @@ impl PreparedScore for Prepared {
 
     fn normalization(&self) -> &Normalization {
         &self.spec.normalization
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self) + self.sums.bytes()
     }
 }

@@ -12,6 +12,7 @@ use crate::rules::Key;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::api_path::paths_of;
+use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Row, Source};
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Counts, Written, fault_of, wrong_type};
@@ -45,7 +46,8 @@ impl VictimRule {
 
     /// For a pod that needs room.
     pub fn prepared<'a>(&'a self, pod: &'a Pod, cluster: &'a Cluster) -> PreparedVictims<'a> {
-        PreparedVictims { rule: &self.0, residual: self.0.folded(pod, cluster), pod, cluster }
+        let (residual, sums) = (self.0.folded(pod, cluster), DomainSums::default());
+        PreparedVictims { rule: &self.0, residual, pod, cluster, sums }
     }
 }
 
@@ -55,12 +57,14 @@ pub struct PreparedVictims<'a> {
     residual: Expression,
     pod: &'a Pod,
     cluster: &'a Cluster,
+    sums: DomainSums,
 }
 
 impl PreparedVictims<'_> {
     /// Whether this pod of the node may go; the node is seen as it is, with all of its pods.
     pub fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
-        let world = ClusterWorld(PodWorld { pod: self.pod, cluster: self.cluster });
+        let pod = PodWorld { pod: self.pod, cluster: self.cluster };
+        let world = ClusterWorld { pod, sums: &self.sums };
         let world = VictimWorld { world: NodeWorld { world, node }, victim };
         let fault = match self
             .residual

@@ -13,6 +13,7 @@ use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::allowance::COST_PER_NODE_MAX;
 use super::conditions::Conditions;
+use super::domain_sums::DomainSums;
 use super::filter::ExpressionFilter;
 use super::score::ExpressionScore;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
@@ -74,7 +75,8 @@ impl Witness {
         cluster: &Cluster,
         views: impl Iterator<Item = NodeView<'a>>,
     ) -> Value {
-        let world = ClusterWorld(PodWorld { pod, cluster });
+        let sums = DomainSums::default();
+        let world = ClusterWorld { pod: PodWorld { pod, cluster }, sums: &sums };
         let mut errors = Vec::new();
         let (matched, holds) = self.matched(world, &mut errors);
         let mut object = Map::new();

@@ -4,9 +4,10 @@
 
 use kpolicy_cel::{Answer, Facts, Read, Value};
 
-use crate::snapshot::{Cluster, Domains, NodeView, Pod};
+use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::api_path;
+use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Source};
 use super::pod_facts::no_such_overload;
 
@@ -52,25 +53,35 @@ fn at_path(kept: &crate::model::ApiValues, read: &Read) -> Answer {
 
 /// As [`PodWorld`], with what holds for the cluster as it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ClusterWorld<'a>(pub PodWorld<'a>);
+pub(crate) struct ClusterWorld<'a> {
+    pub pod: PodWorld<'a>,
+    pub sums: &'a DomainSums,
+}
 
 impl Facts for ClusterWorld<'_> {
     fn read(&self, read: &Read) -> Answer {
+        let cluster = self.pod.cluster;
         match facts::source(&read.fact) {
-            Some(Source::Cluster(answer)) => answer(self.0.cluster, &read.args),
-            Some(Source::ClusterSum(addend)) => {
-                match (addend.by_slot)(self.0.cluster, &read.args) {
+            Some(Source::Cluster(answer)) => {
+                self.sums.of_cluster(cluster, read, || answer(cluster, &read.args))
+            }
+            Some(Source::ClusterSum(addend)) => self.sums.of_cluster(cluster, read, || {
+                match (addend.by_slot)(cluster, &read.args) {
                     Ok(values) => values.into_iter().fold(0, i64::saturating_add).into(),
                     Err(answer) => answer,
                 }
+            }),
+            // A list or map of the pod is made once, and not for each node again.
+            _ if facts::is_made(&read.fact) => {
+                self.sums.of_cluster(cluster, read, || self.pod.read(read))
             }
-            _ => self.0.read(read),
+            _ => self.pod.read(read),
         }
     }
 
     /// Sums over a domain or the cluster walk all nodes, and match a selector with all kinds of pods.
     fn work(&self, read: &Read) -> u64 {
-        let cluster = self.0.cluster;
+        let cluster = self.pod.cluster;
         let matches_pods = match facts::source(&read.fact) {
             Some(Source::ClusterSum(addend) | Source::DomainSum(addend)) => addend.matches_pods,
             Some(Source::Cluster(_)) => false,
@@ -91,24 +102,13 @@ pub(crate) struct NodeWorld<'a> {
 
 impl Facts for NodeWorld<'_> {
     fn read(&self, read: &Read) -> Answer {
-        let PodWorld { pod, cluster } = self.world.0;
+        let ClusterWorld { pod: PodWorld { pod, cluster }, sums } = self.world;
         match facts::source(&read.fact) {
             Some(Source::Node(answer)) => answer(self.node, &read.args),
             Some(Source::PodOnNode(answer)) => answer(pod, self.node),
             Some(Source::NodePath) => at_path(&self.node.node.object.api_values, read),
-            Some(Source::DomainName) => {
-                of_domain(cluster, self.node, &read.args, |domains, id, _| {
-                    domains.value(id).map_or(Answer::Absent, Into::into)
-                })
-            }
-            Some(Source::DomainSum(addend)) => {
-                of_domain(cluster, self.node, &read.args, |domains, id, args| {
-                    match (addend.by_slot)(cluster, args) {
-                        Ok(values) => sum_of(&values, domains, id).into(),
-                        Err(answer) => answer,
-                    }
-                })
-            }
+            Some(Source::DomainName) => domain_name(cluster, self.node, &read.args),
+            Some(Source::DomainSum(addend)) => sums.on_node(cluster, addend, read, self.node.slot),
             _ => self.world.read(read),
         }
     }
@@ -122,20 +122,9 @@ impl Facts for NodeWorld<'_> {
     }
 }
 
-/// A fact of the domain that a node is in: its first argument is the topology key.
-fn of_domain(
-    cluster: &Cluster,
-    view: NodeView<'_>,
-    args: &[Value],
-    answer: impl FnOnce(&Domains, u32, &[Value]) -> Answer,
-) -> Answer {
-    let Some((Value::String(key), args)) = args.split_first() else { return no_such_overload() };
+/// The domain that a node is in; the argument is the topology key.
+fn domain_name(cluster: &Cluster, view: NodeView<'_>, args: &[Value]) -> Answer {
+    let Some(Value::String(key)) = args.first() else { return no_such_overload() };
     let domains = cluster.nodes().domains(key);
-    let id = domains.id(view.slot);
-    if domains.value(id).is_none() { Answer::Absent } else { answer(&domains, id, args) }
-}
-
-fn sum_of(by_slot: &[i64], domains: &Domains, id: u32) -> i64 {
-    let inside = domains.ids().iter().zip(by_slot).filter(|(have, _)| **have == id);
-    inside.fold(0, |sum: i64, (_, value)| sum.saturating_add(*value))
+    domains.value(domains.id(view.slot)).map_or(Answer::Absent, Into::into)
 }
