@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit
@@ -40,7 +41,6 @@ def fixed(
     """Applies the fixes of chosen findings, again and again until none is left."""
     now, compiled = tuple(sources), compile_sources(sources)
     mended: list[Diagnostic] = []
-    refused: set[tuple[str, str]] = set()
     for _ in range(ROUNDS_MAX):
         wanted = [
             finding
@@ -48,35 +48,41 @@ def fixed(
             if finding.fix is not None
             and (finding.fix.is_safe or is_unsafe)
             and is_chosen(finding.code)
-            and (finding.code, finding.message) not in refused
         ]
-        applied, after = _applied(now, wanted)
+        improves = partial(_improves, compile_sources, now, compiled)
+        applied, after = _applied(now, _harmless([], _applied(now, wanted)[0], improves))
         if not applied:
             break
-        result = compile_sources(after)
-        if not _is_better(compiled, result, len(applied)):
-            # One of the fixes makes it worse: apply the first good one, and try the others again.
-            kept, after, result = _first_good(now, compiled, applied, compile_sources)
-            refused |= {(f.code, f.message) for f in applied if f not in kept}
-            applied = kept
-        now, compiled = after, result
+        now, compiled = after, compile_sources(after)
         mended += applied
     return Fixed(now, tuple(mended), compiled)
 
 
-def _first_good(
+def _harmless(
+    kept: list[Diagnostic],
+    findings: Sequence[Diagnostic],
+    improves: Callable[[Sequence[Diagnostic]], bool],
+) -> list[Diagnostic]:
+    """Adds the findings whose fixes make nothing worse. A group is halved until the harmful fixes
+    are found, so that few of them take few compilations."""
+    together = [*kept, *findings]
+    if not findings or improves(together):
+        return together
+    if len(findings) == 1:
+        return kept
+    middle = len(findings) // 2
+    first = _harmless(kept, findings[:middle], improves)
+    return _harmless(first, findings[middle:], improves)
+
+
+def _improves(
+    compile_sources: Compile,
     sources: tuple[Source, ...],
     compiled: Compiled,
     findings: Sequence[Diagnostic],
-    compile_sources: Compile,
-) -> tuple[list[Diagnostic], tuple[Source, ...], Compiled]:
-    """Applies the first fix that makes nothing worse, without the others."""
-    for finding in findings:
-        _, after = _applied(sources, [finding])
-        result = compile_sources(after)
-        if _is_better(compiled, result, 1):
-            return [finding], after, result
-    return [], sources, compiled
+) -> bool:
+    applied, after = _applied(sources, findings)
+    return _is_better(compiled, compile_sources(after), len(applied))
 
 
 def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
