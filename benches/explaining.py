@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from kpolicy.cli.outputs import progress_bar
-from kpolicy.clock import NANOSECONDS, Clock, SystemClock
+from kpolicy.clock import NANOSECONDS, Clock, SystemClock, background_group
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
@@ -114,16 +114,16 @@ class _Asking:
     async def ask(self, output: str) -> Asked:
         await asyncio.sleep(PAGE_PERIOD_NS / NANOSECONDS)
         late_ms: list[float] = []
-        looking = asyncio.create_task(_look(late_ms))
-        await asyncio.sleep(_IDLE_S)
-        idle_ms = max(late_ms)
-        late_ms.clear()
-        self.calls_s.clear()
-        began_ns = time.perf_counter_ns()
-        page = await self.explain({"pod": self.pod, "output": output})
-        took_ms = (time.perf_counter_ns() - began_ns) / 1e6
-        await asyncio.sleep(2 * _LOOK_S)
-        looking.cancel()
+        async with background_group() as group:
+            group.create_task(_look(late_ms))
+            await asyncio.sleep(_IDLE_S)
+            idle_ms = max(late_ms)
+            late_ms.clear()
+            self.calls_s.clear()
+            began_ns = time.perf_counter_ns()
+            page = await self.explain({"pod": self.pod, "output": output})
+            took_ms = (time.perf_counter_ns() - began_ns) / 1e6
+            await asyncio.sleep(2 * _LOOK_S)
         assert page.status == 200, page.text
         return Asked(
             self.workload,

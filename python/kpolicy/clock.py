@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
@@ -95,6 +96,33 @@ class SystemClock:
         return MoveOnAfter(seconds, asyncio.get_running_loop().call_later)
 
 
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group that raises a single exception as it is, and several as a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        if len(failures.exceptions) == 1:
+            raise failures.exceptions[0] from None
+        raise
+
+
+class _BodyEnded(Exception):  # noqa: N818  cancels the tasks of a group
+    pass
+
+
+@asynccontextmanager
+async def background_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A `task_group` whose tasks are cancelled, and waited for, when the body ends."""
+    try:
+        async with task_group() as group:
+            yield group
+            raise _BodyEnded
+    except* _BodyEnded:
+        pass
+
+
 @overload
 async def first_of(
     first: Coroutine[Any, Any, First], second: Coroutine[Any, Any, Second], /
@@ -108,15 +136,10 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> object:
     raised here: a single exception as it is, several as a group. Of two that end together the
     earlier argument counts.
     """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in works]
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            winner = next(task for task in tasks if task.done())
-            for task in tasks:
-                task.cancel()
-    except BaseExceptionGroup as failures:
-        if len(failures.exceptions) == 1:
-            raise failures.exceptions[0] from None
-        raise
+    async with task_group() as group:
+        tasks = [group.create_task(work) for work in works]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        winner = next(task for task in tasks if task.done())
+        for task in tasks:
+            task.cancel()
     return winner.result()

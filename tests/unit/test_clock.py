@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, Clock, SystemClock, first_of
+from kpolicy.clock import NANOSECONDS, Clock, SystemClock, background_group, first_of
 from tests.manual_clock import ManualClock
 
 
@@ -216,3 +216,31 @@ async def test_whoever_cancels_the_race_cancels_all_that_run_in_it() -> None:
     with pytest.raises(asyncio.CancelledError):
         await race
     assert sorted(unwound) == ["a", "b"]
+
+
+async def test_tasks_of_a_background_group_end_with_its_body_and_lose_no_exception() -> None:
+    unwound = []
+
+    async def work(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            unwound.append(name)
+
+    async with background_group() as group:
+        group.create_task(work("a"))
+        await asyncio.sleep(0)
+    assert unwound == ["a"]
+
+    async def fail() -> None:
+        raise OSError("a bug")
+
+    async def run() -> None:
+        async with background_group() as group:
+            group.create_task(work("b"))
+            group.create_task(fail())
+            await asyncio.Event().wait()
+
+    with pytest.raises(OSError, match="a bug"):
+        await run()
+    assert unwound == ["a", "b"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -93,8 +93,11 @@ class ApiClient:
         self._timed = timed
         self._clock = clock
         self.outages = Outages(connection, clock)
+        self._entered = AsyncExitStack()
 
     async def __aenter__(self) -> ApiClient:
+        await self._entered.enter_async_context(self.connection.authorization.renewing())
+        self._entered.push_async_callback(self.close)
         return self
 
     async def __aexit__(
@@ -103,7 +106,7 @@ class ApiClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.close()
+        await self._entered.__aexit__(kind, error, traceback)
 
     @property
     def counts(self) -> Mapping[tuple[str, int], int]:

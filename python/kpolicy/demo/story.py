@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from kpolicy.clock import SystemClock
+from kpolicy.clock import SystemClock, task_group
 from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.demo import demo_cluster
@@ -72,18 +72,19 @@ class Story:
             kubeconfig = control_plane.write_kubeconfig(self.kubeconfig or folder / "kubeconfig")
             engine = MeasuredEngine(self.scale.seed)
             scheduler = await self._scheduler(kubeconfig, policy, engine)
-            run = asyncio.create_task(scheduler.run())
-            try:
-                with view_for(self.console) as view:
-                    scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
-                    measured = await scene.play(policy)
-                    await scene.explain()
-                show_summary(self.console, measured)
-                if self.keep:
-                    await self._stay(kubeconfig, policy, run)
-            finally:
-                scheduler.stop()
-                await run
+            async with task_group() as group:
+                run = group.create_task(scheduler.run())
+                try:
+                    with view_for(self.console) as view:
+                        scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
+                        measured = await scene.play(policy)
+                        await scene.explain()
+                    show_summary(self.console, measured)
+                    if self.keep:
+                        await self._stay(kubeconfig, policy, run)
+                finally:
+                    scheduler.stop()
+                    await run
 
     async def _scheduler(self, kubeconfig: Path, policy: Path, engine: MeasuredEngine) -> Scheduler:
         clock = SystemClock()

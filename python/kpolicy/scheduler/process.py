@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from kpolicy.clock import Clock, SystemClock
+from kpolicy.clock import Clock, SystemClock, background_group
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
@@ -54,10 +54,6 @@ from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
 _log = logging.getLogger(__name__)
-
-
-class _Ended(Exception):  # noqa: N818  not an error: it takes the group's tasks down
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +168,11 @@ class Scheduler:
         assert self._delivery is not None, "it is there as long as the scheduler runs"
         return await self._delivery.reload(sources)
 
+    def begin_reload(self) -> None:
+        """Read the policy source again soon; requests meanwhile are one."""
+        if self._delivery is not None:
+            self._delivery.begin_reload()
+
     async def compare(self) -> Compared:
         """How nodes, pods, nominations and the queue differ from what the API server has."""
         assert self._parts is not None, "the scheduler does not run"
@@ -200,11 +201,8 @@ class Scheduler:
         try:
             timed = request_timer(self._runtime.metrics, self._connection.server)
             client = ApiClient(self._connection, self._runtime.clock, timed=timed)
-            async with client, asyncio.TaskGroup() as group:
+            async with client, background_group() as group:
                 self._problem = await self._live(client, group)
-                raise _Ended
-        except* _Ended:
-            pass
         except* Exception as failures:
             self._problem = died(failures)
         finally:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import yaml
 
-from kpolicy.clock import Clock, SystemClock
+from kpolicy.clock import Clock, SystemClock, background_group
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import AuditEntry, Target
 from kpolicy.testing.apiserver.api_server import Serving
@@ -92,6 +93,7 @@ class ControlPlane:
         if kubelet is not None:
             self._kubelet = Kubelet(self.store, self._clock, kubelet)
         self._server: asyncio.Server | None = None
+        self._tasks = AsyncExitStack()
         self._http = HttpServer(self._serving.handle)
         self.add(*_FIRST_OBJECTS)
 
@@ -116,18 +118,18 @@ class ControlPlane:
             backlog=limits.BACKLOG_CONNECTIONS_MAX,
         )
         self._port = self._server.sockets[0].getsockname()[1]
+        group = await self._tasks.enter_async_context(background_group())
+        self._serving.start(group)
         if self._kubelet is not None:
-            self._kubelet.start()
+            group.create_task(self._kubelet.run(), name="kubelet")
 
     async def stop(self) -> None:
         """Break all connections. The stored objects remain."""
-        if self._kubelet is not None:
-            await self._kubelet.stop()
         server, self._server = self._server, None
         if server is not None:
             server.close()
-        self._serving.stop()
         await self._http.stop()
+        await self._tasks.aclose()
         if server is not None:
             await server.wait_closed()
 

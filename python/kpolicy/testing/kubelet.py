@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import heapq
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Network
@@ -118,25 +118,17 @@ class Kubelet:
         self._order = itertools.count()
         self._addresses = itertools.count(1)
         self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._stop_listening: Callable[[], None] | None = None
 
-    def start(self) -> None:
+    async def run(self) -> None:
+        """Do what is due until cancelled."""
         for record in self._store.records(PODS):
             self._plan(record)
-        self._stop_listening = self._store.listen(PODS, self._changed)
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        if self._stop_listening is not None:
-            self._stop_listening()
-            self._stop_listening = None
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        self._due.clear()
+        stop_listening = self._store.listen(PODS, self._changed)
+        try:
+            await self._work()
+        finally:
+            stop_listening()
+            self._due.clear()
 
     def _changed(self, change: Change) -> None:
         if change.type is ChangeType.DELETED:
@@ -158,7 +150,7 @@ class Kubelet:
         if self._due[0] is entry:
             self._woken.set()
 
-    async def _run(self) -> None:
+    async def _work(self) -> None:
         while True:
             self._woken.clear()
             done = 0

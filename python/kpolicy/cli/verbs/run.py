@@ -155,10 +155,8 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
         ),
         configuration=settings.shown(origins),
     )
-    reloads = _handle_signals(scheduler)
+    _handle_signals(scheduler)
     problem = await scheduler.run()
-    for task in reloads:
-        task.cancel()
     traces.stop(min(TRACE_FLUSH_S, scheduler.stop_left_s(EXIT_S_MAX)) if problem is None else 0.5)
     if problem is None:
         return 0
@@ -200,9 +198,8 @@ def _traces(settings: RunSettings) -> Traces:
     return setup.traces
 
 
-def _handle_signals(scheduler: Scheduler) -> set[asyncio.Task[object]]:
+def _handle_signals(scheduler: Scheduler) -> None:
     loop = asyncio.get_running_loop()
-    reloads: set[asyncio.Task[object]] = set()
     stopping = False
 
     def stop() -> None:
@@ -215,17 +212,10 @@ def _handle_signals(scheduler: Scheduler) -> set[asyncio.Task[object]]:
         timer.start()
         scheduler.stop()
 
-    def reload() -> None:
-        if scheduler.policy is not None:
-            task: asyncio.Task[object] = loop.create_task(scheduler.reload())
-            reloads.add(task)
-            task.add_done_callback(reloads.discard)
-
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, stop)
-    loop.add_signal_handler(signal.SIGHUP, reload)
+    loop.add_signal_handler(signal.SIGHUP, scheduler.begin_reload)
     loop.add_signal_handler(signal.SIGUSR2, scheduler.dump)
-    return reloads
 
 
 def _exit_lost() -> None:

@@ -10,13 +10,14 @@ import asyncio
 import importlib
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, background_group
 from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.exec_plugin import Credential
 from kpolicy.cluster.auth.tls import CertificatePair, TlsMaterial
@@ -73,6 +74,10 @@ class Authorization(ABC):
     def refused(self) -> None:  # noqa: B027  most have nothing to forget
         """Call after a 401: the cached credential is no longer valid."""
 
+    def renewing(self) -> AbstractAsyncContextManager[None]:
+        """While this is entered, the next credential may be fetched beside the requests."""
+        return nullcontext()
+
 
 class FixedAuthorization(Authorization):
     """No credential, or the token or password in the kubeconfig itself."""
@@ -127,8 +132,9 @@ def read_token(path: Path) -> str | ConnectionProblem:
 class RenewedAuthorization(Authorization):
     """A credential that is fetched by a call (exec plugin, auth-provider) and expires.
 
-    At most one fetch runs at a time. While the credential is valid, requests go on with it and the
-    next one is fetched beside them; without a valid one they wait.
+    Inside `renewing`, at most one fetch runs at a time, which no request that gives up ends. While
+    the credential is valid, requests go on with it and the next one is fetched beside them; without
+    a valid one they wait. Outside, who needs a credential fetches it.
     """
 
     def __init__(
@@ -139,17 +145,29 @@ class RenewedAuthorization(Authorization):
         self._credential: Credential | None = None
         self._problem: ConnectionProblem | None = None
         self._not_before_ns = 0
+        self._group: asyncio.TaskGroup | None = None
         self._renewal: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncIterator[None]:
+        try:
+            async with background_group() as self._group:
+                yield
+        finally:
+            self._group = self._renewal = None
 
     async def header(self) -> str | ConnectionProblem:
         if not self._good_for(0):
-            await asyncio.shield(self._start())
+            if self._group is None:
+                await self._renew()
+            else:
+                await asyncio.shield(self._start(self._group))
             if not self._good_for(0):
                 return self._problem or problem(
                     code.EXEC_FAILED, "the credential fetched has ended already", "check the clock"
                 )
-        elif not self._good_for(EXEC_REFRESH_AHEAD_S):
-            self._start()
+        elif self._group is not None and not self._good_for(EXEC_REFRESH_AHEAD_S):
+            self._start(self._group)
         credential = self._credential
         return f"Bearer {credential.token}" if credential and credential.token else ""
 
@@ -169,9 +187,9 @@ class RenewedAuthorization(Authorization):
         ends_ns = self._credential.ends_ns
         return ends_ns is None or self._clock.now_ns() + seconds * NANOSECONDS < ends_ns
 
-    def _start(self) -> asyncio.Task[None]:
+    def _start(self, group: asyncio.TaskGroup) -> asyncio.Task[None]:
         if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+            self._renewal = group.create_task(self._renew(), name="credential")
         return self._renewal
 
     async def _renew(self) -> None:

@@ -5,6 +5,7 @@ A watch of a ConfigMap ends when no policy names it any more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -64,6 +65,7 @@ class Delivery:
         self._watches = watches
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
+        self._reload_wanted = asyncio.Event()
         self.source = self.source_of(policies)
         status, client = keeping.status, reporting.client
         self._stores = (
@@ -106,6 +108,17 @@ class Delivery:
         follow_source = partial(follow, self.source, self._reloader.read, self._clock)
         tasks.begin(follow_source, "policy-source", silent_s_max)
         tasks.begin(self.report.run, "policy-report", silent_s_max)
+        tasks.group.create_task(self._reload_when_asked(), name="policy-reload")
+
+    def begin_reload(self) -> None:
+        """Reload soon; requests that come before that are one."""
+        self._reload_wanted.set()
+
+    async def _reload_when_asked(self) -> None:
+        while True:
+            await self._reload_wanted.wait()
+            self._reload_wanted.clear()
+            await self.reload(None)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
         """Put these sources in force, or read the policy source again."""

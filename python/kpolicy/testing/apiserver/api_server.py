@@ -67,7 +67,7 @@ class Serving:
         # writes only; the oldest are dropped first
         self.audit: deque[AuditEntry] = deque(maxlen=limits.AUDIT_ENTRIES_MAX)
         self._hubs: dict[Resource, Hub] = {}
-        self._delayed: set[asyncio.Task[None]] = set()
+        self._group = asyncio.TaskGroup()  # none is entered before `start`
         self.writes = Writes(store, clock)
         self._verbs: dict[str, Verb] = {
             "get": self._get,
@@ -95,17 +95,15 @@ class Serving:
             return self._answer(call, request, reply)
         if fault.delay_s <= 0:
             return self._faulty(fault, call, request, reply)
-        task = asyncio.create_task(self._later(fault, call, request, reply))
-        self._delayed.add(task)
-        task.add_done_callback(self._delayed.discard)
+        self._group.create_task(self._later(fault, call, request, reply))
         return None
 
     def watches(self) -> int:
         return sum(hub.watches for hub in self._hubs.values())
 
-    def stop(self) -> None:
-        for task in tuple(self._delayed):
-            task.cancel()
+    def start(self, group: asyncio.TaskGroup) -> None:
+        """Delayed answers are tasks of this group from now on."""
+        self._group = group
 
     def _user(self, request: Request) -> str | None:
         if self._tokens is None:

@@ -7,12 +7,13 @@ stream, or to break the connection as a crashing server does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from aiohttp import web
 
+from kpolicy.clock import background_group
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import TEXT, Answer, Request
 
@@ -27,6 +28,8 @@ class Stream:
         self._has_news = asyncio.Event()
         self.closed = False
         self.on_closed: Callable[[], None] | None = None
+        # runs as long as the stream is open
+        self.beside: Callable[[], Coroutine[Any, Any, None]] | None = None
 
     def send(self, line: bytes) -> None:
         if self.closed:
@@ -154,7 +157,10 @@ class HttpServer:
         response = web.StreamResponse(headers={"Content-Type": reply.content_type})
         try:
             await response.prepare(request)
-            await answer.write_to(response)
+            async with background_group() as group:
+                if answer.beside is not None:
+                    group.create_task(answer.beside())
+                await answer.write_to(response)
         finally:
             answer.lost()
         return response

@@ -6,8 +6,8 @@ selector, bookmarks, time limit and faults. The store's history provides past ch
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_json
@@ -150,7 +150,7 @@ class Hub:
         self.resource = resource
         self.clock = clock
         self._store = store
-        self._watches: dict[Watch, asyncio.Task[None]] = {}
+        self._watches: dict[Watch, None] = {}  # in the order of opening
         self._stop_listening: Callable[[], None] | None = None
 
     @property
@@ -178,8 +178,9 @@ class Hub:
             return
         if self._stop_listening is None:
             self._stop_listening = self._store.listen(self.resource, self._send_to_all)
-        self._watches[watch] = asyncio.create_task(self._keep(watch, stream, parameters))
-        stream.on_closed = lambda: self._closed(watch)
+        self._watches[watch] = None
+        stream.beside = partial(self._keep, watch, stream, parameters)
+        stream.on_closed = partial(self._closed, watch)
 
     def _catch_up(self, watch: Watch, parameters: WatchParameters) -> bool:
         """Send what the watch has missed; False if the history no longer has it."""
@@ -223,9 +224,7 @@ class Hub:
         stream.end()
 
     def _closed(self, watch: Watch) -> None:
-        task = self._watches.pop(watch, None)
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
+        self._watches.pop(watch, None)
         if not self._watches and self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None

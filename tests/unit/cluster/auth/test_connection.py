@@ -69,7 +69,7 @@ class Source:
     def __init__(self, clock: ManualClock, lasts_s: float = 300) -> None:
         self.clock = clock
         self.lasts_s = lasts_s
-        self.fetched = 0
+        self.fetched = self.ended = 0
         self.wrong = False
         self.open = asyncio.Event()
         self.open.set()
@@ -77,7 +77,10 @@ class Source:
     async def __call__(self) -> Credential | ConnectionProblem:
         self.fetched += 1
         number = self.fetched
-        await self.open.wait()
+        try:
+            await self.open.wait()
+        finally:
+            self.ended += 1
         if self.wrong:
             return WRONG
         ends_ns = self.clock.now_ns() + round(self.lasts_s * NANOSECONDS)
@@ -89,18 +92,19 @@ async def test_it_is_renewed_ahead_of_its_end_while_requests_go_on() -> None:
     source = Source(clock)
     authorization = RenewedAuthorization(source, clock)
     assert await authorization.header() == "Bearer t1"
-    await clock.advance(239)
-    assert await authorization.header() == "Bearer t1"
-    assert source.fetched == 1
-    source.open.clear()
-    await clock.advance(2)
-    for _ in range(10):
+    async with authorization.renewing():
+        await clock.advance(239)
         assert await authorization.header() == "Bearer t1"
-    await clock.settle()
-    assert source.fetched == 2
-    source.open.set()
-    await clock.settle()
-    assert await authorization.header() == "Bearer t2"
+        assert source.fetched == 1
+        source.open.clear()
+        await clock.advance(2)
+        for _ in range(10):
+            assert await authorization.header() == "Bearer t1"
+        await clock.settle()
+        assert source.fetched == 2
+        source.open.set()
+        await clock.settle()
+        assert await authorization.header() == "Bearer t2"
 
 
 async def test_many_that_need_it_wait_for_one_fetch() -> None:
@@ -108,10 +112,11 @@ async def test_many_that_need_it_wait_for_one_fetch() -> None:
     source = Source(clock)
     source.open.clear()
     authorization = RenewedAuthorization(source, clock)
-    waiting = [asyncio.create_task(authorization.header()) for _ in range(20)]
-    await clock.settle()
-    source.open.set()
-    assert await asyncio.gather(*waiting) == ["Bearer t1"] * 20
+    async with authorization.renewing():
+        waiting = [asyncio.create_task(authorization.header()) for _ in range(20)]
+        await clock.settle()
+        source.open.set()
+        assert await asyncio.gather(*waiting) == ["Bearer t1"] * 20
     assert source.fetched == 1
 
 
@@ -120,11 +125,48 @@ async def test_one_that_gives_up_does_not_end_the_fetch_for_the_others() -> None
     source = Source(clock)
     source.open.clear()
     authorization = RenewedAuthorization(source, clock)
-    first, second = (asyncio.create_task(authorization.header()) for _ in range(2))
-    await clock.settle()
-    first.cancel()
-    source.open.set()
-    assert await second == "Bearer t1"
+    async with authorization.renewing():
+        first, second = (asyncio.create_task(authorization.header()) for _ in range(2))
+        await clock.settle()
+        first.cancel()
+        source.open.set()
+        assert await second == "Bearer t1"
+    assert source.fetched == 1
+
+
+async def test_a_fetch_under_way_ends_with_the_client() -> None:
+    clock = ManualClock()
+    source = Source(clock)
+    authorization = RenewedAuthorization(source, clock)
+    await authorization.header()
+    source.open.clear()
+    async with authorization.renewing():
+        await clock.advance(250)
+        await authorization.header()
+        await clock.settle()
+    assert (source.fetched, source.ended) == (2, 2)
+
+
+async def test_what_a_fetch_raises_is_not_lost() -> None:
+    clock = ManualClock()
+
+    async def broken() -> Credential:
+        if clock.now_ns() >= began_ns + 250 * NANOSECONDS:
+            raise RuntimeError("a bug")
+        return Credential("t", None, began_ns + 300 * NANOSECONDS)
+
+    began_ns = clock.now_ns()
+    authorization = RenewedAuthorization(broken, clock)
+
+    async def serve() -> None:
+        async with authorization.renewing():
+            await authorization.header()
+            await clock.advance(250)
+            assert await authorization.header() == "Bearer t"
+            await clock.sleep(1)
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        await serve()
 
 
 async def test_a_failed_fetch_is_a_problem_and_is_not_repeated_at_once() -> None:
@@ -144,13 +186,14 @@ async def test_while_the_old_one_is_good_a_failed_renewal_hurts_nobody() -> None
     clock = ManualClock()
     source = Source(clock)
     authorization = RenewedAuthorization(source, clock)
-    await authorization.header()
-    source.wrong = True
-    await clock.advance(250)
-    assert await authorization.header() == "Bearer t1"
-    await eventually(lambda: source.fetched == 2)
-    await clock.advance(51)
-    assert await authorization.header() == WRONG
+    async with authorization.renewing():
+        await authorization.header()
+        source.wrong = True
+        await clock.advance(250)
+        assert await authorization.header() == "Bearer t1"
+        await eventually(lambda: source.fetched == 2)
+        await clock.advance(51)
+        assert await authorization.header() == WRONG
 
 
 async def test_a_refused_one_is_fetched_anew_unless_it_is_fresh() -> None:
