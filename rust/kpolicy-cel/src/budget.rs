@@ -38,11 +38,13 @@ pub struct Budget {
     limit: u64,
     lane: u64,
     lanes_exceeded: usize,
+    /// What was lacking for the charge that ended the evaluation.
+    lacking: u64,
 }
 
 impl Budget {
     pub const fn new(limit: u64) -> Self {
-        Self { left: limit, limit, lane: limit, lanes_exceeded: 0 }
+        Self { left: limit, limit, lane: limit, lanes_exceeded: 0, lacking: 0 }
     }
 
     /// The same, with a limit of its own for what is evaluated lane by lane.
@@ -78,6 +80,11 @@ impl Budget {
         self.limit - self.left
     }
 
+    /// What has been asked for so far: what has been spent, and what was lacking.
+    pub(crate) const fn needed(&self) -> u64 {
+        self.spent().saturating_add(self.lacking)
+    }
+
     /// Lanes that reached what a lane may spend.
     pub const fn lanes_exceeded(&self) -> usize {
         self.lanes_exceeded
@@ -92,6 +99,7 @@ impl Budget {
             self.left = left;
             return Ok(());
         }
+        self.lacking = units - self.left;
         self.left = 0;
         Err(self.exhausted())
     }

@@ -17,6 +17,7 @@ mod interface;
 mod ir;
 mod loops;
 mod names;
+mod profile;
 mod scalar;
 mod trace;
 mod types;

@@ -3,6 +3,8 @@
 //! Owns the order of evaluation, the absorption of errors by `&&`, `||` and `?:`, and memoising.
 //! Recursion is bounded by the depth of a verified expression, time by the budget.
 
+use std::ops::Range;
+
 use crate::budget::{Budget, halvings};
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
@@ -76,8 +78,8 @@ impl Expression {
 
 /// Whoever wants to know what each node gave.
 pub(crate) trait Observer {
-    /// `node` is that of the expression as it was verified.
-    fn note(&mut self, node: u32, outcome: &Outcome);
+    /// `needed` is what had been asked of the budget before the node was evaluated, and after it.
+    fn note(&mut self, node: &Node, outcome: &Outcome, needed: Range<u64>);
 }
 
 /// What a node of an expression gave in all evaluations that reached it.
@@ -91,8 +93,8 @@ pub struct Seen {
 }
 
 impl Observer for Vec<Seen> {
-    fn note(&mut self, node: u32, outcome: &Outcome) {
-        let Some(seen) = self.get_mut(node as usize) else { return };
+    fn note(&mut self, node: &Node, outcome: &Outcome, _: Range<u64>) {
+        let Some(seen) = self.get_mut(node.origin as usize) else { return };
         match outcome {
             Ok(Value::Bool(true)) => seen.is_true = true,
             Ok(Value::Bool(false)) => seen.is_false = true,
@@ -122,9 +124,10 @@ impl<'a> Machine<'a> {
             self.budget.charge(1).map_err(|fault| fault.at(node.origin))?;
             return kept.clone();
         }
+        let before = self.budget.needed();
         let outcome = self.operate(node);
         if let Some(observer) = self.observer.as_deref_mut() {
-            observer.note(node.origin, &outcome);
+            observer.note(node, &outcome, before..self.budget.needed());
         }
         if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
             *place = Some(outcome.clone());

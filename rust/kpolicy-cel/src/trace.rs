@@ -3,12 +3,14 @@
 //! Owns [`Trace`]. Assumes that a node of a loop is reached many times: the first outcomes are kept,
 //! the others counted. Must not know where an expression came from.
 
+use std::ops::Range;
+
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::budget::Budget;
 use crate::error::EvaluationError;
 use crate::facts::Facts;
-use crate::ir::Expression;
+use crate::ir::{Expression, Node};
 use crate::scalar::{Observer, Outcome};
 use crate::value::{Value, to_json};
 
@@ -28,8 +30,8 @@ pub struct Trace {
 }
 
 impl Observer for Trace {
-    fn note(&mut self, node: u32, outcome: &Outcome) {
-        let index = node as usize;
+    fn note(&mut self, node: &Node, outcome: &Outcome, _: Range<u64>) {
+        let index = node.origin as usize;
         if self.nodes.len() <= index {
             self.nodes.resize(index + 1, Seen::default());
         }

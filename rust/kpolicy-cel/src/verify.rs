@@ -19,7 +19,7 @@ use crate::value::{Value, from_json};
 pub const FORMAT: u64 = 1;
 
 const TOP: &[&str] =
-    &["format", "constants", "nodes", "root", "spans", "reads", "cost", "time", "type"];
+    &["format", "constants", "nodes", "root", "spans", "sources", "reads", "cost", "time", "type"];
 const FIELDS: &[&str] = &[
     "op", "type", "args", "constant", "fact", "member", "overload", "name", "optional", "slot",
     "slots", "kind", "message",

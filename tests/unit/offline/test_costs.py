@@ -125,13 +125,45 @@ def test_a_loop_inside_a_loop_is_limited_by_what_a_node_really_costs(count: int)
     one = explained(crowded(count), policy)
     told = filters(one)
     assert told["n000"] is None
-    assert told["n001"]["error"] == {
-        "code": "KR110",
-        "message": "cost limit of 2000 units reached",
-    }
+    part = "`node.pods.all(q, q.priority == p.priority)` needs at least 1000"
+    message = f"cost limit of 2000 units reached: {part}"
+    assert told["n001"]["error"] == {"code": "KR110", "message": message}
+    assert told["n001"]["reasons"] == [f"rule nested could not be evaluated: {message} (KR110)"]
     items = [*crowded(count), *(pod(f"x{index}", cpu="1m") for index in range(4))]
     placed = simulate(Snapshot.of(items), policy).pods
     assert [one.node for one in placed] == ["n000"] * 5
+
+
+def test_a_part_in_a_variable_is_named_with_the_variable() -> None:
+    text = (
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
+        "  profiles: [{schedulerName: kpolicy}]\n"
+        "  limits: {costPerNode: 900, allowQuadratic: true}\n"
+        "  variables:\n"
+        "  - {name: dear, expression: \"node.pods.all(p, node.pods.all(q, q.name != ''))\"}\n"
+        f"  predicates:\n{rule('r', 'node.ready && !variables.dear')}"
+        f"  priorities:\n{rule('s', 'variables.dear ? 1 : 0', ', weight: 1')}"
+    )
+    compiled = compile_policy(text)
+    assert compiled.program is not None, compiled.diagnostics
+    told = filters(explained(crowded(90), compiled.program))
+    part = "`node.pods.all(q, q.name != '')` of variables.dear needs at least"
+    assert part in told["n001"]["error"]["message"]
+
+
+def test_a_pending_pod_and_a_score_name_the_part() -> None:
+    limits = "{allowQuadratic: true, costPerNode: 500}"
+    dear = "node.pods.exists(p, node.pods.all(q, q.priority > p.priority))"
+    policy = program(limits, rule("dear", dear))
+    [one] = simulate(Snapshot.of([node("a"), *crowded(90)[2:5], pod("w")]), policy).pods
+    assert "KR110" not in one.message
+    busy = [pod(f"x{index}", node_name="a", cpu="1m") for index in range(90)]
+    [one] = simulate(Snapshot.of([node("a"), *busy, pod("w")]), policy).pods
+    assert "`node.pods.all(q, q.priority > p.priority)` needs at least" in one.message
+    policy = program(limits, "", rule("dear", f"{dear} ? 1 : 0", ", weight: 1"))
+    [seen] = explained([node("a"), *busy, pod("w")], policy)["nodes"]
+    [error] = seen["errors"]
+    assert "`node.pods.all(q, q.priority > p.priority)` needs at least" in error["message"]
 
 
 def test_errors_of_filters_have_their_code_beside_the_text() -> None:

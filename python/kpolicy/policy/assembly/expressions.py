@@ -45,8 +45,10 @@ class ExpressionRoom:
         return self.left <= 0
 
     def take(self, compiled: CompiledExpression) -> None:
-        nodes = len(compiled.ir["nodes"]) if compiled.ir is not None else 0
-        self.left -= max(nodes, len(compiled.text) // CHARACTERS_A_NODE)
+        nodes, texts = 0, [compiled.text]
+        if compiled.ir is not None:
+            nodes, texts = len(compiled.ir["nodes"]), compiled.ir["sources"].values()
+        self.left -= max(nodes, sum(map(len, texts)) // CHARACTERS_A_NODE)
 
 
 ANY: Final[Sequence[Type]] = ()

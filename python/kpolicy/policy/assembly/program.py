@@ -30,7 +30,7 @@ from kpolicy.policy.models.scheduling_policy import (
 FORMAT: Final = 1
 # Places in files are cited in messages and decide nothing. No map of the document has keys that an
 # author chose, so these keys are always ours.
-_OF_PLACES: Final = frozenset({"place", "spans"})
+_OF_PLACES: Final = frozenset({"place", "spans", "sources"})
 
 
 @dataclass(frozen=True, slots=True)

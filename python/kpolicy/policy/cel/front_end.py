@@ -71,7 +71,8 @@ def _compiled(
     if scope.is_poisoned or has_errors(diagnostics):
         return CompiledExpression(text, tree.type, diagnostics, cost=bound)
     try:
-        ir = lower(tree, bound)
+        variables = {name: compiled.text for name, compiled in environment.variables.items()}
+        ir = lower(tree, bound, text, variables)
     except BeyondLimits:
         message = (
             f"compiled it has more than {NODES_MAX:,} nodes, {DEPTH_MAX} levels or {SLOTS_MAX} "

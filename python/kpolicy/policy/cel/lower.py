@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
@@ -64,8 +65,8 @@ class BeyondLimits(Exception):  # noqa: N818
     """The IR would be refused by the engine."""
 
 
-def lower(tree: Tree, cost: int) -> dict[str, Any]:
-    """The IR as a JSON object."""
+def lower(tree: Tree, cost: int, text: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    """The IR as a JSON object; `variables` are the texts of the policy's variables by name."""
     layout = _Layout()
     root = layout.add(tree)
     return {
@@ -74,6 +75,10 @@ def lower(tree: Tree, cost: int) -> dict[str, Any]:
         "nodes": layout.nodes,
         "root": root,
         "spans": layout.spans,
+        "sources": {
+            "": text,
+            **{f"variables.{name}": variables[name] for name in sorted(layout.variables)},
+        },
         "reads": [layout.reads[key] for key in sorted(layout.reads)],
         "cost": cost,
         "time": tree.time.name.lower(),

@@ -214,7 +214,8 @@ RUNTIME_PAGES: Final = (
         "KR110",
         ERROR,
         "cost limit reached",
-        "The evaluation took more steps than a policy may use on one node. Or, for the number of "
+        "The evaluation took more steps than a policy may use on one node. The message quotes the "
+        "part of the expression that needed most, with its units. Or, for the number of "
         "nodes in the cluster, the worst case of this rule and the rules before it is more than a "
         "policy may use in a cycle (`limits.costPerCycle`); then the rule is not evaluated on any "
         "node. A count by selector is much cheaper than a loop over pods.",

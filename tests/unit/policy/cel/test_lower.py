@@ -132,9 +132,9 @@ def test_parameters_with_values_are_constants_of_their_type() -> None:
 
 
 def test_the_bytes_are_canonical() -> None:
-    expression = compile_expression("'é' == pod.name")
+    expression = compile_expression("'é'==pod.name")
     content = expression.ir_bytes()
-    assert content == compile_expression("'é' == pod.name").ir_bytes()
+    assert content == compile_expression("'é'==pod.name").ir_bytes()
     assert json.loads(content) == expression.ir
     assert "é".encode() in content
     assert b" " not in content.replace(b'"', b"")

@@ -15,12 +15,15 @@ use super::allowance::COST_PER_NODE_MAX;
 use super::api_path::paths_of;
 use super::domain_sums::DomainSums;
 use super::needs::Needs;
+use super::source::Source;
 use super::world::{ClusterWorld, PodWorld};
-use super::{fault_of, wrong_type};
+use super::{explained, fault_of, wrong_type};
 
 #[derive(Debug)]
 pub struct Conditions {
     pub expressions: Vec<Expression>,
+    /// The texts of the expressions, in their order.
+    pub(super) sources: Vec<Source>,
     pub needs: Needs,
     pub fails_on_errors: bool,
     pub rule: Arc<str>,
@@ -47,12 +50,15 @@ impl Conditions {
         let sums = DomainSums::default();
         let world = ClusterWorld { pod: PodWorld { pod, cluster }, sums: &sums };
         let mut unknown = None;
-        for expression in &self.expressions {
+        for (expression, source) in self.expressions.iter().zip(&self.sources) {
             match expression.evaluate(&world, &mut Budget::new(COST_PER_NODE_MAX)) {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Holds::No,
                 Ok(other) => unknown = Some(wrong_type(&other)),
-                Err(error) => unknown = Some(fault_of(error)),
+                Err(error) => {
+                    let explained = explained(expression, source, &world, COST_PER_NODE_MAX);
+                    unknown = Some(explained.err().unwrap_or_else(|| fault_of(error)));
+                }
             }
         }
         unknown.map_or(Holds::Yes, Holds::Unknown)

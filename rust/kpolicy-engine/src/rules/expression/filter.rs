@@ -14,7 +14,7 @@ use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
 use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
-use super::{Written, fault_of, wrong_type};
+use super::{Written, explained, fault_of, wrong_type};
 
 /// Lanes of a bit plane that one word holds.
 const LANES_A_WORD: usize = 64;
@@ -118,16 +118,28 @@ impl Prepared {
     }
 
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
-        let written = &self.spec.written;
-        let Some(limit) = self.limit else {
-            return Err(written.allowance.fault(cluster.nodes().len()));
-        };
+        let Some(limit) = self.limit else { return Err(self.not_covered(cluster)) };
         let world = NodeWorld { world: self.world(cluster), node };
         match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Bool(passes)) => Ok(passes),
             Ok(other) => Err(wrong_type(&other)),
             Err(error) => Err(fault_of(error)),
         }
+    }
+
+    /// Why the node cannot be judged, for people.
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        let Some(limit) = self.limit else { return Some(self.not_covered(cluster)) };
+        let world = NodeWorld { world: self.world(cluster), node };
+        match explained(&self.residual, &self.spec.written.source, &world, limit) {
+            Ok(Value::Bool(_)) => None,
+            Ok(other) => Some(wrong_type(&other)),
+            Err(fault) => Some(fault),
+        }
+    }
+
+    fn not_covered(&self, cluster: &Cluster) -> Fault {
+        self.spec.written.allowance.fault(cluster.nodes().len())
     }
 
     fn code(&self, verdict: Option<bool>) -> Code {
@@ -199,7 +211,7 @@ impl PreparedFilter for Prepared {
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         let rejection = self.spec.rejection;
         let (reason, fault) = if code == ERRED {
-            let fault = self.judge(cluster, node).err();
+            let fault = self.fault(cluster, node);
             let why = fault.as_ref().map_or("it depends on other pods".to_owned(), Fault::told);
             (format!("rule {} could not be evaluated: {why}", self.spec.written.name), fault)
         } else {

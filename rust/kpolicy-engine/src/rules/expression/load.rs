@@ -16,6 +16,7 @@ use super::facts::verified;
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
+use super::source::Source;
 use super::victims::VictimRule;
 use super::{Counts, Written};
 
@@ -94,6 +95,7 @@ fn written(
     let written = Written {
         name: Arc::clone(name),
         expression,
+        source: Source::of(value),
         needs,
         allowance: Allowance::of_one_node(limits),
         is_bounded: cost <= Allowance::of_one_node(limits).per_node(),
@@ -201,6 +203,7 @@ pub fn victims(
         name: Arc::clone(name),
         is_bounded: worst_case(value, &expression) <= allowance.per_node(),
         expression,
+        source: Source::of(value),
         needs,
         allowance,
         counts: Arc::new(Counts::default()),
@@ -216,6 +219,7 @@ pub fn conditions(
     let items = fields.list("match", refusals)?;
     let fails = choice(fields, "failurePolicy", ["Fail", "Ignore"], refusals)? == "Fail";
     let mut expressions = Vec::with_capacity(items.len());
+    let mut sources = Vec::with_capacity(items.len());
     let mut needs = Needs::default();
     for (place, item) in items {
         let (expression, read) = expression(item, &place, &["bool"], refusals)?;
@@ -225,12 +229,13 @@ pub fn conditions(
         }
         needs = needs.with(read);
         expressions.push(expression);
+        sources.push(Source::of(item));
     }
     if expressions.is_empty() {
         return Some(None);
     }
     let rule = Arc::clone(rule);
-    Some(Some(Conditions { expressions, needs, fails_on_errors: fails, rule }))
+    Some(Some(Conditions { expressions, sources, needs, fails_on_errors: fails, rule }))
 }
 
 /// One of two words, the first where absent.

@@ -20,6 +20,7 @@ mod plan;
 mod pod_facts;
 mod pod_set;
 mod score;
+mod source;
 mod victims;
 mod witness;
 mod world;
@@ -27,7 +28,9 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kpolicy_cel::{Budget, EvaluationError, Expression, Fault as Error, Kind as ErrorKind, Value};
+use kpolicy_cel::{
+    Budget, EvaluationError, Expression, Facts, Fault as Error, Kind as ErrorKind, Value,
+};
 
 use crate::api::RuleStatistics;
 use crate::event::{Event, Events};
@@ -36,6 +39,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 use super::{Fault, Reads, Refresh};
 use allowance::{Allowance, COST_EXCEEDED, COST_PER_NODE_MAX};
 use needs::Needs;
+use source::Source;
 
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub(crate) use api_path::paths_of;
@@ -105,6 +109,7 @@ impl Counts {
 struct Written {
     name: Arc<str>,
     expression: Expression,
+    source: Source,
     needs: Needs,
     allowance: Allowance,
     /// Its worst case is within what it may cost on a node; otherwise what it spends is counted as it
@@ -116,6 +121,29 @@ struct Written {
 /// What people are told of an error.
 fn fault_of(error: EvaluationError) -> Fault {
     Fault { code: error.kind.code(), message: error.message }
+}
+
+/// Evaluates for people: an error because of the cost names the part that needed most, with its units.
+/// The units are rounded down to their first digit, so that many nodes have few different messages.
+fn explained(
+    expression: &Expression,
+    source: &Source,
+    facts: &dyn Facts,
+    limit: u64,
+) -> Result<Value, Fault> {
+    let (outcome, (node, units)) = expression.evaluate_for_dearest(facts, &mut Budget::new(limit));
+    outcome.map_err(|error| {
+        let fault = fault_of(error);
+        match source.part(node) {
+            Some(part) if fault.code == COST_EXCEEDED => {
+                let digit = 10_u64.pow(units.max(1).ilog10());
+                let units = units / digit * digit;
+                let message = format!("{}: {part} needs at least {units}", fault.message);
+                Fault { message: message.into(), ..fault }
+            }
+            _ => fault,
+        }
+    })
 }
 
 fn wrong_type(value: &Value) -> Fault {

@@ -12,7 +12,7 @@ use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
-use super::{Written, fault_of, wrong_type};
+use super::{Written, explained, fault_of, wrong_type};
 
 #[derive(Debug)]
 pub(super) struct Spec {
@@ -62,12 +62,13 @@ impl Prepared {
         }
     }
 
+    fn not_covered(&self, cluster: &Cluster) -> Fault {
+        self.spec.written.allowance.fault(cluster.nodes().len())
+    }
+
     #[allow(clippy::cast_precision_loss)]
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<f64, Fault> {
-        let written = &self.spec.written;
-        let Some(limit) = self.limit else {
-            return Err(written.allowance.fault(cluster.nodes().len()));
-        };
+        let Some(limit) = self.limit else { return Err(self.not_covered(cluster)) };
         let world = NodeWorld { world: self.world(cluster), node };
         match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Int(score)) => Ok(score as f64),
@@ -115,7 +116,13 @@ impl PreparedScore for Prepared {
     }
 
     fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
-        self.judge(cluster, node).err()
+        let Some(limit) = self.limit else { return Some(self.not_covered(cluster)) };
+        let world = NodeWorld { world: self.world(cluster), node };
+        match explained(&self.residual, &self.spec.written.source, &world, limit) {
+            Ok(Value::Int(_) | Value::Uint(_) | Value::Double(_)) => None,
+            Ok(other) => Some(wrong_type(&other)),
+            Err(fault) => Some(fault),
+        }
     }
 
     #[allow(clippy::cast_precision_loss)]
